@@ -1,0 +1,1 @@
+"""The numerics of Shakedown: arrays in, result objects out."""

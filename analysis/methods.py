@@ -1,0 +1,52 @@
+"""The identification methods, by name. Each lives in its own file and has the same shape.
+
+A method module holds a frozen dataclass ``Options`` (every option with a default and a comment) and
+
+    def identify(model: Model, records: Sequence[Record], options: Options, progress: Progress)
+        -> Identification
+
+Modules are imported when asked for, so that a start does not pay for what is not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from analysis.errors import ShakedownError
+from analysis.progress import SILENT, Progress
+from analysis.record import Record
+
+if TYPE_CHECKING:
+    from analysis.identification import Identification
+    from analysis.model import Model
+
+# name: module, what it is for (shown by --help and in the desktop's chooser)
+METHODS: dict[str, tuple[str, str]] = {}
+
+
+def method_module(name: str) -> ModuleType:
+    """The module of a method; an unknown name is an error that lists the known ones."""
+    if name not in METHODS:
+        raise ShakedownError(f"No method '{name}': choose one of {', '.join(METHODS)}.")
+    return import_module(METHODS[name][0])
+
+
+def identify(
+    model: Model,
+    record: Record | Sequence[Record],
+    method: str = "auto",
+    progress: Progress = SILENT,
+    **options: Any,
+) -> Identification:
+    """Identify the free parameters of a model from one record or several, by the named method."""
+    module = method_module(method)
+    try:
+        chosen = module.Options(**options)
+    except TypeError as error:
+        raise ShakedownError(f"Method {method}: {error}.") from None
+    records = [record] if isinstance(record, Record) else list(record)
+    result: Identification = module.identify(model, records, chosen, progress)
+    return result

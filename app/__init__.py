@@ -1,0 +1,1 @@
+"""The desktop program, the command line, sessions and reports."""

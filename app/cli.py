@@ -1,0 +1,55 @@
+"""The command `shakedown`: with no arguments the desktop, otherwise one headless command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+# Command, module, one line of help. Modules are imported only when their command is used: --help stays fast.
+COMMANDS: dict[str, tuple[str, str]] = {}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; exit code 0 done, 1 could not (one sentence on stderr), 2 wrong usage."""
+    argv = list(sys.argv[1:] if argv is None else argv)
+    if not argv:
+        argv = ["desktop"]
+    if argv[0] not in COMMANDS:
+        _overview().parse_args(argv)  # prints help, or explains the wrong usage and exits with 2
+        return 2
+    module_name, help_line = COMMANDS[argv[0]]
+    parser = argparse.ArgumentParser(prog=f"shakedown {argv[0]}", description=help_line)
+    module = import_module(module_name)
+    module.configure(parser)
+    args = parser.parse_args(argv[1:])
+    from analysis.errors import ShakedownError
+
+    try:
+        return int(module.run(args) or 0)
+    except ShakedownError as error:
+        print(f"shakedown: {error}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print("shakedown: stopped by you.", file=sys.stderr)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output has gone; nothing is left to say
+    except OSError as error:
+        print(f"shakedown: {error.strerror or error}: {error.filename or ''}".rstrip(": "), file=sys.stderr)
+    return 1
+
+
+def _overview() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="shakedown",
+        description="From a shaking specimen to a validated equation of motion. "
+        "Without a command the desktop opens.",
+    )
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    for name, (_, help_line) in COMMANDS.items():
+        commands.add_parser(name, help=help_line, add_help=False)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Models, rig profiles, icons, styles and the example recordings."""

@@ -1,0 +1,11 @@
+"""Shared fixtures. Random draws come from a seeded generator; kernels are cached once for all tests."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(20260501)
