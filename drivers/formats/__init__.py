@@ -1,0 +1,131 @@
+"""File formats: one module each, all behind three functions.
+
+    read(path) -> Record                the whole file in memory
+    open_lazily(path) -> Recording      piece by piece, for files of any size
+    write(record, path)                 the format follows from the name's ending
+
+A format is a module with ``open_file(path, options) -> Recording`` and, where it can be written,
+``write_file(recording, path)``. To add one: a new module here and one row in FORMATS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+from analysis.errors import DataError, ShakedownError
+from analysis.record import Record
+from drivers.formats.options import Options
+from drivers.recording.lazy import MemoryRecording, Recording
+
+HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
+
+
+@dataclass(frozen=True)
+class Format:
+    """One row of the table: what the format is called, how its files are told from others, what it can do."""
+
+    name: str
+    title: str
+    suffixes: tuple[str, ...]
+    recognises: Callable[[bytes], bool]  # from the first 4096 bytes
+    writable: bool = True
+
+    @property
+    def module(self) -> ModuleType:
+        """Imported only when used: heavy libraries load with the first file of their kind."""
+        return import_module(f"drivers.formats.{self.name}")
+
+
+def _never(head: bytes) -> bool:
+    return False
+
+
+# Looked through from the top: what is certain from its first bytes stands first, plain text last.
+FORMATS: tuple[Format, ...] = (
+    Format("native", "Shakedown recording (HDF5)", (".h5",), _never),
+    Format("csv", "table of text (CSV, TSV)", (".csv", ".tsv", ".txt", ".dat"), _never),
+)
+
+
+def read(path: Path | str, rate: float | None = None, resample: float | None = None) -> Record:
+    """The whole file as a record. ``rate`` (Hz) for files that do not say; see :func:`open_lazily`."""
+    with open_lazily(path, rate, resample) as recording:
+        return recording.read()
+
+
+def open_lazily(path: Path | str, rate: float | None = None, resample: float | None = None) -> Recording:
+    """The file as a recording to be read piece by piece; DataError in one sentence if it cannot be.
+
+    ``rate``: sample rate in Hz of a file that does not tell it. ``resample``: the uniform rate in Hz onto
+    which a file with non-uniform times is interpolated; without it such a file is refused.
+    """
+    path = Path(path)
+    form = format_of(path)
+    try:
+        recording: Recording = form.module.open_file(path, Options(rate, resample))
+    except (ShakedownError, KeyboardInterrupt):
+        raise
+    except MemoryError:
+        raise DataError(f"{path.name} does not fit in memory.") from None
+    except OSError as error:
+        raise DataError(f"{path.name} cannot be read: {error.strerror or error}.") from None
+    except Exception as error:  # a damaged file may fail anywhere in a reader; the user gets one sentence
+        raise DataError(
+            f"{path.name} cannot be read as {form.title}: it is damaged or cut short ({_short(error)})."
+        ) from error
+    if not recording.names:
+        recording.close()
+        raise DataError(f"{path.name} has no channel that could be read.")
+    return recording
+
+
+def write(record: Record | Recording, path: Path | str) -> None:
+    """Write a record or a lazily read recording in the format that the name's ending asks for."""
+    path = Path(path)
+    form = format_for_writing(path)
+    source = MemoryRecording(record) if isinstance(record, Record) else record
+    try:
+        form.module.write_file(source, path)
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {error.strerror or error}.") from None
+
+
+def format_of(path: Path) -> Format:
+    """The format of an existing file, by its content and then by its name."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(4096)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from None
+    if not head:
+        raise DataError(f"{path.name} is empty.")
+    for form in FORMATS:
+        if form.recognises(head):
+            return form
+    suffix = path.suffix.lower()
+    for form in FORMATS:
+        if suffix in form.suffixes:
+            return form
+    raise DataError(f"{path.name} is in no format that can be read: {_known()}.")
+
+
+def format_for_writing(path: Path) -> Format:
+    """The format that a new file's name asks for."""
+    suffix = path.suffix.lower()
+    for form in FORMATS:
+        if suffix in form.suffixes and form.writable:
+            return form
+    raise DataError(f"'{path.name}' names no format that can be written: end it in one of {_known(True)}.")
+
+
+def _known(writable: bool = False) -> str:
+    return ", ".join(dict.fromkeys(s for f in FORMATS if f.writable or not writable for s in f.suffixes))
+
+
+def _short(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 120 else text[:117] + "..."

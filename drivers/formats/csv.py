@@ -1,0 +1,254 @@
+"""Tables of text: comma, semicolon, tab or blanks between columns, decimal point or decimal comma.
+
+A header row names the channels, with units in square brackets: ``t,x [mm],f [N]``. Times stand in a column
+``t`` (or ``time``); without one the rate must be given. Lines that start with ``#`` or ``%`` are comments.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.errors import DataError
+from analysis.record import Channel, Record
+from drivers.formats.names import distinct, split_unit
+from drivers.formats.options import Options
+from drivers.formats.timing import in_seconds, is_time, sampling
+from drivers.recording.lazy import BLOCK, MemoryRecording, Recording
+
+LONGEST_LINE = 1 << 20  # characters
+MOST_COLUMNS = 4096
+COMMENTS = ("#", "%")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eEdD][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the table is written."""
+
+    delimiter: str | None  # None: blanks
+    decimal_comma: bool
+    names: list[str] | None  # the header row, if there is one
+    skip: int  # lines before the first row of numbers
+    columns: int
+
+
+def open_file(path: Path, options: Options) -> Recording:
+    """The table as a recording (in memory: text has no way to be read in pieces)."""
+    layout = detect(path)
+    columns = read_columns(path, layout)
+    return MemoryRecording(table_record(path.name, layout.names, columns, options))
+
+
+def write_file(recording: Recording, path: Path) -> None:
+    """Header ``t [s],x [mm]``, then rows with every digit that a double has."""
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
+    titles = ["t [s]"]
+    for spec in recording.about.channels:
+        if is_time(spec.name):
+            raise DataError(f"A channel named '{spec.name}' would be taken for the times: rename it first.")
+        titles.append(f"{spec.name} [{spec.unit}]" if spec.unit else spec.name)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(delimiter.join(_quoted(t, delimiter) for t in titles) + "\n")
+        for start in range(0, len(recording), BLOCK // 8):
+            stop = min(start + BLOCK // 8, len(recording))
+            columns = [recording.values(n, start, stop).tolist() for n in recording.names]
+            times = (np.arange(start, stop) / recording.rate).tolist()
+            file.writelines(
+                delimiter.join(map(repr, row)) + "\n" for row in zip(times, *columns, strict=True)
+            )
+
+
+def table_record(
+    source: str, names: list[str] | None, columns: list[NDArray[np.float64]], options: Options
+) -> Record:
+    """A record from named columns, one of which may hold the times."""
+    titles = [split_unit(n) for n in names] if names else [(f"c{i + 1}", "") for i in range(len(columns))]
+    timed = [i for i, (name, _) in enumerate(titles) if names and is_time(name)]
+    times = in_seconds(columns[timed[0]], titles[timed[0]][1], source) if timed else None
+    kept = [i for i in range(len(columns)) if i not in timed[:1]]
+    if not kept:
+        raise DataError(f"{source} has a time column but no channel.")
+    rate, arrays = sampling(times, [columns[i] for i in kept], options, source)
+    labels = distinct([titles[i][0] for i in kept])
+    channels = {
+        label: Channel(np.ascontiguousarray(array), titles[i][1])
+        for label, i, array in zip(labels, kept, arrays, strict=True)
+    }
+    return Record(rate, channels, metadata={"source": source})
+
+
+def detect(path: Path) -> Layout:
+    """Delimiter, decimal sign and header of a table, from its first lines."""
+    lines = _first_lines(path)
+    skip = 0
+    while skip < len(lines) and (not lines[skip].strip() or lines[skip].lstrip().startswith(COMMENTS)):
+        skip += 1
+    if skip == len(lines):
+        raise DataError(f"{path.name} holds no table.")
+    rows = [line for line in lines[skip:] if line.strip() and not line.lstrip().startswith(COMMENTS)]
+    delimiter, decimal_comma = _detect_signs(rows)
+    first = _cells(rows[0], delimiter)
+    header = not all(_is_number(c, decimal_comma) or not c for c in first) or not any(first)
+    if header:
+        skip += 1
+        body = rows[1:]
+    else:
+        body = rows
+    # A second row of text holds units or a comment: LabVIEW, oscilloscopes.
+    units: list[str] | None = None
+    if header and len(body) > 1 and not any(_is_number(c, decimal_comma) for c in _cells(body[0], delimiter)):
+        units = _cells(body[0], delimiter)
+        skip = lines.index(body[0], skip) + 1
+        body = body[1:]
+    names = _trimmed(first) if header else None
+    width = len(names) if names else len(_trimmed(first))
+    if width > MOST_COLUMNS:
+        raise DataError(f"{path.name} has {width} columns: that is no table of signals.")
+    if names and units and len(_trimmed(units)) == width:
+        names = [
+            n if "[" in n or not u else f"{n} [{u.strip('()[]')}]" for n, u in zip(names, units, strict=False)
+        ]
+    if not body and not header:
+        raise DataError(f"{path.name} holds no table of numbers.")
+    return Layout(delimiter, decimal_comma, names, skip, width)
+
+
+def read_columns(path: Path, layout: Layout) -> list[NDArray[np.float64]]:
+    """All numbers of the table, one array a column; an empty cell is NaN, anything else wrong is named."""
+    with path.open("rb") as file:
+        for _ in range(layout.skip):
+            file.readline(LONGEST_LINE)
+        if file.read(1) == b"":
+            return [np.empty(0) for _ in range(layout.columns)]
+    try:
+        table = _load_fast(path, layout)
+    except ValueError:
+        table = _load_carefully(path, layout)
+    return [np.ascontiguousarray(table[:, i]) for i in range(layout.columns)]
+
+
+def _load_fast(path: Path, layout: Layout) -> NDArray[np.float64]:
+    with path.open("r", encoding="utf-8", errors="replace", newline=None) as file:
+        for _ in range(layout.skip):
+            file.readline()
+        lines = (line.replace(",", ".") for line in file) if layout.decimal_comma else file
+        return np.loadtxt(
+            lines,
+            delimiter=layout.delimiter,
+            ndmin=2,
+            usecols=range(layout.columns),
+            comments=list(COMMENTS),
+        )
+
+
+def _load_carefully(path: Path, layout: Layout) -> NDArray[np.float64]:
+    """Slower, for tables with empty cells, Fortran exponents or mistakes, which are named by line."""
+    rows: list[list[float]] = []
+    with path.open("r", encoding="utf-8", errors="replace", newline=None) as file:
+        for number, line in enumerate(_bounded_lines(file, path.name), 1):
+            text = line.strip("\r\n")
+            if number <= layout.skip or not text.strip() or text.lstrip().startswith(COMMENTS):
+                continue
+            cells = _cells(text, layout.delimiter)
+            if len(_trimmed(cells)) > layout.columns:
+                raise _wrong_width(path.name, number, len(_trimmed(cells)), layout)
+            row = [_number(c, layout, path.name, number, i) for i, c in enumerate(cells[: layout.columns])]
+            if len(row) < layout.columns and (len(row) < 2 or layout.delimiter is None):
+                raise _wrong_width(path.name, number, len(row), layout)
+            rows.append(row + [np.nan] * (layout.columns - len(row)))
+    if not rows:
+        raise DataError(f"{path.name} holds no numbers.")
+    return np.array(rows, dtype=np.float64)
+
+
+def _wrong_width(source: str, line: int, width: int, layout: Layout) -> DataError:
+    return DataError(f"{source}, line {line}: {width} columns, but there should be {layout.columns}.")
+
+
+def _number(cell: str, layout: Layout, source: str, line: int, column: int) -> float:
+    if not cell:
+        return float("nan")
+    if not _is_number(cell, layout.decimal_comma):
+        name = layout.names[column] if layout.names else str(column + 1)
+        raise DataError(f"{source}, line {line}, column {name}: '{cell[:40]}' is not a number.")
+    return float(cell.replace(",", ".").replace("d", "e").replace("D", "e"))
+
+
+def _bounded_lines(file: TextIO, source: str) -> Iterator[str]:
+    while line := file.readline(LONGEST_LINE):
+        if len(line) >= LONGEST_LINE:
+            raise DataError(f"{source} is no table: one of its lines is longer than a million characters.")
+        yield line
+
+
+def _first_lines(path: Path) -> list[str]:
+    lines: list[str] = []
+    with path.open("rb") as file:
+        for _ in range(64):
+            line = file.readline(LONGEST_LINE)
+            if len(line) >= LONGEST_LINE:
+                raise DataError(
+                    f"{path.name} is no table: one of its lines is longer than a million characters."
+                )
+            if not line:
+                break
+            if b"\x00" in line:
+                raise DataError(f"{path.name} is no table of text: it holds binary data.")
+            lines.append(line.decode("utf-8-sig" if not lines else "utf-8", errors="replace"))
+    return lines
+
+
+def _detect_signs(rows: list[str]) -> tuple[str | None, bool]:
+    """Delimiter and whether the comma is the decimal sign, from what makes the rows tables of numbers."""
+    body = rows[1:] or rows
+    best: tuple[float, int, str | None, bool] | None = None
+    for rank, (delimiter, comma) in enumerate(
+        [("\t", False), (";", False), (",", False), ("\t", True), (";", True), (None, False), (None, True)]
+    ):
+        cells = [c for row in body for c in _cells(row, delimiter) if c]
+        good = sum(_is_number(c, comma) for c in cells) / max(len(cells), 1)
+        width = len(_cells(body[0], delimiter))
+        consistent = all(len(_cells(r, delimiter)) == width for r in body[: max(1, len(body) - 1)])
+        score = (good + 0.1 * consistent + 0.1 * (width > 1), -rank, delimiter, comma)
+        if best is None or score[:2] > best[:2]:
+            best = score
+    assert best is not None
+    return best[2], best[3]
+
+
+def _cells(row: str, delimiter: str | None) -> list[str]:
+    row = row.strip("\r\n")
+    if delimiter is None:
+        return row.split()
+    if '"' in row:
+        return [c.strip() for c in next(csv.reader([row], delimiter=delimiter), [])]
+    return [c.strip() for c in row.split(delimiter)]
+
+
+def _trimmed(cells: list[str]) -> list[str]:
+    """Without the empty cells that a delimiter at the end of the line leaves."""
+    end = len(cells)
+    while end > 1 and not cells[end - 1]:
+        end -= 1
+    return cells[:end]
+
+
+def _is_number(cell: str, decimal_comma: bool) -> bool:
+    if decimal_comma:
+        if "." in cell:
+            return False
+        cell = cell.replace(",", ".", 1)
+    return _NUMBER.fullmatch(cell) is not None
+
+
+def _quoted(title: str, delimiter: str) -> str:
+    clean = title.replace('"', "'").replace("\n", " ")
+    return f'"{clean}"' if delimiter in clean else clean

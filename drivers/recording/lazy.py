@@ -1,0 +1,244 @@
+"""A recording on disk, read piece by piece: it never needs to fit in memory to be plotted or cut."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.errors import DataError
+from analysis.record import Channel, Excitation, Record, Span
+from drivers.journal import ChannelSpec
+
+BLOCK = 1 << 18  # samples read at once when a whole recording is walked through
+
+
+@dataclass(frozen=True)
+class Description:
+    """All that is known of a recording but its samples. Spans and events count samples from its start."""
+
+    rate: float  # Hz
+    channels: tuple[ChannelSpec, ...]
+    samples: int
+    start: str | None = None  # ISO 8601 with zone
+    excitation: Excitation | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    gaps: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)  # by channel name
+    clipped: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
+    events: tuple[Mapping[str, Any], ...] = ()  # notes and what else happened, with "kind" and "index"
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.rate) and self.rate > 0):
+            raise DataError(f"The sample rate must be a positive number, not {self.rate}.")
+        names = [c.name for c in self.channels]
+        repeated = {n for n in names if names.count(n) > 1}
+        if repeated:
+            raise DataError(f"The channel name '{min(repeated)}' is used more than once.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(c.name for c in self.channels)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the checksums say: ``ok`` True or False, None where the format has none; ``text`` for people."""
+
+    ok: bool | None
+    text: str
+
+
+class Recording(ABC):
+    """Lazy view of a recording. Use as a context manager, or call ``close``."""
+
+    def __init__(self, about: Description) -> None:
+        self.about = about
+
+    @abstractmethod
+    def raw(self, channel: int, start: int, stop: int) -> NDArray[Any]:
+        """Stored numbers of a channel (by position), samples start to stop, both inside the recording."""
+
+    def close(self) -> None:
+        """Let go of the file."""
+        return
+
+    def verify(self) -> Verdict:
+        """Read everything once and check it against the stored checksums."""
+        return Verdict(None, "this format stores no checksums")
+
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return self.about.samples
+
+    @property
+    def rate(self) -> float:
+        return self.about.rate
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.about.names
+
+    @property
+    def duration(self) -> float:
+        return len(self) / self.rate
+
+    def unit(self, channel: str) -> str:
+        return self.about.channels[self.position(channel)].unit
+
+    def position(self, channel: str) -> int:
+        """Position of the channel of that name; an unknown name is an error that lists those there are."""
+        try:
+            return self.names.index(channel)
+        except ValueError:
+            there = ", ".join(self.names) or "none"
+            raise DataError(f"No channel '{channel}': the recording has {there}.") from None
+
+    def values(self, channel: str, start: int, stop: int) -> NDArray[np.float64]:
+        """Samples start to stop of one channel in its unit."""
+        position = self.position(channel)
+        start, stop, _ = slice(start, stop).indices(len(self))
+        spec = self.about.channels[position]
+        values = spec.physical(self.raw(position, start, max(start, stop)))
+        if spec.dtype[0] != "f":  # integers have no sign for "not there"
+            for first, last in moved(self.about.gaps.get(channel, ()), start, stop):
+                values[first:last] = np.nan
+        return values
+
+    def slice(self, start: int, stop: int, channels: Sequence[str] | None = None) -> Record:
+        """Samples start to stop as a record; spans and the drive's phase move along."""
+        start, stop, _ = slice(start, stop).indices(len(self))
+        stop = max(start, stop)
+        about = self.about
+        parts = {}
+        for name in channels if channels is not None else self.names:
+            unit = self.unit(name)
+            parts[name] = Channel(
+                self.values(name, start, stop),
+                unit,
+                moved(about.gaps.get(name, ()), start, stop),
+                moved(about.clipped.get(name, ()), start, stop),
+            )
+        drive = turned(about.excitation, start / about.rate)
+        return Record(about.rate, parts, about.start, drive, dict(about.metadata))
+
+    def read(self) -> Record:
+        """The whole recording in memory."""
+        return self.slice(0, len(self))
+
+    def blocks(self, channel: str, start: int, stop: int) -> Iterator[NDArray[np.float64]]:
+        """Samples start to stop of one channel, a piece at a time."""
+        for first in range(start, stop, BLOCK):
+            yield self.values(channel, first, min(first + BLOCK, stop))
+
+    def envelope(
+        self, channel: str, start: int, stop: int, bins: int
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Lowest and highest value in each of ``bins`` equal parts of samples start to stop, for plotting.
+
+        With fewer samples than bins there is one bin a sample. Bins without any number are NaN.
+        """
+        start, stop, _ = slice(start, stop).indices(len(self))
+        edges = bin_edges(start, stop, bins)
+        return self._fine_envelope(channel, edges)
+
+    def _fine_envelope(
+        self, channel: str, edges: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """From the samples themselves, as many whole bins at a time as fit in a block."""
+        count = len(edges) - 1
+        low, high = np.full(count, np.nan), np.full(count, np.nan)
+        first = 0
+        while first < count:
+            last = max(first + 1, int(np.searchsorted(edges, edges[first] + BLOCK, side="right")) - 1)
+            for values, begin in self._pieces(channel, int(edges[first]), int(edges[last])):
+                cuts = np.clip(edges[first : last + 1] - begin, 0, len(values))
+                _merge_extremes(values, cuts, low[first:last], high[first:last])
+            first = last
+        return low, high
+
+    def _pieces(self, channel: str, start: int, stop: int) -> Iterator[tuple[NDArray[np.float64], int]]:
+        for first in range(start, stop, BLOCK):
+            yield self.values(channel, first, min(first + BLOCK, stop)), first
+
+
+class MemoryRecording(Recording):
+    """A record in memory with the face of a recording on disk."""
+
+    def __init__(self, record: Record) -> None:
+        self._arrays = [c.data for c in record.channels.values()]
+        super().__init__(describe(record))
+
+    def raw(self, channel: int, start: int, stop: int) -> NDArray[Any]:
+        return self._arrays[channel][start:stop]
+
+
+def describe(record: Record) -> Description:
+    """The description of a record in memory."""
+    return Description(
+        rate=record.rate,
+        channels=tuple(ChannelSpec(name, c.unit) for name, c in record.channels.items()),
+        samples=len(record),
+        start=record.start,
+        excitation=record.excitation,
+        metadata=dict(record.metadata),
+        gaps={name: c.gaps for name, c in record.channels.items() if c.gaps},
+        clipped={name: c.clipped for name, c in record.channels.items() if c.clipped},
+    )
+
+
+def moved(spans: Sequence[Span], start: int, stop: int) -> tuple[Span, ...]:
+    """The parts of the spans inside samples start to stop, counted from start."""
+    inside = ((max(a, start) - start, min(b, stop) - start) for a, b in spans)
+    return tuple((a, b) for a, b in inside if b > a)
+
+
+def merged(spans: Sequence[Span]) -> tuple[Span, ...]:
+    """The same samples as spans in order that neither touch nor overlap."""
+    result: list[Span] = []
+    for start, stop in sorted(spans):
+        if result and start <= result[-1][1]:
+            result[-1] = (result[-1][0], max(stop, result[-1][1]))
+        elif stop > start:
+            result.append((start, stop))
+    return tuple(result)
+
+
+def turned(drive: Excitation | None, seconds: float) -> Excitation | None:
+    """The drive as seen from a first sample that is later by that many seconds."""
+    if drive is None or drive.phase is None or seconds == 0:
+        return drive
+    return replace(drive, phase=float((drive.phase + 2 * np.pi * drive.frequency * seconds) % (2 * np.pi)))
+
+
+def bin_edges(start: int, stop: int, bins: int) -> NDArray[np.int64]:
+    """Sample indices that part start to stop into equal bins of at least one sample each."""
+    count = max(0, min(int(bins), stop - start))
+    return start + (np.arange(count + 1, dtype=np.int64) * (stop - start)) // max(count, 1)
+
+
+def _merge_extremes(
+    values: NDArray[np.float64],
+    cuts: NDArray[np.int64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+) -> None:
+    """Widen low and high by the extremes of values between the cuts; NaN counts as nothing."""
+    filled = np.flatnonzero(cuts[1:] > cuts[:-1])
+    if len(filled) == 0:
+        return
+    end = cuts[filled[-1] + 1]
+    starts = cuts[filled]
+    low[filled] = np.fmin(low[filled], np.fmin.reduceat(values[:end], starts))
+    high[filled] = np.fmax(high[filled], np.fmax.reduceat(values[:end], starts))
