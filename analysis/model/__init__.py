@@ -1,7 +1,16 @@
-"""The model: equations written once, used by everything."""
+"""The model: equations written once, used by everything.
 
-from __future__ import annotations
+model.py       Model, Parameter, Initial: what the rest of the program holds
+document.py    the TOML file, with the place of every value
+grammar.py     expressions: own tokens, own grammar
+reading.py     tables to model, every rule checked
+equations.py   names resolved into one graph
+graph.py       the graph and its exact derivatives
+linearity.py   which parameters enter linearly
+code.py        the graph as source text for the compiler
+printing.py    the model as text and as a model file; latex.py as mathematics
+"""
 
+from analysis.model.model import Initial, Model, Parameter
 
-class Model:
-    """Placeholder for the parsed model."""
+__all__ = ["Initial", "Model", "Parameter"]

@@ -1,0 +1,189 @@
+"""A model's equations as machine code, compiled when first needed and kept on disk between runs.
+
+The generated source is written to a cache folder as ``gen_<sha256>.py`` (a compiler cache needs a real
+file), the only file that analysis ever writes. The folder is ``$SHAKEDOWN_CACHE``, else the platform's cache
+folder; if that cannot be written, a temporary folder serves for this run. All functions release the GIL;
+compiling may happen on any thread.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import sys
+import tempfile
+from functools import cached_property, lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numba
+from numba import types
+from numba.core.compiler_lock import global_compiler_lock
+
+from analysis.model.code import source
+from analysis.model.equations import Equations
+
+_TIME = types.float64
+_VECTOR = types.float64[::1]
+_MATRIX = types.float64[:, ::1]
+_CUBE = types.float64[:, :, ::1]
+_SAMPLE = (_TIME, _VECTOR, _VECTOR, _VECTOR)  # t, x[n], u[m], p[k]
+_SAMPLES = (_VECTOR, _MATRIX, _MATRIX, _VECTOR)  # t[N], X[n, N], U[m, N], p[k]
+
+SIGNATURES = {
+    "rhs": types.void(*_SAMPLE, _VECTOR),
+    "jac": types.void(*_SAMPLE, _VECTOR, _MATRIX, _MATRIX),
+    "jac_u": types.void(*_SAMPLE, _MATRIX),
+    "out": types.void(*_SAMPLE, _VECTOR),
+    "out_jac": types.void(*_SAMPLE, _VECTOR, _MATRIX, _MATRIX),
+    "rhs_many": types.void(*_SAMPLES, _MATRIX),
+    "jac_many": types.void(*_SAMPLES, _MATRIX, _CUBE, _CUBE),
+    "out_many": types.void(*_SAMPLES, _MATRIX),
+    "out_jac_many": types.void(*_SAMPLES, _MATRIX, _CUBE, _CUBE),
+    "rhs_sets": types.void(_VECTOR, _MATRIX, _MATRIX, _MATRIX, _MATRIX),
+}
+# Kernels as arguments of functions that are themselves compiled once: integrators and solvers.
+RHS_TYPE = types.FunctionType(SIGNATURES["rhs"])
+JAC_TYPE = types.FunctionType(SIGNATURES["jac"])
+JAC_U_TYPE = types.FunctionType(SIGNATURES["jac_u"])
+OUT_TYPE = types.FunctionType(SIGNATURES["out"])
+OUT_JAC_TYPE = types.FunctionType(SIGNATURES["out_jac"])
+RHS_SETS_TYPE = types.FunctionType(SIGNATURES["rhs_sets"])
+
+# Fused multiply-add, reciprocals and unsigned zeros are allowed; NaN and infinity keep their meaning.
+FASTMATH = frozenset({"contract", "arcp", "nsz"})
+
+
+class Kernels:
+    """The compiled functions of one set of equations (n states, m measured inputs, k parameters, q outputs).
+
+    All arrays are float64 and C-contiguous; results are written into the last arguments.
+    """
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+
+    def _compiled(self, name: str) -> Any:
+        with global_compiler_lock:
+            if name not in self.__dict__:
+                compiler = numba.njit(
+                    SIGNATURES[name], nogil=True, cache=True, error_model="numpy", fastmath=set(FASTMATH)
+                )
+                self.__dict__[name] = compiler(getattr(self._module, name))
+            return self.__dict__[name]
+
+    def prepare(self, *names: str) -> None:
+        """Compile some kernels (all without names) now, such as on a worker thread before they are needed."""
+        for name in names or SIGNATURES:
+            getattr(self, name)
+
+    @cached_property
+    def rhs(self) -> Any:
+        """rhs(t, x[n], u[m], p[k], dx[n])"""
+        return self._compiled("rhs")
+
+    @cached_property
+    def jac(self) -> Any:
+        """jac(t, x, u, p, dx[n], Jx[n, n], Jp[n, k])"""
+        return self._compiled("jac")
+
+    @cached_property
+    def jac_u(self) -> Any:
+        """jac_u(t, x, u, p, Ju[n, m])"""
+        return self._compiled("jac_u")
+
+    @cached_property
+    def out(self) -> Any:
+        """out(t, x, u, p, y[q])"""
+        return self._compiled("out")
+
+    @cached_property
+    def out_jac(self) -> Any:
+        """out_jac(t, x, u, p, y[q], Yx[q, n], Yp[q, k])"""
+        return self._compiled("out_jac")
+
+    @cached_property
+    def rhs_many(self) -> Any:
+        """rhs_many(t[N], X[n, N], U[m, N], p[k], dX[n, N])"""
+        return self._compiled("rhs_many")
+
+    @cached_property
+    def jac_many(self) -> Any:
+        """jac_many(t[N], X[n, N], U[m, N], p[k], dX[n, N], Jx[n, n, N], Jp[n, k, N])"""
+        return self._compiled("jac_many")
+
+    @cached_property
+    def out_many(self) -> Any:
+        """out_many(t[N], X[n, N], U[m, N], p[k], Y[q, N])"""
+        return self._compiled("out_many")
+
+    @cached_property
+    def out_jac_many(self) -> Any:
+        """out_jac_many(t[N], X[n, N], U[m, N], p[k], Y[q, N], Yx[q, n, N], Yp[q, k, N])"""
+        return self._compiled("out_jac_many")
+
+    @cached_property
+    def rhs_sets(self) -> Any:
+        """rhs_sets(t[N], X[n, N], U[m, N], P[k, N], dX[n, N]): each column has its own parameters"""
+        return self._compiled("rhs_sets")
+
+
+_loaded: dict[str, Kernels] = {}
+
+
+def kernels_of(equations: Equations) -> Kernels:
+    """The kernels of the equations; the same object for equal equations."""
+    text = source(equations)
+    key = hashlib.sha256(f"{numba.__version__}\n{text}".encode()).hexdigest()
+    with global_compiler_lock:
+        if key not in _loaded:
+            _loaded[key] = Kernels(_module(key, text))
+        return _loaded[key]
+
+
+def _module(key: str, text: str) -> ModuleType:
+    path = _cache_folder() / f"gen_{key}.py"
+    if not path.exists():
+        path = _written(path, text)
+    name = f"shakedown_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # the compiler finds the functions of a module by its name
+    spec.loader.exec_module(module)
+    return module
+
+
+def _written(path: Path, text: str) -> Path:
+    """Write the file whole or not at all, so that another process never sees half of it."""
+    handle, temporary = tempfile.mkstemp(suffix=".tmp", dir=path.parent)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    Path(temporary).replace(path)
+    return path
+
+
+@lru_cache(maxsize=1)
+def _cache_folder() -> Path:
+    folder = _wanted_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="shakedown-kernels-"))
+
+
+def _wanted_folder() -> Path:
+    given = os.environ.get("SHAKEDOWN_CACHE")
+    if given:
+        return Path(given) / "kernels"
+    if sys.platform == "win32":
+        base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        base = Path.home() / "Library" / "Caches"
+    else:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return base / "shakedown" / "kernels"

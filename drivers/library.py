@@ -1,0 +1,40 @@
+"""The library of models: files in resources/models, found by name, or any model file by its path."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+
+from analysis.errors import ModelError
+from analysis.model import Model
+from analysis.model.document import MAX_CHARACTERS
+
+
+def model_files() -> dict[str, Path]:
+    """The library's model files by name, in alphabetical order."""
+    folder = Path(str(files("resources"))) / "models"
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def load_model(name_or_path: str | Path) -> Model:
+    """A model by its name in the library or by the path of a model file."""
+    wanted = str(name_or_path)
+    known = model_files()
+    path = known.get(wanted, Path(wanted))
+    if path.suffix != ".toml" and not path.is_file():
+        close = get_close_matches(wanted, known, 1, 0.5)
+        hint = f"did you mean `{close[0]}`?" if close else f"the library has {', '.join(known)}."
+        raise ModelError(f"No model `{wanted}`: {hint}")
+    return Model.from_toml(_read(path), source=path.name)
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(4 * MAX_CHARACTERS + 1)
+        return content.decode("utf-8")
+    except UnicodeDecodeError:
+        raise ModelError(f"{path.name}: this is not a text file, so not a model.") from None
+    except OSError as error:
+        raise ModelError(f"The model file {path} cannot be read: {error.strerror or error}.") from None
