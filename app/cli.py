@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from importlib import import_module
 
 # Command, module, one line of help. Modules are imported only when their command is used: --help stays fast.
-COMMANDS: dict[str, tuple[str, str]] = {}
+COMMANDS: dict[str, tuple[str, str]] = {
+    "models": ("app.commands.models", "the library of models, or one of them in detail"),
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

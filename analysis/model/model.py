@@ -189,6 +189,16 @@ class Model:
 
         return plain(self)
 
+    def latex_equations(self) -> list[str]:
+        """Each equation typeset for TeX or matplotlib's mathtext, without dollar signs."""
+        from analysis.model.latex import equations
+
+        return equations(self)
+
+    def to_latex(self) -> str:
+        """The equations typeset, one to a line, each between dollar signs."""
+        return "\n".join(f"${line}$" for line in self.latex_equations())
+
 
 def _finite(name: str, value: float) -> float:
     value = float(value)
