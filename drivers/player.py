@@ -83,9 +83,10 @@ class Player:
             voice = self._voice
             if voice is None:
                 return DriveState(self._count, reason=self._reason)
+            steady = voice.steady and self._level >= 1
             return DriveState(
                 self._count, True, self._kind, voice.frequency, voice.amplitude,
-                _smooth(self._level), voice.phase, self._reason,
+                _smooth(self._level), voice.phase, steady, self._reason,
             )  # fmt: skip
 
     def take(self, count: int) -> NDArray[np.float64]:

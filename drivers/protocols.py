@@ -69,6 +69,7 @@ class DriveState:
     amplitude: float = 0.0  # target, in the exciter's unit
     level: float = 0.0  # 0 to 1: soft start and stop
     phase: float = 0.0  # rad
+    steady: bool = False  # neither ramping nor on its way to another frequency or amplitude
     reason: str = ""  # why the drive is off, in words; empty while it plays
 
     def excitation(self) -> Excitation | None:
@@ -89,8 +90,7 @@ class Block:
     start_index: int
     data: Samples
     overloads: tuple[Overload, ...] = ()
-    lost: int = 0  # samples known to be lost just before this block
-    reason: str = ""  # why they were lost
+    reason: str = ""  # why samples were lost before this block, when its index shows that some were
     drive: DriveState | None = None  # at the first sample of the block; None: not known
     ended: bool = False  # no more samples will come (end of a replayed recording)
 
@@ -121,6 +121,11 @@ class Source(Protocol):
     @property
     def rate(self) -> float:
         """The true sample rate in Hz, which hardware may have rounded from the one asked for."""
+        ...
+
+    @property
+    def waits(self) -> bool:
+        """True if its clock stands still until it is read (virtual time): a slow reader loses nothing."""
         ...
 
     def start(self) -> None: ...

@@ -32,6 +32,7 @@ class Voice(ABC):
     phase: float = 0.0  # rad, of the next sample
     frequency: float = 0.0  # Hz, of the next sample
     amplitude: float = 0.0
+    steady: bool = True  # neither frequency nor amplitude are changing
     ended: bool = False  # the waveform is over; what still comes holds its last state
 
     @abstractmethod
@@ -122,6 +123,7 @@ class _SineVoice(Voice):
             self.frequency + (to_f - self.frequency) * course,
             self.amplitude + (to_a - self.amplitude) * course,
         )
+        self.steady = False
 
     def take(self, count: int) -> Array:
         gliding = min(count, len(self._glides[0]))
@@ -136,6 +138,7 @@ class _SineVoice(Voice):
         phase = self._anchor + TWO_PI * self.frequency * (self._count + np.arange(count + 1)) / self._rate
         self._count += count
         self.phase = float(phase[-1] % TWO_PI)
+        self.steady = True
         return self.amplitude * np.cos(phase[:-1])
 
     def _glide(self, count: int) -> Array:
@@ -237,6 +240,8 @@ class Sweep(Waveform):
 
 
 class _SweepVoice(Voice):
+    steady = False
+
     def __init__(self, sweep: Sweep, rate: float) -> None:
         self._sweep, self._rate, self._count = sweep, rate, 0
         self.amplitude, self.frequency = sweep.amplitude, sweep.start
