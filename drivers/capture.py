@@ -9,15 +9,18 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from analysis.errors import ShakedownError
 from analysis.record import Excitation
-from drivers.protocols import Block, DriveState, InstrumentError, Source
+from drivers.protocols import Block, ChannelSpan, DriveState, InstrumentError, Source
+from drivers.recording import ChannelSpec, Recorder
 from drivers.trigger import Trigger, TriggerFinder
 
 
@@ -25,6 +28,7 @@ class Sink(Protocol):
     """What the engine needs of a recorder (drivers.recording.Recorder has it)."""
 
     def append(self, samples: Any, first_index: int) -> None: ...
+    def gap(self, start: int, stop: int, channel: str | None = None) -> None: ...
     def overload(self, channel: str | None, start: int, stop: int) -> None: ...
     def note(self, text: str, index: int | None = None) -> None: ...
     def drive(self, excitation: Excitation) -> None: ...
@@ -260,6 +264,8 @@ class _Writing:
         self._expected = block.stop_index
         for o in block.overloads:
             self.sink.overload(self._names[o.channel], o.start, o.stop)
+        for m in block.missing:
+            self.sink.gap(m.start, m.stop, self._names[m.channel])
         if block.drive is not None:
             self._follow(block.drive)
 
@@ -301,13 +307,42 @@ def _from(block: Block, start: int) -> Block | None:
     """The part of a block at and after an index; None if there is none."""
     if start >= block.stop_index:
         return None
-    if start <= block.start_index:
-        return block
-    cut = tuple(replace(o, start=max(o.start, start)) for o in block.overloads if o.stop > start)
-    return replace(block, start_index=start, data=block.data[:, start - block.start_index :], overloads=cut)
+    return block if start <= block.start_index else _cut(block, start, block.stop_index)
 
 
 def _until(block: Block, stop: int) -> Block:
     """The part of a block before an index."""
-    cut = tuple(replace(o, stop=min(o.stop, stop)) for o in block.overloads if o.start < stop)
-    return replace(block, data=block.data[:, : max(0, stop - block.start_index)], overloads=cut)
+    return _cut(block, block.start_index, stop)
+
+
+def _cut(block: Block, start: int, stop: int) -> Block:
+    def moved(spans: tuple[ChannelSpan, ...]) -> tuple[ChannelSpan, ...]:
+        cut = (replace(s, start=max(s.start, start), stop=min(s.stop, stop)) for s in spans)
+        return tuple(s for s in cut if s.stop > s.start)
+
+    data = block.data[:, start - block.start_index : max(0, stop - block.start_index)]
+    return replace(
+        block, start_index=start, data=data, overloads=moved(block.overloads), missing=moved(block.missing)
+    )
+
+
+def recording_to(
+    path: Path | str, source: Source, metadata: Mapping[str, Any], start: str | None = None
+) -> Callable[[int], Sink]:
+    """Recorders for ``Engine.record``: ``run1``, and ``run1-2``, ``run1-3`` for further captures."""
+    path = Path(path)
+
+    def make(number: int) -> Sink:
+        name = path if number == 0 else path.with_name(f"{path.stem}-{number + 1}{path.suffix}")
+        channels = [ChannelSpec(c.name, c.unit) for c in source.channels]
+        begun = start or datetime.now().astimezone().isoformat()
+        return Recorder(name, source.rate, channels, begun, metadata=metadata)
+
+    return make
+
+
+def calibration_of(source: Source) -> dict[str, Any]:
+    """What a recording keeps of its sensors."""
+    return {
+        c.name: {"sensor": c.sensor, **c.calibration} for c in source.channels if c.sensor or c.calibration
+    }

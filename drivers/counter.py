@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from drivers.clock import Clock, RealClock
-from drivers.protocols import Block, ChannelInfo, InstrumentError, Overload, Samples
+from drivers.protocols import Block, ChannelInfo, ChannelSpan, InstrumentError, Samples
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class CounterSource:
                 start, stop = start + fault.samples, stop + fault.samples
                 reason = "injected"
             elif fault.kind == "overload":
-                overloads.append(Overload(0, fault.index, min(stop, fault.index + fault.samples)))
+                overloads.append(ChannelSpan(0, fault.index, fault.index + fault.samples))
             elif fault.kind == "late":
                 self._clock.wait_until(self._clock.now() + fault.seconds)
             else:
@@ -75,7 +75,7 @@ class CounterSource:
         data = into[:, : stop - start]
         np.add(np.arange(start, stop), self._offsets, out=data)
         self._next = stop
-        return Block(start, data, tuple(overloads), reason)
+        return Block(start, data, tuple(overloads), reason=reason)
 
     def stop(self) -> None:
         self._running = False

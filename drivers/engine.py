@@ -23,6 +23,7 @@ from drivers.trigger import Trigger
 BLOCK_SECONDS = 0.02  # a block each 20 ms: live views at 30 frames a second always have something new
 QUEUE_SECONDS = 30.0  # what the recorder may lag behind before the recording is stopped
 QUEUE_BYTES = 512 << 20
+PATIENCE = 0.5  # s to wait for the block under way when stopping
 LATE_SECONDS = 0.5  # a block that comes later than its samples by this much is reported
 
 
@@ -112,6 +113,9 @@ class Engine:
         """End the stream: finish a running recording, stop the source."""
         self._stopping.set()
         if self._thread is not None:
+            self._thread.join(PATIENCE)
+            if self._thread.is_alive():
+                self.source.stop()  # a source that waits for something lets its reader go
             self._thread.join()
             self._thread = None
 
@@ -164,13 +168,15 @@ class Engine:
                 if block.ended:
                     break
         except ShakedownError as error:
-            failure = str(error)
+            failure = "" if self._stopping.is_set() else str(error)
         except Exception as error:
             failure = f"The acquisition failed ({type(error).__name__}: {error})."
         self._end(failure)
 
     def _take(self, block: Block) -> None:
-        late = self._count(block)
+        lost, late = self._count(block)
+        if lost:
+            block = replace(block, lost=lost)
         with self._lock:
             taps, capture = list(self._taps), self._capture
         for tap in taps:
@@ -183,8 +189,8 @@ class Engine:
                 self._alarmed = capture  # once: the drive may be started again after it
                 self._silence(capture.failed)
 
-    def _count(self, block: Block) -> float:
-        """Update the counters; the seconds by which the block came late, 0 if it did not."""
+    def _count(self, block: Block) -> tuple[int, float]:
+        """Update the counters; samples lost before the block, and by how many seconds it is late."""
         lost = block.start_index - self._expected
         if lost < 0:
             raise InstrumentError(
@@ -204,13 +210,13 @@ class Engine:
                 status,
                 samples=status.samples + block.samples,
                 seconds=block.stop_index / self.source.rate,
-                gaps=status.gaps + (lost > 0),
+                gaps=status.gaps + (lost > 0) + len({(m.start, m.stop) for m in block.missing}),
                 lost=status.lost + lost,
                 overloads=status.overloads + len(block.overloads),
                 overloaded=status.overloaded + sum(o.stop - o.start for o in block.overloads),
                 late=status.late + late,
             )
-        return lateness if late else 0.0
+        return lost, lateness if late else 0.0
 
     def _silence(self, reason: str) -> str:
         """Stop the drive; what went wrong with that, in words."""

@@ -47,8 +47,8 @@ class ChannelInfo:
 
 
 @dataclass(frozen=True)
-class Overload:
-    """Samples start (included) to stop (excluded) of a channel went beyond its range. Absolute indices."""
+class ChannelSpan:
+    """Samples start (included) to stop (excluded) of a channel (by position). Absolute indices."""
 
     channel: int
     start: int
@@ -89,10 +89,12 @@ class Block:
 
     start_index: int
     data: Samples
-    overloads: tuple[Overload, ...] = ()
+    overloads: tuple[ChannelSpan, ...] = ()  # beyond the measuring range
+    missing: tuple[ChannelSpan, ...] = ()  # lost on single channels: not a number in the data
     reason: str = ""  # why samples were lost before this block, when its index shows that some were
     drive: DriveState | None = None  # at the first sample of the block; None: not known
     ended: bool = False  # no more samples will come (end of a replayed recording)
+    lost: int = 0  # samples lost just before this block, as the engine found from the indices
 
     @property
     def samples(self) -> int:

@@ -1,0 +1,272 @@
+"""The acquisition engine with a counting source and the real recorder: nothing lost, every fault stored."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from drivers.capture import recording_to
+from drivers.clock import InstantClock, RealClock
+from drivers.counter import CounterSource, Fault, miscounted
+from drivers.engine import Engine
+from drivers.formats import open_lazily, read
+from drivers.protocols import Block, ChannelInfo, InstrumentError, Samples
+from drivers.recording import RecordingStopped
+from drivers.trigger import Trigger, TriggerFinder
+
+
+def wait_until(condition: Any, seconds: float = 10.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "did not happen in time"
+        time.sleep(0.005)
+
+
+def run_to_end(engine: Engine, path: Path, length: int, **options: Any) -> Any:
+    engine.start()
+    capture = engine.record(recording_to(path, engine.source, {"rig": "counter"}), length, **options)
+    assert capture.wait(20)
+    engine.stop()
+    return capture
+
+
+def test_given_a_counter_in_real_time_when_recorded_then_every_sample_is_there(tmp_path: Path) -> None:
+    engine = Engine(CounterSource(8, 51200.0))
+    tap = engine.tap()
+    capture = run_to_end(engine, tmp_path / "run", 51200)
+    assert capture.failed == "" and capture.finished[0].problem is None
+    record = read(capture.finished[0].path)
+    data = np.array([record[n] for n in record.names])
+    assert data.shape == (8, 51200)
+    assert miscounted(data, int(data[0, 0])) == 0
+    status = engine.status
+    assert (status.gaps, status.lost, status.late, status.failure) == (0, 0, 0, "")
+    assert tap.read()[-1].data.shape == (8, 1024)
+
+
+def test_given_injected_faults_then_each_is_detected_stored_and_counted(tmp_path: Path) -> None:
+    faults = [
+        Fault("gap", 5000, samples=37),
+        Fault("overload", 9000, samples=11),
+        Fault("gap", 12_000, samples=3),
+        Fault("late", 15_000, seconds=0.8),
+        Fault("overload", 20_000, samples=5),
+    ]
+    engine = Engine(CounterSource(2, 10_000.0, RealClock(), faults))
+    engine.start()
+    capture = engine.record(recording_to(tmp_path / "run", engine.source, {}), 30_000)
+    assert capture.wait(20)
+    engine.stop()
+    status = engine.status
+    assert (status.gaps, status.lost, status.overloads, status.overloaded, status.late) == (2, 40, 2, 16, 1)
+    with open_lazily(capture.finished[0].path) as recording:
+        about, record = recording.about, recording.read()
+    first = int(record["c0"][0])
+    assert about.gaps["c1"] == ((5000 - first, 5037 - first), (12_000 - first, 12_003 - first))
+    assert about.clipped["c0"] == ((9000 - first, 9011 - first), (20_000 - first, 20_005 - first))
+    assert "c1" not in about.clipped
+    notes = [e["text"] for e in about.events]
+    assert any("37 samples lost: injected" in n for n in notes) and any("late" in n for n in notes)
+    good = record.channels["c1"].valid()
+    expected = np.arange(first, first + 30_000) + 1 / 1024
+    assert good.sum() == 30_000 - 40 and np.array_equal(record["c1"][good], expected[good])
+
+
+class SlowSink:
+    """A recorder on a disk that takes its time."""
+
+    def __init__(self, delay: float) -> None:
+        self.delay, self.blocks, self.notes, self.closed = delay, [], [], False
+
+    def append(self, samples: Samples, first_index: int) -> None:
+        time.sleep(self.delay)
+        self.blocks.append((first_index, samples.copy()))
+
+    def note(self, text: str, index: int | None = None) -> None:
+        self.notes.append(text)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def test_given_a_disk_too_slow_when_queue_is_full_then_loud_stop_and_everything_queued_saved() -> None:
+    sink = SlowSink(0.06)
+    engine = Engine(CounterSource(4, 10_000.0), queue_seconds=0.5)
+    engine.start()
+    capture = engine.record(lambda n: sink)
+    wait_until(lambda: engine.status.lag > 0.1)
+    assert capture.wait(20)
+    engine.stop()
+    assert "too slow" in engine.status.failure and "saved" in engine.status.failure
+    assert sink.closed and "recording ended early" in sink.notes[-1]
+    data = np.concatenate([b for _, b in sink.blocks], axis=1)
+    assert data.shape[1] >= 5000 and miscounted(data, sink.blocks[0][0]) == 0
+
+
+def test_given_a_source_that_waits_when_the_disk_is_slow_then_nothing_fails() -> None:
+    sink = SlowSink(0.001)
+    engine = Engine(CounterSource(4, 10_000.0, InstantClock()), queue_seconds=0.1)
+    engine.start()
+    capture = engine.record(lambda n: sink, 50_000)
+    assert capture.wait(20)
+    engine.stop()
+    data = np.concatenate([b for _, b in sink.blocks], axis=1)
+    assert data.shape[1] == 50_000 and miscounted(data, sink.blocks[0][0]) == 0 and not engine.status.failure
+
+
+def test_given_nobody_looks_then_the_tap_drops_the_oldest_and_counts() -> None:
+    engine = Engine(CounterSource(2, 10_000.0, InstantClock()))
+    tap = engine.tap(seconds=0.1)
+    sink = SlowSink(0.0)
+    engine.start()
+    assert engine.record(lambda n: sink, 100_000).wait(20)
+    engine.stop()
+    blocks = tap.read()
+    assert len(blocks) == 5 and engine.status.dropped > 100
+    assert [b.start_index for b in blocks[1:]] == [b.stop_index for b in blocks[:-1]]
+    assert tap.read() == []
+
+
+class Switch:
+    """An exciter that remembers why it was stopped."""
+
+    unit, limits = "V", None
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    def stop(self, reason: str = "stopped") -> None:
+        self.reasons.append(reason)
+
+
+def test_given_the_source_breaks_then_recording_is_saved_drive_stopped_and_it_is_said(tmp_path: Path) -> None:
+    switch = Switch()
+    engine = Engine(CounterSource(2, 10_000.0, faults=[Fault("error", 5000)]), switch)  # type: ignore[arg-type]
+    engine.start()
+    capture = engine.record(recording_to(tmp_path / "run", engine.source, {}))
+    assert capture.wait(20)
+    engine.stop()
+    assert "broke" in engine.status.failure and switch.reasons == [engine.status.failure]
+    record = read(capture.finished[0].path)
+    data = np.array([record[n] for n in record.names])
+    assert miscounted(data, int(data[0, 0])) == 0 and data[0, -1] == 4999
+
+
+def test_given_the_disk_fills_up_then_the_message_says_so_and_the_stream_goes_on() -> None:
+    class FullDisk(SlowSink):
+        def append(self, samples: Samples, first_index: int) -> None:
+            if len(self.blocks) == 5:
+                raise RecordingStopped("The disk takes no more data.")
+            super().append(samples, first_index)
+
+    sink, switch = FullDisk(0.0), Switch()
+    engine = Engine(CounterSource(2, 10_000.0), switch)  # type: ignore[arg-type]
+    engine.start()
+    capture = engine.record(lambda n: sink)
+    assert capture.wait(20)
+    wait_until(lambda: switch.reasons)
+    time.sleep(0.1)
+    assert engine.status.running and switch.reasons == ["The disk takes no more data."]
+    assert engine.status.failure == "The disk takes no more data." and sink.closed
+    engine.stop()
+
+
+class Wave:
+    """Three channels, the second a sine of period 1000 samples; as fast as it is read."""
+
+    name, rate, waits = "wave", 1000.0, True
+    channels = (ChannelInfo("a"), ChannelInfo("sine"), ChannelInfo("b"))
+
+    def start(self) -> None:
+        self.at = 0
+
+    def read(self, into: Samples) -> Block:
+        n = self.at + np.arange(into.shape[1])
+        into[:] = [n, np.sin(2 * np.pi * n / 1000), -n]
+        self.at = int(n[-1]) + 1
+        return Block(int(n[0]), into, ended=self.at > 20_000)
+
+    def stop(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def test_given_a_trigger_then_captures_start_before_the_crossing_and_rearm(tmp_path: Path) -> None:
+    trigger = Trigger("sine", 0.5, "rising", before=0.05, hold_off=2.5)
+    engine = Engine(Wave())
+    capture = run_to_end(engine, tmp_path / "run", 300, trigger=trigger, captures=3)
+    assert [f.path.name for f in capture.finished] == ["run.h5", "run-2.h5", "run-3.h5"]
+    starts = []
+    for finished in capture.finished:
+        record = read(finished.path)
+        assert len(record) == 300
+        assert record["sine"][49] < 0.5 <= record["sine"][50] and record["sine"][51] > record["sine"][50]
+        assert record.metadata["trigger_index"] == 50
+        starts.append(int(record["a"][0]))
+    assert np.diff(starts).tolist() == [3000, 3000]  # hold-off lets two crossings pass
+
+
+def test_given_a_capture_longer_than_a_period_then_the_next_trigger_comes_after_its_end(
+    tmp_path: Path,
+) -> None:
+    engine = Engine(Wave())
+    trigger = Trigger("sine", 0.0, "falling", before=0.2)
+    capture = run_to_end(engine, tmp_path / "run", 1500, trigger=trigger, captures=2)
+    first, second = (read(f.path)["a"] for f in capture.finished)
+    assert len(first) == len(second) == 1500 and second[0] > first[-1] - 200
+
+
+@pytest.mark.parametrize("slope", ["rising", "falling"])
+def test_given_noise_on_an_edge_then_hysteresis_fires_once(slope: str) -> None:
+    rng = np.random.default_rng(1)
+    ramp = np.concatenate([np.linspace(-1, 1, 500), np.linspace(1, -1, 500)] * 4)
+    if slope == "falling":
+        ramp = -ramp
+    noisy = ramp + 0.05 * rng.standard_normal(len(ramp))
+    finder = TriggerFinder(Trigger("x", 0.0, slope, hysteresis=0.3), 1000.0)
+    found, at = [], 0
+    for start in range(0, 4000, 130):
+        at, block = start, noisy[start : start + 130]
+        while (index := finder.find(block[at - start :], at)) is not None:
+            found.append(index)
+            at = index + 1
+    assert len(found) == 4
+    assert np.abs(np.array(found) - (250 + 1000 * np.arange(4))).max() < 40
+
+
+def test_given_a_second_recording_while_one_runs_then_refused() -> None:
+    engine = Engine(CounterSource(2, 10_000.0))
+    engine.start()
+    capture = engine.record(lambda n: SlowSink(0.0))
+    with pytest.raises(InstrumentError, match="already"):
+        engine.record(lambda n: SlowSink(0.0))
+    capture.stop()
+    engine.record(lambda n: SlowSink(0.0)).stop()
+    engine.stop()
+    assert not [t for t in threading.enumerate() if t.name in ("recorder", "acquisition")]
+
+
+def test_given_an_hour_of_simulated_time_then_the_sample_clock_is_right_to_a_millionth() -> None:
+    clock = InstantClock()
+    source = CounterSource(1, 187.5, clock)
+    source.start()
+    into = np.empty((1, 1875))
+    for _ in range(360):
+        source.read(into)
+    assert clock.now() == pytest.approx(3600.0, rel=1e-9)
+
+
+def test_given_real_time_then_the_counter_keeps_pace_without_drift() -> None:
+    source = CounterSource(1, 10_000.0)
+    source.start()
+    begin = time.monotonic()
+    into = np.empty((1, 100))
+    for _ in range(50):
+        source.read(into)
+    taken = time.monotonic() - begin
+    assert 0.499 < taken < 0.6
