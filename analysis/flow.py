@@ -1,8 +1,8 @@
 """The flow of a model over sample intervals, with its derivatives in the states and the parameters.
 
-Phi(z; theta) takes the state at one sample to the next; the classical Runge-Kutta scheme of fourth order in equal
-sub-steps, with the variational equations integrated alongside by the same scheme, so that the derivatives are those
-of the numbers computed.
+Phi(z; theta) takes the state at one sample to the next: the classical Runge-Kutta scheme of fourth order in
+equal sub-steps, with the variational equations integrated alongside by the same scheme, so that the derivatives
+are those of the numbers computed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _coefficients = float64[:, :, ::1]
 
 @njit(cache=True, nogil=True)
 def piece_values(piece, s, coefficients, u):  # type: ignore[no-untyped-def]
-    """Inputs of one sample interval at the time s after its first sample (no look across a jump at its end)."""
+    """Inputs of one sample interval at time s after its first sample (a jump at its end is not seen)."""
     for i in range(coefficients.shape[0]):
         c = coefficients[i, piece]
         u[i] = c[0] + s * (c[1] + s * (c[2] + s * c[3]))
@@ -31,7 +31,11 @@ def piece_at(t, t0, dt, coefficients):  # type: ignore[no-untyped-def]
     return min(max(int(np.floor((t - t0) / dt)), 0), coefficients.shape[1] - 1)
 
 
-@njit(void(RHS, float64, float64, int64, _vector, _vector, float64, float64, _coefficients), cache=True, nogil=True)
+@njit(
+    void(RHS, float64, float64, int64, _vector, _vector, float64, float64, _coefficients),
+    cache=True,
+    nogil=True,
+)
 def advance(rhs, t, length, steps, z, p, t0, dt, coefficients):  # type: ignore[no-untyped-def]
     """Carry z[n] from t to t + length in place."""
     n = len(z)
@@ -66,7 +70,7 @@ def advance(rhs, t, length, steps, z, p, t0, dt, coefficients):  # type: ignore[
 def advance_with_derivatives(  # type: ignore[no-untyped-def]
     jac, t, length, steps, z, p, wrt, V, t0, dt, coefficients
 ):
-    """Carry z[n] and V[n, n + len(wrt)] = dz/d(z at t, p[wrt]) from t to t + length in place (V is set here)."""
+    """Carry z[n] from t to t + length in place and set V[n, n + len(wrt)] = dz/d(z at t, p[wrt])."""
     n, k = len(z), len(p)
     columns = V.shape[1]
     u = np.empty(coefficients.shape[0])

@@ -1,7 +1,7 @@
 """The tables and figures of the published methods, the printed numbers beside ours.
 
-Each table is made by a function of one argument, the progress to report to, that returns a :class:`Table`. It is
-registered here under the name that ``shakedown reproduce NAME`` takes and imported only when asked for.
+Each table is made by a function of one argument, the progress to report to, that returns a :class:`Table`. It
+is registered here under the name that ``shakedown reproduce NAME`` takes and imported only when asked for.
 """
 
 from __future__ import annotations
