@@ -1,19 +1,20 @@
 """The flow of a model over sample intervals, with its derivatives in the states and the parameters.
 
 Phi(z; theta) takes the state at one sample to the next: the classical Runge-Kutta scheme of fourth order in
-equal sub-steps, with the variational equations integrated alongside by the same scheme, so that the derivatives
-are those of the numbers computed.
+equal sub-steps, with the variational equations integrated alongside by the same scheme, so that the
+derivatives are those of the numbers computed.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, njit, types, void
+from numba import float64, int64, njit, void
+
+from analysis.kernels import JAC_TYPE as JAC
+from analysis.kernels import RHS_TYPE as RHS
 
 _vector = float64[::1]
 _matrix = float64[:, ::1]
-RHS = types.FunctionType(void(float64, _vector, _vector, _vector, _vector))
-JAC = types.FunctionType(void(float64, _vector, _vector, _vector, _vector, _matrix, _matrix))
 _coefficients = float64[:, :, ::1]
 
 

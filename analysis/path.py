@@ -1,9 +1,9 @@
 """Maximum likelihood over the whole path: the states at all samples and the parameters, estimated together.
 
-Minimise the noise-weighted distance between measurements y_k and outputs g(z_k, p) subject to the equations of
-motion z_{k+1} = Phi(z_k; p), Phi the model's flow over one sample interval: multiple shooting with every sample a
-node. Errors in all variables are thereby accounted for, chaos is no obstacle (the path is free and every interval
-short), and the inverse Hessian is the Cramer-Rao bound of the parameters for white noise.
+Minimise the noise-weighted distance between measurements y_k and outputs g(z_k, p) subject to the equations
+of motion z_{k+1} = Phi(z_k; p), Phi the model's flow over one sample interval: multiple shooting with every
+sample a node. Errors in all variables are thereby accounted for, chaos is no obstacle (the path is free and
+every interval short), and the inverse Hessian is the Cramer-Rao bound of the parameters for white noise.
 """
 
 from __future__ import annotations
@@ -44,8 +44,11 @@ class Segment:
 
 @dataclass(frozen=True, eq=False)
 class PathEstimate:
-    """What :func:`estimate_path` found. ``unknowns`` says which entry of ``values`` each row of ``covariance`` is:
-    (index, record), record -1 when shared by all."""
+    """What :func:`estimate_path` found.
+
+    ``unknowns`` says which entry of ``values`` each row of ``covariance`` is: (index, record), record -1 when
+    it is shared by all records.
+    """
 
     values: Array  # [records, k + 2q]: model parameters, offsets of the outputs, delays of the outputs
     unknowns: list[tuple[int, int]]
@@ -61,7 +64,7 @@ class PathEstimate:
     iterations: int
     evaluations: int  # passes over the data
     steps: int  # Runge-Kutta steps per sample interval
-    defect: float  # largest violation of the equations, in standard deviations of the noise
+    defect: float  # largest violation of the equations, in ranges of the state
     history: list[dict[str, float]] = field(default_factory=list)
     message: str = ""
 
@@ -76,6 +79,7 @@ def estimate_path(
     lower: Array | None = None,
     upper: Array | None = None,
     sigma: Array | None = None,
+    sensors: Array | None = None,
     max_iterations: int = 60,
     progress: Progress = SILENT,
 ) -> PathEstimate:
@@ -83,15 +87,19 @@ def estimate_path(
 
     kernels         ``rhs``, ``jac``, ``out``, ``out_jac`` of the model (n states, k parameters, q outputs)
     segments        stretches of data, each with a start for its states (measured, smoothed or simulated)
-    values          start: [k] or [k + 2q] with offsets and delays of the outputs appended (y = g(x(t - delay))
-                    + offset), or one such row for each record
-    free            what to estimate, as positions in the extended vector: i < k a parameter, k + i the offset of
-                    output i, k + q + i its delay
+    values          parameters to start from: [k], or [records, k]
+    free            what to estimate: i < k a parameter, k + i the offset of output i, k + q + i its delay, in
+                    y_i(t) = g_i(x(t - delay_i)) + offset_i
     local           those of ``free`` that differ from record to record
     lower, upper    bounds of the k parameters (default none)
-    sigma           noise standard deviation of each output; nan or None: estimated
+    sigma           noise standard deviation of each output; nan or None: estimated from the residuals
+    sensors         offsets and delays of the outputs to start from, [2q] (default none)
+
+    At first the equations may be missed as much as the start misses them; they are let bind harder from step
+    to step until they hold exactly. So a poor start (parameters 50 % off, raw noisy samples as states) will
+    do.
     """
-    problem = _Problem(kernels, list(segments), values, list(free), set(local), lower, upper, sigma)
+    problem = _Problem(kernels, list(segments), values, list(free), set(local), lower, upper, sigma, sensors)
     return problem.solve(max_iterations, progress)
 
 
@@ -134,6 +142,7 @@ class _Problem:
         lower: Array | None,
         upper: Array | None,
         sigma: Array | None,
+        sensors: Array | None,
     ) -> None:
         if not segments:
             raise DataError("There is no data to fit.")
@@ -143,15 +152,10 @@ class _Problem:
             self._check(segment)
         self.records = max(segment.record for segment in segments) + 1
         rows = np.atleast_2d(np.asarray(values, dtype=np.float64))
-        rows = np.repeat(rows, self.records, axis=0) if len(rows) == 1 else rows.copy()
-        if not hasattr(kernels, "parameters"):
-            width = rows.shape[1]
-        else:
-            width = kernels.parameters
-        self.k = width if rows.shape[1] == width else rows.shape[1] - 2 * self.q
-        if rows.shape[1] == self.k:
-            rows = np.hstack([rows, np.zeros((self.records, 2 * self.q))])
-        self.values = np.ascontiguousarray(rows)
+        rows = np.repeat(rows, self.records, axis=0) if len(rows) == 1 else rows
+        self.k = rows.shape[1]
+        chain = np.zeros(2 * self.q) if sensors is None else np.asarray(sensors, dtype=np.float64)
+        self.values = np.ascontiguousarray(np.hstack([rows, np.tile(chain, (self.records, 1))]))
         self.free = np.array(sorted(free), dtype=np.int64)
         self.unknowns = [
             (int(j), r) for j in self.free for r in (range(self.records) if j in local else (-1,))
@@ -231,7 +235,7 @@ class _Problem:
         return defects, residuals
 
     def _eliminate(self, slack: Array, defects: list[Array] | None = None) -> tuple[Array, Array]:
-        """Information and gradient of the unknowns. With ``defects`` given: of those alone, the residuals zero."""
+        """Information and gradient of the unknowns; with ``defects`` given, of those alone."""
         size = len(self.unknowns)
         information, gradient = np.zeros((size, size)), np.zeros(size)
         p = len(self.free)
@@ -317,7 +321,7 @@ class _Problem:
         return self._result(information, converged, iteration, history, message)
 
     def _first_slack(self) -> Array:
-        """Standard deviation by which the equations may be missed at first: as much as the start misses them."""
+        """Standard deviation by which the equations may be missed at first: what the start misses them by."""
         defects = np.vstack([w.C for w in self.work])
         return np.sqrt(np.mean(defects**2, axis=0))
 
@@ -345,7 +349,9 @@ class _Problem:
         raise ShakedownError("The model is too stiff for its sample interval: the flow does not settle.")
 
     def _refine(self) -> bool:
-        """Double the sub-steps if the error of the flow moves a parameter by a tenth of its standard error."""
+        """Double the sub-steps if the error of the flow moves a parameter by a tenth of its standard
+        error.
+        """
         if self.fine >= _FINEST:
             return False
         coarse, _ = self._evaluate(self.paths, self.values, self.fine)
@@ -390,7 +396,7 @@ class _Problem:
         return np.array([self.values[max(record, 0), index] for index, record in self.unknowns])
 
     def _bounded_step(self, information: Array, gradient: Array, damping: float) -> Array:
-        """Newton's step inside the bounds: unknowns that would leave are set on the bound, the others solved."""
+        """Newton's step inside the bounds: what would leave is set on its bound, the others solved for."""
         here = self._current()
         step = np.zeros(len(here))
         active = np.zeros(len(here), dtype=bool)
@@ -435,18 +441,17 @@ class _Problem:
         message: str,
     ) -> PathEstimate:
         residuals = [np.ascontiguousarray((w.R * self.sigma).T) for w in self.work]
-        spread = np.array([np.nanmin(self.sigma)])
-        defect = max(float(np.max(np.abs(w.C))) for w in self.work) / float(spread[0])
+        defect = max(float(np.max(np.abs(w.C) / self.scale)) for w in self.work)
         return PathEstimate(
             self.values, self.unknowns, self._current(), _inverse(information), information, self.paths,
-            residuals, self.sigma, 2 * self._cost([w.R for w in self.work]), self._dof(), converged, iteration,
-            self.evaluations, self.fine, defect, history, message,
+            residuals, self.sigma, 2 * self._cost([w.R for w in self.work]), self._dof(), converged,
+            iteration, self.evaluations, self.fine, defect, history, message,
         )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class _Merit:
-    """What a step must lower: misfit plus squared defects over the slack, or their weighted sum when none is left."""
+    """What a step must lower: misfit plus squared defects over the slack; without slack, plus their sum."""
 
     slack: Array
     scale: Array

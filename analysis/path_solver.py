@@ -1,25 +1,29 @@
 """The linear algebra of the maximum-likelihood path: one Gauss-Newton step in time linear in the samples.
 
-The linearised problem: minimise sum_k |r_k - G_k dz_k - D_k dp|^2 subject to dz_{k+1} = A_k dz_k + B_k dp + c_k.
-Its block-tridiagonal equations are solved by a forward sweep that keeps the covariance of dz_k as a product S S'
-(no process noise: S is carried by A alone; measurements enter one by one with Potter's rank-one update) and the
-mean as an affine function of dp, and a backward sweep of the multipliers (Bryson and Frazier). Nothing is inverted
-but positive numbers: unmeasured states, missing samples, contracting and expanding directions are all harmless.
+The linearised problem: minimise sum_k |r_k - G_k dz_k - D_k dp|^2 subject to
+dz_{k+1} = A_k dz_k + B_k dp + c_k.
+Its block-tridiagonal equations are solved by a forward sweep that keeps the covariance of dz_k as a product
+S S' (S is carried by A alone; measurements enter one by one with Potter's rank-one update) and the mean as an
+affine function of dp, and a backward sweep of the multipliers (Bryson and Frazier 1963). Nothing is inverted
+but positive numbers: unmeasured states, missing samples, contracting and expanding directions are all
+harmless.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, njit, types, void
+from numba import float64, int64, njit, void
 
-from analysis.flow import JAC, RHS, advance, advance_with_derivatives, piece_at, piece_values
+from analysis.flow import advance, advance_with_derivatives, piece_at, piece_values
+from analysis.kernels import JAC_TYPE as JAC
+from analysis.kernels import OUT_JAC_TYPE as OUT_JAC
+from analysis.kernels import OUT_TYPE as OUT
+from analysis.kernels import RHS_TYPE as RHS
 
 _vector = float64[::1]
 _matrix = float64[:, ::1]
 _stack = float64[:, :, ::1]
 _indices = int64[::1]
-OUT = RHS
-OUT_JAC = types.FunctionType(void(float64, _vector, _vector, _vector, _vector, _matrix, _matrix))
 
 _NEGLIGIBLE = 1e-150  # kept out of the denormal range, where arithmetic is slow
 
@@ -37,8 +41,8 @@ def linearise(  # type: ignore[no-untyped-def]
 ):
     """Flow, defects C[N-1, n] = Phi(z_k) - z_{k+1}, weighted residuals R[N, q] and all derivatives.
 
-    ``p_all`` holds the model's k parameters, then q offsets and q delays of the outputs; ``free`` indexes it, the
-    model's parameters first. V[N-1, n, n + a] and D[N, q, len(free)]; a missing sample leaves R = nan.
+    ``p_all`` holds the model's k parameters, then q offsets and q delays of the outputs; ``free`` indexes it,
+    the model's parameters first. V[N-1, n, n + a] and D[N, q, len(free)]; a missing sample leaves R = nan.
     """
     n, N = X.shape
     q = Y.shape[0]
@@ -160,9 +164,9 @@ def evaluate(rhs, out, times, X, Y, sigma, p_all, steps, t0, dt, coefficients, C
 def forward(V, C, R, G, D, start, spread, slack, S, M, K, s, E, H, g):  # type: ignore[no-untyped-def]
     """Eliminate the states: adds the information H[p, p] and the gradient g[p] of the parameters.
 
-    ``start`` and ``spread`` are mean and standard deviation of dz_0 before any measurement; ``slack[n, r]`` is a
-    square root of the covariance by which each step may miss the equations (r = 0: not at all). Keeps what
-    :func:`backward` needs: S[N, n, n], M[N, n, p + 1], K[N, q, n], s[N, q] (0: missing), E[N, q, p + 1].
+    ``start`` and ``spread`` are mean and standard deviation of dz_0 before any measurement; ``slack[n, r]``
+    is a square root of the covariance by which each step may miss the equations (r = 0: not at all). Keeps
+    what :func:`backward` needs: S[N, n, n], M[N, n, p + 1], K[N, q, n], s[N, q] (0: missing), E[N, q, p + 1].
     """
     N, q, n = G.shape
     p = D.shape[2]
