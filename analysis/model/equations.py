@@ -6,9 +6,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from analysis.model.grammar import Expression
 from analysis.model.graph import COMPARISONS, Graph, NotFinite, Solved
+
+if TYPE_CHECKING:
+    from analysis.kernels import Kernels
 
 MAX_OPERATIONS = 20_000
 
@@ -37,8 +41,14 @@ class Equations:
     def system(self) -> System:
         return System.build(self)
 
+    @cached_property
+    def kernels(self) -> Kernels:
+        from analysis.kernels import kernels_of
+
+        return kernels_of(self)
+
     def __getstate__(self) -> dict[str, object]:
-        return {key: value for key, value in self.__dict__.items() if key != "system"}
+        return {key: value for key, value in self.__dict__.items() if key not in ("system", "kernels")}
 
     def named(self) -> dict[str, Expression | Implicit]:
         """Everything that a name may stand for besides symbols."""

@@ -173,9 +173,7 @@ class Model:
 
     def kernels(self) -> Kernels:
         """The equations as machine code: compiled on first use, kept on disk for the next start."""
-        from analysis.kernels import kernels_of
-
-        return kernels_of(self.equations)
+        return self.equations.kernels
 
     def to_toml(self) -> str:
         """The model as a model file."""
