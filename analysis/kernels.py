@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import inspect
 import os
 import sys
 import tempfile
@@ -19,9 +20,11 @@ from types import ModuleType
 from typing import Any
 
 import numba
+import numpy as np
 from numba import types
 from numba.core.compiler_lock import global_compiler_lock
 
+from analysis.model import runtime
 from analysis.model.code import source
 from analysis.model.equations import Equations
 
@@ -42,6 +45,8 @@ SIGNATURES = {
     "jac_many": types.void(*_SAMPLES, _MATRIX, _CUBE, _CUBE),
     "out_many": types.void(*_SAMPLES, _MATRIX),
     "out_jac_many": types.void(*_SAMPLES, _MATRIX, _CUBE, _CUBE),
+    "jac_sparse_many": types.void(*_SAMPLES, _MATRIX, _MATRIX, _MATRIX),
+    "jac_p_sparse_many": types.void(*_SAMPLES, _MATRIX, _MATRIX),
     "rhs_sets": types.void(_VECTOR, _MATRIX, _MATRIX, _MATRIX, _MATRIX),
 }
 # Kernels as arguments of functions that are themselves compiled once: integrators and solvers.
@@ -125,6 +130,27 @@ class Kernels:
         return self._compiled("out_jac_many")
 
     @cached_property
+    def jac_sparse_many(self) -> Any:
+        """jac_sparse_many(t[N], X[n, N], U[m, N], p[k], dX[n, N], Vx[a, N], Vp[b, N]): the entries of the
+        Jacobians that are not zero by structure, in the order of pattern_x[2, a] and pattern_p[2, b]"""
+        return self._compiled("jac_sparse_many")
+
+    @cached_property
+    def jac_p_sparse_many(self) -> Any:
+        """jac_p_sparse_many(t[N], X[n, N], U[m, N], p[k], dX[n, N], Vp[b, N])"""
+        return self._compiled("jac_p_sparse_many")
+
+    @property
+    def pattern_x(self) -> np.ndarray:
+        """Rows and columns of the entries of Jx that are not zero by structure, int64[2, a]."""
+        return np.array(self._module.PATTERN_X)
+
+    @property
+    def pattern_p(self) -> np.ndarray:
+        """Rows and columns of the entries of Jp that are not zero by structure, int64[2, b]."""
+        return np.array(self._module.PATTERN_P)
+
+    @cached_property
     def rhs_sets(self) -> Any:
         """rhs_sets(t[N], X[n, N], U[m, N], P[k, N], dX[n, N]): each column has its own parameters"""
         return self._compiled("rhs_sets")
@@ -135,12 +161,18 @@ _loaded: dict[str, Kernels] = {}
 
 def kernels_of(equations: Equations) -> Kernels:
     """The kernels of the equations; the same object for equal equations."""
-    text = source(equations)
-    key = hashlib.sha256(f"{numba.__version__}\n{text}".encode()).hexdigest()
     with global_compiler_lock:
+        text = source(equations)
+        key = hashlib.sha256(f"{numba.__version__}\n{_runtime_text()}\n{text}".encode()).hexdigest()
         if key not in _loaded:
             _loaded[key] = Kernels(_module(key, text))
         return _loaded[key]
+
+
+@lru_cache(maxsize=1)
+def _runtime_text() -> str:
+    """The source of what kernels call: when it changes, they have to be compiled again."""
+    return inspect.getsource(runtime)
 
 
 def _module(key: str, text: str) -> ModuleType:

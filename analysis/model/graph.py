@@ -15,6 +15,9 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from analysis.errors import ModelError
+
+MAX_OPERATIONS = 60_000  # beyond this the compiler would work for minutes
 # Operations beyond the grammar's: dpow(u, p) = d(u**p)/du and powlog(u, p) = u**p log|u|, finite at u = 0.
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _COMMUTATIVE = frozenset({"+", "*", "min", "max", "and", "or"})
@@ -63,9 +66,15 @@ class Graph:
     def _make(self, kind: str, value: float | str | None, *args: int) -> int:
         if kind in _COMMUTATIVE:
             args = tuple(sorted(args))
-        op = Op(kind, value, args)
+        return self._node(Op(kind, value, args))
+
+    def _node(self, op: Op) -> int:
         found = self._known.get(op)
         if found is None:
+            if len(self.ops) >= MAX_OPERATIONS:
+                raise ModelError(
+                    f"The model is too large: more than {MAX_OPERATIONS} operations with its derivatives."
+                )
             found = self._known[op] = len(self.ops)
             self.ops.append(op)
         return found
@@ -145,16 +154,8 @@ class Graph:
         if self.ops[b].kind == "neg":
             return self.neg(self.mul(a, self.ops[b].args[0]))
         if x is not None:
-            return self._product_with_constant(a, b)
+            return self._node(Op("*", None, (a, b)))  # not sorted: the constant stays first
         return self._make("*", None, a, b)
-
-    def _product_with_constant(self, constant: int, b: int) -> int:
-        op = Op("*", None, (constant, b))
-        found = self._known.get(op)
-        if found is None:
-            found = self._known[op] = len(self.ops)
-            self.ops.append(op)
-        return found
 
     def div(self, a: int, b: int) -> int:
         x, y = self.constant(a), self.constant(b)

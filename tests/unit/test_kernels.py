@@ -39,3 +39,30 @@ def test_given_implicit_definition_when_jac_then_implicit_function_theorem() -> 
     np.testing.assert_allclose(dx, -2.3 * 0.3 + math.asin(0.3), rtol=1e-14)
     np.testing.assert_allclose(jx, -2.6 + 1 / math.sqrt(1 - 0.09), rtol=1e-13)
     np.testing.assert_allclose(jp, -1 / math.sqrt(1 - 0.09), rtol=1e-13)
+
+
+def test_given_many_samples_when_not_a_whole_tile_then_equal_to_one_by_one(rng: np.random.Generator) -> None:
+    model = load_model("duffing")
+    kernels = model.kernels()
+    n, k = 2, len(model.parameters)
+    for count in (0, 1, 5, 16, 17, 53):
+        t, x = rng.normal(size=count), rng.normal(size=(n, count))
+        u, p = np.empty((0, count)), model.values()
+        dx, jx, jp = (
+            np.full((n, count), np.nan),
+            np.full((n, n, count), np.nan),
+            np.full((n, k, count), np.nan),
+        )
+        kernels.jac_many(t, x, u, p, dx, jx, jp)
+        only = np.full((n, count), np.nan)
+        kernels.rhs_many(t, x, u, p, only)
+        sets = np.full((n, count), np.nan)
+        kernels.rhs_sets(t, x, u, np.repeat(p[:, None], count, 1), sets)
+        for i in range(count):
+            d, a, b = np.empty(n), np.empty((n, n)), np.empty((n, k))
+            kernels.jac(t[i], x[:, i].copy(), NO_INPUT, p, d, a, b)
+            np.testing.assert_allclose(dx[:, i], d, rtol=1e-14)
+            np.testing.assert_allclose(jx[:, :, i], a, rtol=1e-14)
+            np.testing.assert_allclose(jp[:, :, i], b, rtol=1e-14)
+        np.testing.assert_allclose(only, dx, rtol=1e-14)
+        np.testing.assert_allclose(sets, dx, rtol=1e-14)
