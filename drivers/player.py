@@ -30,7 +30,8 @@ class Player:
         self._voice: Voice | None = None
         self._kind = "none"
         self._pending: tuple[Voice, str] | None = None
-        self._level, self._speed = 0.0, 0.0  # course of the ramp: 0 to 1, and per second
+        self._level, self._speed = 0.0, 0.0  # of the ramp: 0 to 1, and per second
+        self._ramp_from, self._ramp_count = 0.0, 0  # where it began, and samples since
         self._count = 0
         self._reason = "not started"
 
@@ -51,7 +52,7 @@ class Player:
                 self._begin(voice, waveform.kind)
             else:
                 self._pending = (voice, waveform.kind)
-                self._speed = min(self._speed, -self._soft)
+                self._ramp(min(self._speed, -self._soft))
 
     def change(self, frequency: float | None = None, amplitude: float | None = None) -> None:
         """Change the sine that plays without a phase jump."""
@@ -75,7 +76,7 @@ class Player:
                 return
             if self._speed != -1.0 / STOP_RAMP:
                 self._reason = reason
-            self._speed = -1.0 / STOP_RAMP
+            self._ramp(-1.0 / STOP_RAMP)
 
     def state(self) -> DriveState:
         """What comes next; ``index`` counts the samples given out so far."""
@@ -101,29 +102,39 @@ class Player:
 
     def _begin(self, voice: Voice, kind: str) -> None:
         self._voice, self._kind = voice, kind
-        self._level, self._speed = 0.0, self._soft
+        self._level = 0.0
+        self._ramp(self._soft)
+
+    def _ramp(self, speed: float) -> None:
+        """Go up or down from here. Counting samples makes the ramp independent of the sizes taken."""
+        if speed != self._speed:
+            self._speed, self._ramp_from, self._ramp_count = speed, self._level, 0
 
     def _sound(self, out: NDArray[np.float64]) -> int:
         """Fill from the voice until the end of the array or of the ramp down; give the number filled."""
         assert self._voice is not None
         count = len(out)
         if self._speed < 0:
-            count = min(count, int(np.ceil(self._level * self.rate / -self._speed)))
+            whole = int(np.ceil(self._ramp_from * self.rate / -self._speed))
+            count = min(count, whole - self._ramp_count)
         if count:
-            course = self._level + self._speed * np.arange(count + 1) / self.rate
-            level = np.clip(course, 0.0, 1.0)
+            passed = self._ramp_count + np.arange(count + 1)
+            level = np.clip(self._ramp_from + self._speed * passed / self.rate, 0.0, 1.0)
             out[:count] = np.sin(0.5 * np.pi * level[:-1]) ** 2 * self._voice.take(count)
             self._level = float(level[-1])
+            self._ramp_count += count
         if self._speed < 0 and self._level <= 1e-12:
             self._silence()
         elif self._level >= 1 and self._speed > 0:
-            self._speed = 0.0
+            self._ramp(0.0)
         if self._voice is not None and self._voice.ended and self._speed >= 0:
-            self._reason, self._speed = "finished", -self._soft
+            self._reason = "finished"
+            self._ramp(-self._soft)
         return count
 
     def _silence(self) -> None:
-        self._voice, self._kind, self._level, self._speed = None, "none", 0.0, 0.0
+        self._voice, self._kind, self._level = None, "none", 0.0
+        self._ramp(0.0)
         if self._pending is not None:
             voice, kind = self._pending
             self._pending = None

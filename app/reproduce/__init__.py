@@ -1,0 +1,51 @@
+"""The tables and figures of the published methods, the printed numbers beside ours.
+
+Each table is made by a function of one argument, the progress to report to, that returns a :class:`Table`. It
+is registered here under the name that ``shakedown reproduce NAME`` takes and imported only when asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+from analysis.errors import ShakedownError
+from analysis.progress import SILENT, Progress
+
+# Name: module:function. The name begins with the document's first author and year.
+TABLES: dict[str, str] = {}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of curves, drawn by whoever shows the table."""
+
+    title: str
+    x_label: str
+    y_label: str
+    curves: dict[str, tuple[Sequence[float], Sequence[float]]]  # legend: (x, y)
+    log_x: bool = False
+    log_y: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """One published table with our figures beside the printed ones."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[Any]]
+    notes: tuple[str, ...] = ()  # what was assumed, which misprints were put right, where we differ and why
+    figures: tuple[Figure, ...] = field(default_factory=tuple)
+
+
+def make_table(name: str, progress: Progress = SILENT) -> Table:
+    """Compute a table by its name."""
+    if name not in TABLES:
+        raise ShakedownError(f"No table '{name}': choose one of {', '.join(TABLES)}.")
+    module, function = TABLES[name].split(":")
+    table: Table = getattr(import_module(module), function)(progress)
+    return table
