@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -110,7 +111,7 @@ class Record:
         return np.arange(len(self)) / self.rate
 
     def cut(self, start: int, stop: int) -> Record:
-        """Samples start to stop; gaps, clipping and the drive's phase move along."""
+        """Samples start to stop; gaps, clipping, the drive's phase and the start time move along."""
         start, stop, _ = slice(start, stop).indices(len(self))
 
         def moved(spans: tuple[Span, ...]) -> tuple[Span, ...]:
@@ -125,7 +126,8 @@ class Record:
         if drive is not None and drive.phase is not None:
             turned = drive.phase + 2 * np.pi * drive.frequency * start / self.rate
             drive = replace(drive, phase=float(turned % (2 * np.pi)))
-        return replace(self, channels=channels, excitation=drive)
+        begun = moment_after(self.start, start / self.rate)
+        return replace(self, channels=channels, excitation=drive, start=begun)
 
     def with_channels(self, **arrays: NDArray[np.float64]) -> Record:
         """A copy with channels added or their samples replaced (units and spans of replaced ones kept)."""
@@ -134,3 +136,13 @@ class Record:
             old = channels.get(name, Channel(data))
             channels[name] = replace(old, data=np.ascontiguousarray(data, dtype=np.float64))
         return replace(self, channels=channels)
+
+
+def moment_after(start: str | None, seconds: float) -> str | None:
+    """The ISO 8601 moment that many seconds later; what is no such moment stays as it is."""
+    if start is None or seconds == 0:
+        return start
+    try:
+        return (datetime.fromisoformat(start) + timedelta(seconds=seconds)).isoformat()
+    except (ValueError, OverflowError):
+        return start

@@ -9,6 +9,8 @@ from importlib import import_module
 
 # Command, module, one line of help. Modules are imported only when their command is used: --help stays fast.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "info": ("app.commands.info", "what a recording holds, and whether it is intact"),
+    "convert": ("app.commands.convert", "change a recording's format, or cut a part out of it"),
     "models": ("app.commands.models", "the library of models, or one of them in detail"),
 }
 

@@ -19,6 +19,8 @@ from types import ModuleType
 from analysis.errors import DataError, ShakedownError
 from analysis.record import Record
 from drivers.formats.options import Options
+from drivers.journal import MAGIC
+from drivers.journal import SUFFIX as JOURNAL_SUFFIX
 from drivers.recording.lazy import MemoryRecording, Recording
 
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
@@ -40,14 +42,21 @@ class Format:
         return import_module(f"drivers.formats.{self.name}")
 
 
-def _never(head: bytes) -> bool:
-    return False
+def _is_universal(head: bytes) -> bool:
+    lines = head.split(b"\n", 2)
+    return len(lines) > 1 and lines[0].rstrip() == b"    -1" and lines[1][:6].strip().isdigit()
 
 
 # Looked through from the top: what is certain from its first bytes stands first, plain text last.
 FORMATS: tuple[Format, ...] = (
-    Format("native", "Shakedown recording (HDF5)", (".h5",), _never),
-    Format("csv", "table of text (CSV, TSV)", (".csv", ".tsv", ".txt", ".dat"), _never),
+    Format("native", "Shakedown recording", (".h5", JOURNAL_SUFFIX), lambda head: head.startswith(MAGIC)),
+    Format("mat", "MATLAB", (".mat",), lambda head: head.startswith(b"MATLAB ")),
+    Format("hdf5", "HDF5", (".hdf5", ".hdf", ".he5"), lambda head: head.startswith(HDF5_MAGIC)),
+    Format("tdms", "NI TDMS", (".tdms",), lambda head: head.startswith(b"TDSm")),
+    Format("wav", "WAV", (".wav",), lambda head: head[:4] in (b"RIFF", b"RF64") and head[8:12] == b"WAVE"),
+    Format("lvm", "LabVIEW measurement", (".lvm",), lambda head: head.startswith(b"LabVIEW Measurement")),
+    Format("uff58", "Universal File Format", (".uff", ".ufb", ".ufa", ".unv", ".uf", ".58"), _is_universal),
+    Format("csv", "a table of text", (".csv", ".tsv", ".txt", ".dat"), lambda head: False),
 )
 
 
@@ -88,10 +97,15 @@ def write(record: Record | Recording, path: Path | str) -> None:
     path = Path(path)
     form = format_for_writing(path)
     source = MemoryRecording(record) if isinstance(record, Record) else record
+    # Written under another name first: a failed export leaves nothing that looks like a file.
+    partial = path.with_name(f".{path.stem}.partial{path.suffix}")
     try:
-        form.module.write_file(source, path)
+        form.module.write_file(source, partial)
+        partial.replace(path)
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror or error}.") from None
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def format_of(path: Path) -> Format:

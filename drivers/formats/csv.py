@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.errors import DataError
-from analysis.record import Channel, Record
-from drivers.formats.names import distinct, split_unit
+from drivers.formats.columns import Found, column_of, recording_from
+from drivers.formats.names import split_unit
 from drivers.formats.options import Options
-from drivers.formats.timing import in_seconds, is_time, sampling
-from drivers.recording.lazy import BLOCK, MemoryRecording, Recording
+from drivers.formats.timing import is_time
+from drivers.recording.lazy import BLOCK, Recording
 
 LONGEST_LINE = 1 << 20  # characters
 MOST_COLUMNS = 4096
@@ -44,7 +44,7 @@ def open_file(path: Path, options: Options) -> Recording:
     """The table as a recording (in memory: text has no way to be read in pieces)."""
     layout = detect(path)
     columns = read_columns(path, layout)
-    return MemoryRecording(table_record(path.name, layout.names, columns, options))
+    return recording_from(found_table(path.name, layout.names, columns), options)
 
 
 def write_file(recording: Recording, path: Path) -> None:
@@ -66,23 +66,13 @@ def write_file(recording: Recording, path: Path) -> None:
             )
 
 
-def table_record(
-    source: str, names: list[str] | None, columns: list[NDArray[np.float64]], options: Options
-) -> Record:
-    """A record from named columns, one of which may hold the times."""
-    titles = [split_unit(n) for n in names] if names else [(f"c{i + 1}", "") for i in range(len(columns))]
-    timed = [i for i, (name, _) in enumerate(titles) if names and is_time(name)]
-    times = in_seconds(columns[timed[0]], titles[timed[0]][1], source) if timed else None
-    kept = [i for i in range(len(columns)) if i not in timed[:1]]
-    if not kept:
-        raise DataError(f"{source} has a time column but no channel.")
-    rate, arrays = sampling(times, [columns[i] for i in kept], options, source)
-    labels = distinct([titles[i][0] for i in kept])
-    channels = {
-        label: Channel(np.ascontiguousarray(array), titles[i][1])
-        for label, i, array in zip(labels, kept, arrays, strict=True)
-    }
-    return Record(rate, channels, metadata={"source": source})
+def found_table(source: str, names: list[str] | None, columns: list[NDArray[np.float64]]) -> Found:
+    """Columns with the names and units of their titles."""
+    titles = [split_unit(n) for n in names] if names else [("", "")] * len(columns)
+    found = Found(source)
+    for (name, unit), array in zip(titles, columns, strict=True):
+        found.columns.append(column_of(name, array, unit))
+    return found
 
 
 def detect(path: Path) -> Layout:

@@ -1,16 +1,21 @@
-"""Shakedown's own finished recordings, and journals that were never finished."""
+"""Shakedown's own recordings: finished ones (plain HDF5), and journals that were never finished."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from drivers.formats import hdf5
 from drivers.formats.options import Options
-from drivers.recording.container import ContainerRecording, write_container
+from drivers.journal import MAGIC, read_journal
+from drivers.recording.container import write_container
 from drivers.recording.lazy import Recording
+from drivers.recording.recorder import JournalRecording
 
 
 def open_file(path: Path, options: Options) -> Recording:
-    return ContainerRecording(path)
+    with path.open("rb") as file:
+        unfinished = file.read(len(MAGIC)) == MAGIC
+    return JournalRecording(read_journal(path)) if unfinished else hdf5.open_file(path, options)
 
 
 def write_file(recording: Recording, path: Path) -> None:

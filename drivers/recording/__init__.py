@@ -7,7 +7,7 @@ Reading: :func:`drivers.formats.open_lazily` gives a :class:`Recording` for any 
 from __future__ import annotations
 
 from drivers.journal import ChannelSpec, RecordingStopped
-from drivers.recording.lazy import Description, MemoryRecording, Recording, Verdict
+from drivers.recording.lazy import Description, MemoryRecording, Part, Recording, Verdict
 from drivers.recording.recorder import Finished, Recorder
 from drivers.recording.recovery import find_unfinished, recover
 
@@ -19,6 +19,7 @@ __all__ = [  # noqa: RUF022 (in the order of use)
     "find_unfinished",
     "recover",
     "Recording",
+    "Part",
     "MemoryRecording",
     "Description",
     "Verdict",

@@ -41,6 +41,8 @@ LEVELS = (256, 4096, 65536)  # samples a cell of the overview; each divides the 
 class ContainerRecording(Recording):
     """A finished recording, open for reading."""
 
+    title = "Shakedown recording (HDF5)"
+
     def __init__(self, path: Path) -> None:
         self._file = open_hdf5(path)
         try:

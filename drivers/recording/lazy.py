@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.errors import DataError
-from analysis.record import Channel, Excitation, Record, Span
+from analysis.record import Channel, Excitation, Record, Span, moment_after
 from drivers.journal import ChannelSpec
 
 BLOCK = 1 << 18  # samples read at once when a whole recording is walked through
@@ -55,6 +55,8 @@ class Verdict:
 
 class Recording(ABC):
     """Lazy view of a recording. Use as a context manager, or call ``close``."""
+
+    title: str | None = None  # what kind of file it is, where that is more than its format says
 
     def __init__(self, about: Description) -> None:
         self.about = about
@@ -117,7 +119,7 @@ class Recording(ABC):
         return values
 
     def slice(self, start: int, stop: int, channels: Sequence[str] | None = None) -> Record:
-        """Samples start to stop as a record; spans and the drive's phase move along."""
+        """Samples start to stop as a record; spans, the drive's phase and the start time move along."""
         start, stop, _ = slice(start, stop).indices(len(self))
         stop = max(start, stop)
         about = self.about
@@ -131,7 +133,8 @@ class Recording(ABC):
                 moved(about.clipped.get(name, ()), start, stop),
             )
         drive = turned(about.excitation, start / about.rate)
-        return Record(about.rate, parts, about.start, drive, dict(about.metadata))
+        begun = moment_after(about.start, start / about.rate)
+        return Record(about.rate, parts, begun, drive, dict(about.metadata))
 
     def read(self) -> Record:
         """The whole recording in memory."""
@@ -173,6 +176,38 @@ class Recording(ABC):
             yield self.values(channel, first, min(first + BLOCK, stop)), first
 
 
+class Part(Recording):
+    """Some channels and a stretch of another recording, still read from there piece by piece."""
+
+    def __init__(self, whole: Recording, start: int, stop: int, channels: Sequence[str]) -> None:
+        start, stop, _ = slice(start, stop).indices(len(whole))
+        about = whole.about
+        self._whole = whole
+        self._start = start
+        self._positions = [whole.position(name) for name in channels]
+        samples = max(0, stop - start)
+        super().__init__(
+            Description(
+                about.rate,
+                tuple(about.channels[i] for i in self._positions),
+                samples,
+                moment_after(about.start, start / about.rate),
+                turned(about.excitation, start / about.rate),
+                about.metadata,
+                _moved_each(about.gaps, channels, start, start + samples),
+                _moved_each(about.clipped, channels, start, start + samples),
+                tuple(
+                    {**e, "index": e["index"] - start} if isinstance(e.get("index"), int) else e
+                    for e in about.events
+                    if not isinstance(e.get("index"), int) or start <= e["index"] <= start + samples
+                ),
+            )
+        )
+
+    def raw(self, channel: int, start: int, stop: int) -> NDArray[Any]:
+        return self._whole.raw(self._positions[channel], self._start + start, self._start + stop)
+
+
 class MemoryRecording(Recording):
     """A record in memory with the face of a recording on disk."""
 
@@ -202,6 +237,13 @@ def moved(spans: Sequence[Span], start: int, stop: int) -> tuple[Span, ...]:
     """The parts of the spans inside samples start to stop, counted from start."""
     inside = ((max(a, start) - start, min(b, stop) - start) for a, b in spans)
     return tuple((a, b) for a, b in inside if b > a)
+
+
+def _moved_each(
+    spans: Mapping[str, tuple[Span, ...]], names: Sequence[str], start: int, stop: int
+) -> dict[str, tuple[Span, ...]]:
+    each = {name: moved(spans.get(name, ()), start, stop) for name in names}
+    return {name: found for name, found in each.items() if found}
 
 
 def merged(spans: Sequence[Span]) -> tuple[Span, ...]:

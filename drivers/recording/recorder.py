@@ -174,6 +174,8 @@ class Recorder:
 class JournalRecording(Recording):
     """A journal read as a recording: lost stretches are NaN (0 in integer channels) and marked as gaps."""
 
+    title = "Shakedown recording that was never finished (journal)"
+
     def __init__(self, journal: Journal) -> None:
         super().__init__(_describe(journal))
         self._journal = journal

@@ -1,0 +1,64 @@
+"""shakedown convert: change a recording's format, or cut a part out of it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from analysis.errors import DataError
+from app.output import add_json_option, write_json
+from drivers.formats import format_for_writing, open_lazily, write
+from drivers.recording import Part, Recording
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("input", help="a recording in any format")
+    parser.add_argument("output", help="the new file; its ending names the format")
+    parser.add_argument(
+        "--rate", type=float, metavar="HZ", help="sample rate of a file that does not tell it"
+    )
+    parser.add_argument(
+        "--resample", type=float, metavar="HZ", help="interpolate onto uniform times at this rate (not lower)"
+    )
+    parser.add_argument("--channels", metavar="NAMES", help="only these, with commas between")
+    parser.add_argument(
+        "--from", dest="begin", type=float, metavar="S", default=0.0, help="seconds from the start"
+    )
+    parser.add_argument("--to", dest="end", type=float, metavar="S", help="seconds from the start")
+    parser.add_argument("--overwrite", action="store_true", help="replace the output if it is there")
+    add_json_option(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    source, target = Path(args.input), Path(args.output)
+    form = format_for_writing(target)
+    if target.exists() and (not args.overwrite or target.samefile(source)):
+        raise DataError(f"{target} is already there (--overwrite replaces it, but never the input itself).")
+    with open_lazily(source, args.rate, args.resample) as whole:
+        part = _part(whole, args)
+        write(part, target)
+        payload = {
+            "file": str(target),
+            "format": form.title,
+            "rate": part.rate,
+            "samples": len(part),
+            "channels": list(part.names),
+        }
+    if not write_json(args.json, payload):
+        what = f"{len(part)} samples of {len(part.names)} channels at {part.rate:.10g} Hz"
+        print(f"{target}: {form.title}, {what}")
+
+
+def _part(whole: Recording, args: argparse.Namespace) -> Recording:
+    names: Sequence[str] = whole.names
+    if args.channels is not None:
+        names = [name.strip() for name in args.channels.split(",") if name.strip()]
+    end = whole.duration if args.end is None else args.end
+    if not 0 <= args.begin < end or args.begin >= whole.duration:
+        raise DataError(
+            f"There is nothing from {args.begin:g} to {end:g} s: the recording lasts {whole.duration:.6g} s."
+        )
+    start = round(args.begin * whole.rate)
+    stop = min(round(min(end, whole.duration) * whole.rate), len(whole))
+    return Part(whole, start, stop, names)

@@ -1,0 +1,227 @@
+"""Columns found in a file, and which of them make a recording: the rate, the times, the channels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.errors import DataError
+from analysis.record import Channel, Record
+from drivers.formats.names import distinct
+from drivers.formats.options import Options
+from drivers.formats.timing import checked_rate, in_seconds, is_time, rate_of_times, resampled, simplest
+from drivers.journal import SAMPLE_TYPES, ChannelSpec
+from drivers.recording.lazy import Description, MemoryRecording, Recording
+
+Reader = Callable[[int, int], NDArray[Any]]  # samples start to stop, as stored
+
+RATE_NAMES = {"fs", "rate", "samplerate", "samplingrate", "samplingfrequency", "samplefrequency", "srate"}
+STEP_NAMES = {
+    "dt",
+    "ts",
+    "deltat",
+    "deltax",
+    "sampleinterval",
+    "samplinginterval",
+    "sampletime",
+    "wfincrement",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A one-dimensional signal in a file, read when asked for."""
+
+    name: str
+    length: int
+    dtype: np.dtype[Any]
+    read: Reader
+    unit: str = ""
+    rate: float | None = None  # Hz, where the file says it for this column
+    scale: float = 1.0
+    offset: float = 0.0
+    group: str = ""  # put before the name where that alone is not unique
+
+    @property
+    def stored_as(self) -> str | None:
+        """The type code under which the samples can be kept; None for what is no real number."""
+        code = f"{self.dtype.kind}{self.dtype.itemsize}"
+        return {"b1": "u1", "f2": "f4"}.get(code, code if code in SAMPLE_TYPES else None)
+
+
+def column_of(name: str, array: NDArray[Any], unit: str = "", rate: float | None = None) -> Column:
+    """A column that is in memory already."""
+    return Column(name, len(array), array.dtype, lambda start, stop: array[start:stop], unit, rate)
+
+
+@dataclass
+class Found:
+    """What a reader found in a file."""
+
+    source: str
+    columns: list[Column] = field(default_factory=list)
+    rate: float | None = None  # Hz, where the file says it for all
+    start: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    close: Callable[[], None] | None = None
+
+
+class ColumnRecording(Recording):
+    """Columns of a file as a recording, read from the file piece by piece."""
+
+    def __init__(
+        self, about: Description, columns: Sequence[Column], close: Callable[[], None] | None
+    ) -> None:
+        super().__init__(about)
+        self._columns = columns
+        self._close = close
+
+    def raw(self, channel: int, start: int, stop: int) -> NDArray[Any]:
+        data = np.asarray(self._columns[channel].read(start, stop))
+        if data.shape != (stop - start,):
+            raise DataError(f"The file ends before sample {stop} of '{self.names[channel]}'.")
+        return data.astype(self.about.channels[channel].numpy_type, copy=False)
+
+    def close(self) -> None:
+        if self._close is not None:
+            self._close()
+            self._close = None
+
+
+def recording_from(found: Found, options: Options) -> Recording:
+    """The largest group of equal length and rate as one recording; the metadata name what was left out."""
+    usable = [c for c in found.columns if c.stored_as is not None and c.length > 0]
+    if not usable:
+        _close(found)
+        if any(c.stored_as is not None for c in found.columns):
+            raise DataError(f"{found.source} has channels but not one sample.")
+        raise DataError(f"{found.source} holds no signal: no vector of real numbers.")
+    chosen = _largest_group(usable)
+    times = [c for c in chosen if is_time(leaf(c.name))]
+    channels = [c for c in chosen if c not in times]
+    if not channels:
+        _close(found)
+        raise DataError(f"{found.source} has times but no channel.")
+    length = channels[0].length
+    declared = found.rate or channels[0].rate
+    try:
+        rate = _rate(times[0] if times else None, declared, length, options, found.source)
+        if options.resample is not None:
+            return _resampled(found, channels, times, rate, options.resample)
+        about = Description(
+            rate=rate,
+            channels=tuple(
+                ChannelSpec(label, c.unit, str(c.stored_as), c.scale, c.offset)
+                for label, c in zip(_labels(channels), channels, strict=True)
+            ),
+            samples=length,
+            start=found.start,
+            metadata=_metadata(found, chosen),
+        )
+    except BaseException:
+        _close(found)
+        raise
+    return ColumnRecording(about, channels, found.close)
+
+
+def _labels(columns: Sequence[Column]) -> list[str]:
+    """A different name for each column, with its group's where needed."""
+    names = [c.name for c in columns]
+    return distinct(
+        [f"{c.group}/{c.name}" if c.group and names.count(c.name) > 1 else c.name for c in columns]
+    )
+
+
+def leaf(name: str) -> str:
+    """The part of a path-like name that tells what it is: ``run1.t`` and ``run1/t{2}`` give ``t``."""
+    return re.split(r"[./]", name)[-1].split("{")[0]
+
+
+def declared_rate(scalars: Mapping[str, Any]) -> float | None:
+    """The rate in Hz from entries such as fs or dt, however they are spelt."""
+    for name, value in scalars.items():
+        plain = re.sub(r"[^a-z]", "", name.lower())
+        if plain not in RATE_NAMES | STEP_NAMES:
+            continue
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            continue
+        if np.isfinite(number) and number > 0:
+            return number if plain in RATE_NAMES else simplest(1 / number, 1e-12)
+    return None
+
+
+def _largest_group(columns: Sequence[Column]) -> list[Column]:
+    """Columns of equal length and rate: the group with most numbers, the first of equals."""
+    groups: dict[tuple[int, float | None], list[Column]] = {}
+    for column in columns:
+        groups.setdefault((column.length, column.rate), []).append(column)
+    return max(groups.values(), key=lambda g: g[0].length * len(g))
+
+
+def _rate(times: Column | None, declared: float | None, length: int, options: Options, source: str) -> float:
+    if options.rate is not None and times is None:
+        if declared is not None:
+            return checked_rate(declared, options.rate, source)
+        return checked_rate(options.rate, None, source)
+    if times is not None and (options.resample is None or declared is None) and times.length > 1:
+        if options.resample is not None:
+            return (length - 1) / _span(times, source)
+        return checked_rate(
+            rate_of_times(lambda a, b: _seconds(times, a, b, source), times.length, source),
+            options.rate,
+            source,
+        )
+    if declared is None:
+        raise DataError(
+            f"{source} does not tell its sample rate, nor has it a column t: give it (--rate HZ)."
+        )
+    return checked_rate(declared, options.rate, source)
+
+
+def _seconds(times: Column, start: int, stop: int, source: str) -> NDArray[np.float64]:
+    return in_seconds(np.asarray(times.read(start, stop), dtype=np.float64), times.unit, source)
+
+
+def _span(times: Column, source: str) -> float:
+    first = _seconds(times, 0, 1, source)[0]
+    last = _seconds(times, times.length - 1, times.length, source)[0]
+    return float(last - first)
+
+
+def _resampled(
+    found: Found, channels: list[Column], times: list[Column], rate: float, new_rate: float
+) -> Recording:
+    length = channels[0].length
+    grid = _seconds(times[0], 0, length, found.source) if times else np.arange(length) / rate
+    labels = _labels(channels)
+    arrays = [np.asarray(c.read(0, length), dtype=np.float64) * c.scale + c.offset for c in channels]
+    _close(found)
+    uniform = resampled(grid, arrays, new_rate, found.source)
+    record = Record(
+        new_rate,
+        {label: Channel(a, c.unit) for label, a, c in zip(labels, uniform, channels, strict=True)},
+        start=found.start,
+        metadata=_metadata(found, [*channels, *times]),
+    )
+    return MemoryRecording(record)
+
+
+def _metadata(found: Found, chosen: Sequence[Column]) -> dict[str, Any]:
+    left_out = [
+        f"{c.group}{'/' * bool(c.group)}{c.name} ({c.length} samples)"
+        for c in found.columns
+        if c not in chosen
+    ]
+    return {"source": found.source, **found.metadata, **({"left out": left_out[:100]} if left_out else {})}
+
+
+def _close(found: Found) -> None:
+    if found.close is not None:
+        found.close()
