@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from analysis.model import Model
 
 # name: module, what it is for (shown by --help and in the desktop's chooser)
-METHODS: dict[str, tuple[str, str]] = {}
+METHODS: dict[str, tuple[str, str]] = {
+    "path": ("analysis.path", "maximum likelihood over the states at all samples and the parameters"),
+}
 
 
 def method_module(name: str) -> ModuleType:

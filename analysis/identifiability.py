@@ -1,0 +1,121 @@
+"""What the data can tell and what they cannot, read off the information matrix and said in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+_NULL = 1e-12  # eigenvalue of the scaled information below which a direction counts as undetermined
+_VISIBLE = 1e-3  # share of a parameter in such a direction below which it is not named
+
+
+def pseudo_inverse(information: Array) -> Array:
+    """Inverse over the directions that the data determine; zero along the others."""
+    values, vectors, scale = _scaled(information)
+    keep = values > _NULL * values.max(initial=0.0)
+    inverse = (vectors[:, keep] / values[keep]) @ vectors[:, keep].T
+    return np.asarray(inverse * np.outer(scale, scale))
+
+
+def covariance_of(information: Array) -> Array:
+    """Covariance of the estimates; undetermined parameters have infinite variance."""
+    covariance = pseudo_inverse(information)
+    for i in undetermined_parameters(information):
+        covariance[i, i] = np.inf
+    return covariance
+
+
+def undetermined_parameters(information: Array) -> list[int]:
+    """Positions of the parameters that take part in an undetermined direction."""
+    values, vectors, _ = _scaled(information)
+    null = vectors[:, values <= _NULL * values.max(initial=0.0)]
+    share = np.sqrt(np.sum(null**2, axis=1))
+    return [int(i) for i in np.flatnonzero(share > _VISIBLE)]
+
+
+def undetermined_words(information: Array, values: Array, names: Sequence[str]) -> list[str]:
+    """One sentence for each combination that the data cannot determine, and for each all but undetermined."""
+    eigenvalues, vectors, scale = _scaled(information)
+    null = vectors[:, eigenvalues <= _NULL * eigenvalues.max(initial=0.0)]
+    sentences = []
+    for direction in _sparse_basis(null).T:
+        change = direction * scale
+        involved = [int(i) for i in np.flatnonzero(np.abs(direction) > _VISIBLE * np.abs(direction).max())]
+        sentences.append(_sentence(change, values, names, involved))
+    bad = set(undetermined_parameters(information))
+    errors = np.sqrt(np.diag(covariance_of(information)))
+    for i, name in enumerate(names):
+        if i not in bad and errors[i] > 2 * abs(values[i]) and values[i] != 0:
+            ratio = errors[i] / abs(values[i])
+            sentences.append(f"{name} is hardly determined: standard error {ratio:.2g} times its value.")
+    return sentences
+
+
+def _scaled(information: Array) -> tuple[Array, Array, Array]:
+    """Eigenvalues and vectors after scaling to unit diagonal, and the scale (1 for unseen ones)."""
+    size = np.sqrt(np.maximum(np.diag(information), 0.0))
+    scale = np.where(size > 0, 1.0 / np.where(size > 0, size, 1.0), 1.0)
+    matrix = np.where(np.outer(size > 0, size > 0), information * np.outer(scale, scale), 0.0)
+    values, vectors = np.linalg.eigh(matrix)
+    return values, vectors, scale
+
+
+def _sparse_basis(null: Array) -> Array:
+    """The same space spanned by vectors with as many zeros as elimination gives."""
+    basis = null.copy()
+    used: list[int] = []
+    for column in range(basis.shape[1]):
+        free = [i for i in range(len(basis)) if i not in used]
+        pivot = max(free, key=lambda i: abs(basis[i, column]))
+        basis[:, column] /= basis[pivot, column]
+        for other in range(basis.shape[1]):
+            if other != column:
+                basis[:, other] -= basis[pivot, other] * basis[:, column]
+        used.append(pivot)
+    basis[np.abs(basis) < 1e-6] = 0.0
+    return basis
+
+
+def _sentence(change: Array, values: Array, names: Sequence[str], involved: list[int]) -> str:
+    listed = _listed([names[i] for i in involved])
+    if len(involved) == 1:
+        return f"{listed} has no visible effect on the data."
+    weights = [change[i] / change[involved[0]] for i in involved]
+    if all(values[i] != 0 for i in involved):
+        powers = _powers(np.array([change[i] / values[i] for i in involved]))
+        plain_sum = len(involved) == 2 and abs(abs(weights[1]) - 1) < 1e-3
+        if powers is not None and (not plain_sum or abs(powers[0]) == abs(powers[1])):
+            return _power_sentence(listed, powers, [names[i] for i in involved])
+    if len(involved) == 2:
+        ratio = -1.0 / weights[1]
+        sign = "+" if ratio > 0 else "-"
+        factor = "" if abs(abs(ratio) - 1) < 1e-3 else f"{abs(ratio):.4g} "
+        return f"{listed}: only {names[involved[0]]} {sign} {factor}{names[involved[1]]} is determined."
+    moves = ", ".join(f"{names[i]} by {w:.3g}" for i, w in zip(involved, weights, strict=True))
+    return f"{listed} cannot be told apart: changing {moves} leaves the fit as it is."
+
+
+def _powers(relative: Array) -> list[Fraction] | None:
+    """Relative changes as small whole ratios, if they are."""
+    base = relative[np.argmax(np.abs(relative))]
+    fractions = [Fraction(float(r / base)).limit_denominator(4) for r in relative]
+    close = all(abs(float(f) - r / base) < 5e-3 for f, r in zip(fractions, relative, strict=True))
+    return fractions if close and all(f != 0 for f in fractions) else None
+
+
+def _power_sentence(listed: str, powers: list[Fraction], names: list[str]) -> str:
+    if len(names) == 2 and powers[0] == -powers[1]:
+        return f"{listed} only appear as a product."
+    if len(names) == 2 and powers[0] == powers[1]:
+        return f"{listed} only appear as a ratio."
+    whole = [f"{name} by the power {float(f):g}" for name, f in zip(names, powers, strict=True)]
+    return f"{listed} cannot be told apart: scaling {', '.join(whole)} of any factor leaves the fit as it is."
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]

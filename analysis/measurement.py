@@ -1,0 +1,208 @@
+"""Records as a model sees them: measured outputs, inputs as functions of time, and a first path of the
+states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.errors import DataError
+from analysis.inputs import Inputs
+from analysis.model import Model
+from analysis.noise import HIGHEST_ORDER, noise_level
+from analysis.record import Record
+from analysis.smoothing import smooth, smooth_input
+
+if TYPE_CHECKING:
+    from analysis.path_estimate import Segment
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """One record in the model's order of outputs and inputs. Lost samples are nan."""
+
+    times: Array  # [N]
+    outputs: Array  # [q, N]; a channel that was not measured is nan throughout
+    inputs: Inputs
+    spans: tuple[tuple[int, int], ...]  # stretches in which every input is known
+
+    @property
+    def dt(self) -> float:
+        return float(self.times[1] - self.times[0])
+
+    @property
+    def measured(self) -> NDArray[np.bool_]:
+        """Which outputs have samples."""
+        return np.asarray(np.isfinite(self.outputs).any(axis=1))
+
+
+def measurements(
+    model: Model, records: Sequence[Record], kind: str = "cubic", denoise: bool = True
+) -> list[Measurement]:
+    """What the records hold of the model's outputs and inputs.
+
+    Noise of an input cannot be told from the motion it drives, so inputs are smoothed first unless
+    ``denoise`` is off: a periodic drive by its harmonics, others as far as their own noise allows. Steps
+    stay steps.
+    """
+    if not records:
+        raise DataError("There is no record to identify from.")
+    return [_measurement(model, record, kind, denoise) for record in records]
+
+
+def _measurement(model: Model, record: Record, kind: str, denoise: bool) -> Measurement:
+    if len(record) < 8:
+        raise DataError(f"The record has {len(record)} samples: too few to identify anything.")
+    if not any(name in record for name in model.outputs):
+        raise DataError(
+            f"The record holds none of the outputs {', '.join(model.outputs)} of {model.name}: it has "
+            f"{', '.join(record.names)}. Name the channels that stand for them."
+        )
+    outputs = np.full((len(model.outputs), len(record)), np.nan)
+    for i, name in enumerate(model.outputs):
+        if name in record:
+            channel = record.channels[name]
+            outputs[i] = np.where(channel.valid(), channel.data, np.nan)
+    missing = [name for name in model.inputs if name not in record]
+    if missing:
+        raise DataError(
+            f"{model.name} needs the measured input {', '.join(missing)}, but the record has "
+            f"{', '.join(record.names)}."
+        )
+    known = np.ones(len(record), dtype=bool)
+    samples = np.zeros((len(model.inputs), len(record)))
+    for i, name in enumerate(model.inputs):
+        channel = record.channels[name]
+        valid = channel.valid()
+        known &= valid
+        filled = _filled(np.where(valid, channel.data, np.nan))
+        samples[i] = smooth_input(filled, record.dt, record.excitation) if denoise else filled
+    inputs = Inputs.from_samples(0.0, record.dt, samples, kind) if len(samples) else Inputs.none()
+    return Measurement(record.times, outputs, inputs, _stretches(known))
+
+
+def _stretches(known: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], known, [False]]).astype(int)))
+    return tuple((int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True) if b - a >= 8)
+
+
+def _filled(row: Array) -> Array:
+    good = np.isfinite(row)
+    if good.all() or not good.any():
+        return row
+    return np.interp(np.arange(len(row)), np.flatnonzero(good), row[good])
+
+
+def noise_of(row: Array) -> float:
+    """Noise of a channel from its high-order differences; 0 for want of samples."""
+    good = row[np.isfinite(row)]
+    return float(noise_level(good).value) if len(good) >= 20 * HIGHEST_ORDER else 0.0
+
+
+def derivative_pairs(model: Model) -> dict[int, int]:
+    """State j is the derivative of state i, by the equations alone: {j: i}."""
+    kernels = model.kernels()
+    n, k, m = len(model.states), len(model.parameters), len(model.inputs)
+    rng = np.random.default_rng(0)
+    pairs: dict[int, int] = {}
+    found: np.ndarray | None = None
+    for _ in range(3):
+        x, dx, p = rng.standard_normal(n), np.empty(n), model.values() + 0.01 * rng.standard_normal(k)
+        kernels.rhs(rng.random(), x, rng.standard_normal(m), p, dx)
+        same = dx[:, None] == x[None, :]
+        found = same if found is None else found & same
+    assert found is not None
+    for i, j in zip(*np.nonzero(found), strict=True):
+        if i != j:
+            pairs.setdefault(int(j), int(i))
+    return pairs
+
+
+def start_states(model: Model, measurement: Measurement, values: Array) -> Array:
+    """A first path [n, N]: states seen by the outputs, velocities by differentiation, others as the model
+    starts.
+
+    Not smoothed beyond what the noise asks for; good enough for :func:`analysis.path_estimate.estimate_path`.
+    """
+    n, N = len(model.states), len(measurement.times)
+    X = np.zeros((n, N))
+    for name, initial in model.initial.items():
+        X[model.states.index(name)] = initial.value
+    seen = np.zeros(n, dtype=bool)
+    measured = np.flatnonzero(measurement.measured)
+    smoothed = np.stack([smooth(_filled(measurement.outputs[i]), measurement.dt)[0] for i in measured])
+    kernels, U = model.kernels(), measurement.inputs.values(measurement.times)
+    Y = np.empty((len(model.outputs), N))
+    Yx = np.empty((len(model.outputs), n, N))
+    Yp = np.empty((len(model.outputs), len(values), N))
+    for _ in range(6):
+        kernels.out_jac_many(measurement.times, X, U, values, Y, Yx, Yp)
+        G = Yx[measured].transpose(2, 0, 1)
+        step = (np.linalg.pinv(G) @ (smoothed - Y[measured]).T[:, :, None])[:, :, 0].T
+        if not np.all(np.isfinite(step)):
+            break
+        X += step
+        seen |= np.any(G != 0, axis=(0, 1))
+        if np.all(np.abs(step).max(axis=1) <= 1e-9 * (np.ptp(X, axis=1) + 1e-300)):
+            break
+    for derivative, state in derivative_pairs(model).items():
+        if seen[state] and not seen[derivative]:
+            X[derivative] = smooth(X[state], measurement.dt)[1]
+            seen[derivative] = True
+        elif seen[derivative] and not seen[state]:
+            X[state] = _integral(X[derivative], measurement.dt)
+            seen[state] = True
+    return X
+
+
+def _integral(rate: Array, dt: float) -> Array:
+    """Running integral without its straight-line part, which an offset of the sensor would make."""
+    total = np.concatenate([[0.0], np.cumsum(0.5 * dt * (rate[1:] + rate[:-1]))])
+    grid = np.linspace(-1, 1, len(total))
+    return np.asarray(total - np.polynomial.Polynomial.fit(grid, total, 1)(grid))
+
+
+def path_segments(
+    model: Model, data: Sequence[Measurement], values: Sequence[Array], states: Sequence[Array] | None = None
+) -> list[Segment]:
+    """Segments for :func:`analysis.path_estimate.estimate_path`: one for each stretch in which the inputs
+    are known.
+    """
+    from analysis.path_estimate import Segment
+
+    segments = []
+    for record, measurement in enumerate(data):
+        own = values[min(record, len(values) - 1)]
+        X = states[record] if states is not None else start_states(model, measurement, own)
+        for first, stop in measurement.spans:
+            if not np.isfinite(measurement.outputs[:, first:stop]).any():
+                continue
+            segments.append(
+                Segment(
+                    np.ascontiguousarray(measurement.times[first:stop]),
+                    np.ascontiguousarray(measurement.outputs[:, first:stop]),
+                    np.ascontiguousarray(X[:, first:stop]),
+                    measurement.inputs if measurement.inputs.count else None,
+                    record,
+                    *(_known_start(model) if first == 0 else (None, None)),
+                )
+            )
+    if not segments:
+        raise DataError("Every stretch of the records is broken by lost samples: nothing is left to fit.")
+    return segments
+
+
+def _known_start(model: Model) -> tuple[Array | None, Array | None]:
+    """Initial values that the model states as known and no output measures."""
+    hidden = {s: i.value for s, i in model.initial.items() if not i.free and s not in model.outputs}
+    if not hidden:
+        return None, None
+    mean = np.array([hidden.get(name, np.nan) for name in model.states])
+    return mean, np.where(np.isfinite(mean), 1e-6 * np.maximum(np.abs(mean), 1.0), np.nan)

@@ -1,0 +1,474 @@
+"""Maximum likelihood over the whole path: the states at all samples and the parameters, estimated together.
+
+Minimise the noise-weighted distance between measurements y_k and outputs g(z_k, p) subject to the equations
+of motion z_{k+1} = Phi(z_k; p), Phi the model's flow over one sample interval: multiple shooting with every
+sample a node. Errors in all variables are thereby accounted for, chaos is no obstacle (the path is free and
+every interval short), and the inverse Hessian is the Cramer-Rao bound of the parameters for white noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis import path_solver
+from analysis.errors import DataError, ShakedownError
+from analysis.identifiability import pseudo_inverse
+from analysis.inputs import Inputs
+from analysis.progress import SILENT, Progress
+
+Array = NDArray[np.float64]
+
+_DIFFUSE = 30.0  # prior spread of a step of the first state, in ranges of that state: no prior to speak of
+_ROUGH, _FINE = 2e-3, 1e-5  # relative accuracy of the flow for its derivatives, and for itself
+_FINEST = 256  # sub-steps in a sample interval beyond which a model counts as too stiff for this method
+_TINY = (
+    1e-9  # least noise, as a fraction of a channel's range: what double precision and the flow can resolve
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """An unbroken stretch of samples with a path of its own: a record, a part of one, or an orbit segment."""
+
+    times: Array  # [N], as the model's t
+    outputs: Array  # measurements [q, N]; nan: missing sample, or a channel that was not measured
+    states: Array  # [n, N], the path to start from
+    inputs: Inputs | None = None  # over these times; None for a model without measured inputs
+    record: int = 0  # which record's own parameters hold here
+    initial: Array | None = None  # [n] known state at the first sample (nan: unknown) ...
+    initial_spread: Array | None = None  # ... and its standard deviation
+
+
+@dataclass(frozen=True, eq=False)
+class PathEstimate:
+    """What :func:`estimate_path` found.
+
+    ``unknowns`` says which entry of ``values`` each row of ``covariance`` is: (index, record), record -1 when
+    it is shared by all records.
+    """
+
+    values: Array  # [records, k + 2q]: model parameters, offsets of the outputs, delays of the outputs
+    unknowns: list[tuple[int, int]]
+    estimate: Array  # of the unknowns
+    covariance: Array  # of the unknowns; directions the data do not determine are left out
+    information: Array  # its inverse, singular when something is undetermined
+    states: list[Array]  # smoothed [n, N] per segment
+    residuals: list[Array]  # measurement minus model output [q, N] per segment
+    sigma: Array  # noise standard deviation per output, given or estimated
+    chi2: float
+    dof: int
+    converged: bool
+    iterations: int
+    evaluations: int  # passes over the data
+    steps: int  # Runge-Kutta steps per sample interval
+    defect: float  # largest violation of the equations, in ranges of the state
+    history: list[dict[str, float]] = field(default_factory=list)
+    message: str = ""
+
+
+def estimate_path(
+    kernels: Any,
+    segments: Sequence[Segment],
+    values: Array,
+    free: Sequence[int],
+    *,
+    local: Sequence[int] = (),
+    lower: Array | None = None,
+    upper: Array | None = None,
+    sigma: Array | None = None,
+    sensors: Array | None = None,
+    max_iterations: int = 60,
+    progress: Progress = SILENT,
+) -> PathEstimate:
+    """States at all samples and the free parameters by maximum likelihood; cost linear in the samples.
+
+    kernels         ``rhs``, ``jac``, ``out``, ``out_jac`` of the model (n states, k parameters, q outputs)
+    segments        stretches of data, each with a start for its states (measured, smoothed or simulated)
+    values          parameters to start from: [k], or [records, k]
+    free            what to estimate: i < k a parameter, k + i the offset of output i, k + q + i its delay, in
+                    y_i(t) = g_i(x(t - delay_i)) + offset_i
+    local           those of ``free`` that differ from record to record
+    lower, upper    bounds of the k parameters (default none)
+    sigma           noise standard deviation of each output; nan or None: estimated from the residuals
+    sensors         offsets and delays of the outputs to start from, [2q] (default none)
+
+    At first the equations may be missed as much as the start misses them; they are let bind harder from step
+    to step until they hold exactly. So a poor start (parameters 50 % off, raw noisy samples as states) will
+    do.
+    """
+    problem = _Problem(kernels, list(segments), values, list(free), set(local), lower, upper, sigma, sensors)
+    return problem.solve(max_iterations, progress)
+
+
+@dataclass
+class _Work:
+    """Arrays of one segment that are overwritten in each iteration."""
+
+    V: Array
+    C: Array
+    R: Array
+    G: Array
+    D: Array
+    S: Array
+    M: Array
+    K: Array
+    s: Array
+    E: Array
+    dX: Array
+    L: Array
+
+    @classmethod
+    def allocate(cls, n: int, q: int, N: int, a: int, p: int) -> _Work:
+        return cls(
+            np.empty((N - 1, n, n + a)), np.empty((N - 1, n)), np.empty((N, q)), np.empty((N, q, n)),
+            np.empty((N, q, p)), np.empty((N, n, n)), np.empty((N, n, p + 1)), np.empty((N, q, n)),
+            np.empty((N, q)), np.empty((N, q, p + 1)), np.empty((n, N)), np.empty((N, n)),
+        )  # fmt: skip
+
+
+class _Problem:
+    """The state of the iteration."""
+
+    def __init__(
+        self,
+        kernels: Any,
+        segments: list[Segment],
+        values: Array,
+        free: list[int],
+        local: set[int],
+        lower: Array | None,
+        upper: Array | None,
+        sigma: Array | None,
+        sensors: Array | None,
+    ) -> None:
+        if not segments:
+            raise DataError("There is no data to fit.")
+        self.kernels, self.segments = kernels, segments
+        self.n, self.q = segments[0].states.shape[0], segments[0].outputs.shape[0]
+        for segment in segments:
+            self._check(segment)
+        self.records = max(segment.record for segment in segments) + 1
+        rows = np.atleast_2d(np.asarray(values, dtype=np.float64))
+        rows = np.repeat(rows, self.records, axis=0) if len(rows) == 1 else rows
+        self.k = rows.shape[1]
+        chain = np.zeros(2 * self.q) if sensors is None else np.asarray(sensors, dtype=np.float64)
+        self.values = np.ascontiguousarray(np.hstack([rows, np.tile(chain, (self.records, 1))]))
+        self.free = np.array(sorted(free), dtype=np.int64)
+        self.unknowns = [
+            (int(j), r) for j in self.free for r in (range(self.records) if j in local else (-1,))
+        ]
+        self.place = {u: i for i, u in enumerate(self.unknowns)}
+        pad = np.full(2 * self.q, np.inf)
+        low = np.full(self.k, -np.inf) if lower is None else np.asarray(lower, dtype=np.float64)
+        high = np.full(self.k, np.inf) if upper is None else np.asarray(upper, dtype=np.float64)
+        low, high = np.concatenate([low, -pad]), np.concatenate([high, pad])
+        self.low = np.array([low[j] for j, _ in self.unknowns])
+        self.high = np.array([high[j] for j, _ in self.unknowns])
+        self.paths = [np.ascontiguousarray(s.states, dtype=np.float64).copy() for s in segments]
+        joined = np.hstack(self.paths)
+        if not np.all(np.isfinite(joined)):
+            raise DataError("The path to start from has missing or infinite states.")
+        self.scale = np.ptp(joined, axis=1)
+        self.scale[self.scale == 0] = 1.0
+        self._set_sigma(sigma)
+        a = int(np.sum(self.free < self.k))
+        self.work = [_Work.allocate(self.n, self.q, s.states.shape[1], a, len(self.free)) for s in segments]
+        self.steps = self.fine = 1
+        self.evaluations = 0
+
+    def _check(self, segment: Segment) -> None:
+        N = len(segment.times)
+        if N < 2 or segment.outputs.shape != (self.q, N) or segment.states.shape != (self.n, N):
+            raise DataError("A segment needs two samples or more, with outputs and states at each of them.")
+
+    def _set_sigma(self, sigma: Array | None) -> None:
+        given = np.full(self.q, np.nan) if sigma is None else np.array(sigma, dtype=np.float64)
+        data = np.hstack([s.outputs for s in self.segments])
+        self.measured = np.isfinite(data).sum(axis=1)
+        with np.errstate(invalid="ignore"):
+            ranges = np.array(
+                [np.ptp(row[np.isfinite(row)]) if np.isfinite(row).any() else 1.0 for row in data]
+            )
+        ranges[ranges == 0] = 1.0
+        self.floor = _TINY * ranges
+        self.estimated = ~np.isfinite(given)
+        self.sigma = given
+        for i in np.flatnonzero(self.estimated):
+            self.sigma[i] = max(_difference_noise([s.outputs[i] for s in self.segments]), self.floor[i])
+        self.sigma = np.maximum(self.sigma, np.where(self.estimated, self.floor, 1e-300))
+
+    # one pass over the data
+
+    def _inputs(self, segment: Segment) -> tuple[float, float, Array]:
+        if segment.inputs is None:
+            return float(segment.times[0]), float(segment.times[1] - segment.times[0]), np.zeros((0, 1, 4))
+        return segment.inputs.t0, segment.inputs.dt, segment.inputs.coefficients
+
+    def _linearise(self) -> None:
+        self.evaluations += 1
+        for segment, X, w in zip(self.segments, self.paths, self.work, strict=True):
+            path_solver.linearise(
+                self.kernels.jac, self.kernels.out_jac, segment.times, X, segment.outputs, self.sigma,
+                self.values[segment.record], self.free, self.steps, *self._inputs(segment),
+                w.V, w.C, w.R, w.G, w.D,
+            )  # fmt: skip
+        if self.fine != self.steps:
+            defects, residuals = self._evaluate(self.paths, self.values, self.fine)
+            for w, C, R in zip(self.work, defects, residuals, strict=True):
+                w.C, w.R = C, R
+
+    def _evaluate(self, paths: list[Array], values: Array, steps: int) -> tuple[list[Array], list[Array]]:
+        """Defects and weighted residuals of other states and parameters."""
+        self.evaluations += 1
+        defects, residuals = [], []
+        for segment, X in zip(self.segments, paths, strict=True):
+            C, R = np.empty((X.shape[1] - 1, self.n)), np.empty((X.shape[1], self.q))
+            path_solver.evaluate(
+                self.kernels.rhs, self.kernels.out, segment.times, X, segment.outputs, self.sigma,
+                values[segment.record], steps, *self._inputs(segment), C, R,
+            )  # fmt: skip
+            defects.append(C)
+            residuals.append(R)
+        return defects, residuals
+
+    def _eliminate(self, slack: Array, defects: list[Array] | None = None) -> tuple[Array, Array]:
+        """Information and gradient of the unknowns; with ``defects`` given, of those alone."""
+        size = len(self.unknowns)
+        information, gradient = np.zeros((size, size)), np.zeros(size)
+        p = len(self.free)
+        for i, (segment, X, w) in enumerate(zip(self.segments, self.paths, self.work, strict=True)):
+            H, g = np.zeros((p, p)), np.zeros(p)
+            start, spread = self._prior(segment, X)
+            C, R = w.C, w.R
+            if defects is not None:
+                C, R, start = defects[i], np.where(np.isnan(w.R), np.nan, 0.0), np.zeros(self.n)
+            path_solver.forward(w.V, C, R, w.G, w.D, start, spread, slack, w.S, w.M, w.K, w.s, w.E, H, g)
+            where = [self._column(int(j), segment.record) for j in self.free]
+            information[np.ix_(where, where)] += H
+            gradient[where] += g
+        return information, gradient
+
+    def _column(self, index: int, record: int) -> int:
+        return self.place[(index, record)] if (index, record) in self.place else self.place[(index, -1)]
+
+    def _prior(self, segment: Segment, X: Array) -> tuple[Array, Array]:
+        start, spread = np.zeros(self.n), _DIFFUSE * self.scale
+        if segment.initial is not None and segment.initial_spread is not None:
+            known = np.isfinite(segment.initial)
+            start[known] = segment.initial[known] - X[known, 0]
+            spread = np.where(known, segment.initial_spread, spread)
+        return start, spread
+
+    def _path_step(self, step: Array) -> float:
+        """States' step for the unknowns' step; returns the largest multiplier in units of 1/range."""
+        largest = 0.0
+        for segment, w in zip(self.segments, self.work, strict=True):
+            own = np.array([step[self._column(int(j), segment.record)] for j in self.free])
+            path_solver.backward(w.V, w.G, own, w.S, w.M, w.K, w.s, w.E, w.dX, w.L)
+            if len(w.L) > 1:
+                largest = max(largest, float(np.max(np.abs(w.L[1:]) * self.scale)))
+        return largest
+
+    # the iteration
+
+    def solve(self, max_iterations: int, progress: Progress) -> PathEstimate:
+        self._choose_steps()
+        self._linearise()
+        slack = self._first_slack()
+        penalty, damping, previous = 0.0, 0.0, np.inf
+        history: list[dict[str, float]] = []
+        converged, iteration, message = False, 0, ""
+        recent: list[float] = []
+        for iteration in range(1, max_iterations + 1):
+            soft = bool(slack.any())
+            information, gradient = self._eliminate(np.diag(slack) if soft else np.zeros((self.n, 0)))
+            step = self._bounded_step(information, gradient, damping)
+            largest = self._path_step(step)
+            penalty = max(penalty, 2.0 * largest)
+            misfit, miss = self._cost([w.R for w in self.work]), self._miss([w.C for w in self.work])
+            errors = np.sqrt(np.maximum(np.diag(pseudo_inverse(information)), 0.0))
+            relative = float(np.max(np.abs(step) / np.maximum(errors, 1e-13), initial=0.0))
+            weight = _Merit(slack, self.scale, penalty)
+            here = weight([w.R for w in self.work], [w.C for w in self.work])
+            recent = [here] if soft else [*recent[-2:], here]
+            longest = 0.5 if not soft and 0.5 * previous < relative < 0.5 else 1.0
+            taken, residuals = self._search(step, weight, max(recent), longest)
+            history.append(
+                {"cost": misfit, "defect": miss, "step": relative, "length": taken, "slack": float(slack[0])}
+            )
+            progress.report(iteration / (iteration + 8), "maximum likelihood", cost=misfit, step=relative)
+            if taken == 0.0:
+                if damping > 1e6:
+                    message = "No step lowers the misfit."
+                    break
+                damping = max(10 * damping, 1e-3)
+                continue
+            damping = damping / 10 if damping > 1e-9 else 0.0
+            change = 0.0
+            if soft:
+                slack = self._tighter(slack, taken)
+            else:
+                change = self._update_sigma(residuals) if taken > 0.4 else 1.0
+                recent = recent if change < 0.05 else []
+                previous = relative
+            if not soft and relative < 0.1 and change < 0.02 and not self._refine():
+                converged = True
+                break
+            self._linearise()
+        return self._result(information, converged, iteration, history, message)
+
+    def _first_slack(self) -> Array:
+        """Standard deviation by which the equations may be missed at first: what the start misses them by."""
+        defects = np.vstack([w.C for w in self.work])
+        return np.sqrt(np.mean(defects**2, axis=0))
+
+    def _tighter(self, slack: Array, taken: float) -> Array:
+        """Let the equations bind harder; once slack no longer matters beside the noise they hold exactly."""
+        spread = np.sqrt(np.mean([np.mean(np.sum(w.S**2, axis=2), axis=0) for w in self.work], axis=0))
+        slack = slack * (0.1 if taken == 1.0 else 0.5)
+        return np.zeros(self.n) if np.all(slack < 0.01 * spread) else slack
+
+    def _choose_steps(self) -> None:
+        """Sub-steps: few for the derivatives, many for the flow itself (which costs little without them)."""
+        self.steps = self._settled(1, _ROUGH)
+        self.fine = self._settled(self.steps, _FINE)
+
+    def _settled(self, steps: int, tolerance: float) -> int:
+        """Least sub-steps whose doubling changes the flow by less than a fraction of its movement."""
+        moved = np.sqrt(np.mean(np.hstack([np.diff(X) for X in self.paths]) ** 2, axis=1))
+        coarse, _ = self._evaluate(self.paths, self.values, steps)
+        while steps <= _FINEST:
+            finer, _ = self._evaluate(self.paths, self.values, 2 * steps)
+            error = np.sqrt(np.mean((np.vstack(finer) - np.vstack(coarse)) ** 2, axis=0))
+            if np.all(error <= tolerance * moved + 1e-12 * self.scale):
+                return steps
+            steps, coarse = 2 * steps, finer
+        raise ShakedownError("The model is too stiff for its sample interval: the flow does not settle.")
+
+    def _refine(self) -> bool:
+        """Double the sub-steps if the error of the flow moves a parameter by a tenth of its standard
+        error.
+        """
+        if self.fine >= _FINEST:
+            return False
+        coarse, _ = self._evaluate(self.paths, self.values, self.fine)
+        finer, _ = self._evaluate(self.paths, self.values, 2 * self.fine)
+        information, gradient = self._eliminate(
+            np.zeros((self.n, 0)), [f - c for f, c in zip(finer, coarse, strict=True)]
+        )
+        covariance = pseudo_inverse(information)
+        bias = np.abs(covariance @ gradient)
+        if np.all(bias <= 0.1 * np.sqrt(np.maximum(np.diag(covariance), 0.0)) + 1e-12):
+            return False
+        self.fine *= 2
+        return True
+
+    def _cost(self, residuals: list[Array]) -> float:
+        return 0.5 * float(sum(np.nansum(R * R) for R in residuals))
+
+    def _miss(self, defects: list[Array]) -> float:
+        return float(sum(np.sum(np.abs(C) / self.scale) for C in defects))
+
+    def _search(self, step: Array, merit: _Merit, bar: float, longest: float) -> tuple[float, list[Array]]:
+        """Longest of 1, 1/2, ... of the step that lowers the merit; 0 if none does."""
+        length = longest
+        while length > 1e-4:
+            paths = [X + length * w.dX for X, w in zip(self.paths, self.work, strict=True)]
+            values = self._moved(length * step)
+            defects, residuals = self._evaluate(paths, values, self.fine)
+            if merit(residuals, defects) <= bar * (1 + 1e-9) + 1e-9:
+                self.paths, self.values = paths, values
+                return length, residuals
+            length *= 0.5
+        return 0.0, [w.R for w in self.work]
+
+    def _moved(self, step: Array) -> Array:
+        values = self.values.copy()
+        for (index, record), change in zip(self.unknowns, step, strict=True):
+            rows = slice(None) if record < 0 else record
+            values[rows, index] += change
+        return values
+
+    def _current(self) -> Array:
+        return np.array([self.values[max(record, 0), index] for index, record in self.unknowns])
+
+    def _bounded_step(self, information: Array, gradient: Array, damping: float) -> Array:
+        """Newton's step inside the bounds: what would leave is set on its bound, the others solved for."""
+        here = self._current()
+        step = np.zeros(len(here))
+        active = np.zeros(len(here), dtype=bool)
+        for _ in range(len(here) + 1):
+            inside = ~active
+            if not inside.any():
+                break
+            rest = gradient[inside] - information[np.ix_(inside, active)] @ step[active]
+            matrix = information[np.ix_(inside, inside)]
+            step[inside] = pseudo_inverse(matrix + damping * np.diag(np.diag(matrix))) @ rest
+            out = inside & ((here + step < self.low) | (here + step > self.high))
+            if not out.any():
+                break
+            step[out] = np.clip(here[out] + step[out], self.low[out], self.high[out]) - here[out]
+            active |= out
+        return step
+
+    def _update_sigma(self, residuals: list[Array]) -> float:
+        """Noise levels from the residuals where they are not given; returns the largest relative change."""
+        if not self.estimated.any():
+            return 0.0
+        count = self._dof()
+        total = int(self.measured.sum())
+        change = 0.0
+        for i in np.flatnonzero(self.estimated & (self.measured > 0)):
+            squares = sum(np.nansum((R[:, i] * self.sigma[i]) ** 2) for R in residuals)
+            share = max(self.measured[i] * count / total, 1.0)
+            new = max(float(np.sqrt(squares / share)), self.floor[i])
+            change = max(change, abs(new / self.sigma[i] - 1))
+            self.sigma[i] = new
+        return change
+
+    def _dof(self) -> int:
+        return int(self.measured.sum()) - len(self.unknowns) - self.n * len(self.segments)
+
+    def _result(
+        self,
+        information: Array,
+        converged: bool,
+        iteration: int,
+        history: list[dict[str, float]],
+        message: str,
+    ) -> PathEstimate:
+        residuals = [np.ascontiguousarray((w.R * self.sigma).T) for w in self.work]
+        defect = max(float(np.max(np.abs(w.C) / self.scale)) for w in self.work)
+        return PathEstimate(
+            self.values, self.unknowns, self._current(), pseudo_inverse(information), information, self.paths,
+            residuals, self.sigma, 2 * self._cost([w.R for w in self.work]), self._dof(), converged,
+            iteration, self.evaluations, self.fine, defect, history, message,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Merit:
+    """What a step must lower: misfit plus squared defects over the slack; without slack, plus their sum."""
+
+    slack: Array
+    scale: Array
+    penalty: float
+
+    def __call__(self, residuals: list[Array], defects: list[Array]) -> float:
+        misfit = 0.5 * float(sum(np.nansum(R * R) for R in residuals))
+        if self.slack.any():
+            return misfit + 0.5 * float(sum(np.sum((C / self.slack) ** 2) for C in defects))
+        return misfit + self.penalty * float(sum(np.sum(np.abs(C) / self.scale) for C in defects))
+
+
+def _difference_noise(rows: list[Array]) -> float:
+    """Noise of a smooth signal from its sixth differences (robust to jumps); 0 for want of samples."""
+    sizes = [np.abs(np.diff(row, 6)) for row in rows if len(row) > 6]
+    joined = np.concatenate(sizes) if sizes else np.zeros(0)
+    joined = joined[np.isfinite(joined)]
+    return float(1.4826 * np.median(joined) / np.sqrt(924.0)) if len(joined) else 0.0

@@ -1,0 +1,106 @@
+"""Smoothing as far as a channel's own noise allows, and no further."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.noise import HIGHEST_ORDER, noise_level
+
+if TYPE_CHECKING:
+    from analysis.record import Excitation
+
+Array = NDArray[np.float64]
+
+_WIDTHS = (5, 7, 9, 13, 17, 23, 31, 43, 61, 85)  # samples under a local cubic
+_HARMONICS = 7
+_SIGNIFICANT = 12.0  # squared amplitude over its variance
+_NEGLIGIBLE = 1e-5  # noise over standard deviation below which nothing is smoothed
+
+
+def smooth(row: Array, dt: float) -> tuple[Array, Array]:
+    """Local cubics: value and derivative. The widest window that leaves no more than the noise as
+    residual.
+    """
+    from scipy.signal import savgol_filter
+
+    noise = _noise(row)
+    best = _WIDTHS[0]
+    if noise > _NEGLIGIBLE * np.std(row):
+        for width in _WIDTHS:
+            if width > len(row) // 4:
+                break
+            residual = row - savgol_filter(row, width, 3)
+            left = 1.0 - _centre_weight(width)  # of white noise that the local cubic does not follow
+            if np.sqrt(np.mean(residual**2) / left) > 1.05 * noise:
+                break
+            best = width
+        value = savgol_filter(row, best, 3)
+    else:
+        value = row
+    return value, savgol_filter(row, best, 3, deriv=1, delta=dt)
+
+
+def smooth_input(row: Array, dt: float, drive: Excitation | None = None) -> Array:
+    """An input without its noise: stepped or clean ones as they are, periodic ones by their harmonics."""
+    changes = np.count_nonzero(np.diff(row))
+    if changes < 0.05 * len(row) or len(row) < 20 * HIGHEST_ORDER:
+        return row
+    noise = _noise(row)
+    if noise < _NEGLIGIBLE * np.std(row):
+        return row
+    periodic = _periodic(row, dt, drive.frequency if drive is not None else None)
+    if np.std(row - periodic) < 1.1 * noise:
+        return periodic
+    return smooth(row, dt)[0]
+
+
+def _periodic(row: Array, dt: float, frequency: float | None) -> Array:
+    """Fit by the harmonics of one frequency, a constant and a straight line."""
+    from scipy.optimize import minimize_scalar
+
+    N = len(row)
+    t = np.arange(N) * dt
+    spread = 1.0 / (N * dt)
+    if frequency is None:
+        spectrum = np.abs(np.fft.rfft((row - row.mean()) * np.hanning(N)))
+        frequency = float(np.argmax(spectrum)) * spread
+        if frequency == 0:
+            return np.full(N, row.mean())
+
+    def fit(f: float) -> tuple[Array, Array]:
+        harmonics = [h for h in range(1, _HARMONICS + 1) if h * f < 0.4 / dt]
+        columns = [np.ones(N), t / t[-1] - 0.5]
+        for h in harmonics:
+            columns += [np.cos(2 * np.pi * h * f * t), np.sin(2 * np.pi * h * f * t)]
+        basis = np.stack(columns, axis=1)
+        return basis, np.linalg.lstsq(basis, row, rcond=None)[0]
+
+    def misfit(f: float) -> float:
+        basis, weights = fit(f)
+        return float(np.sum((row - basis @ weights) ** 2))
+
+    best = minimize_scalar(
+        misfit,
+        bounds=(frequency - spread, frequency + spread),
+        method="bounded",
+        options={"xatol": 1e-6 * spread},
+    )
+    basis, weights = fit(float(best.x))
+    power = float(np.mean((row - basis @ weights) ** 2))
+    for pair in range(2, basis.shape[1], 2):  # a harmonic below its own uncertainty would only add noise
+        if np.sum(weights[pair : pair + 2] ** 2) < _SIGNIFICANT * 2 * power / N:
+            weights[pair : pair + 2] = 0.0
+    return np.asarray(basis @ weights)
+
+
+def _noise(row: Array) -> float:
+    return float(noise_level(row).value) if len(row) >= 20 * HIGHEST_ORDER else 0.0
+
+
+def _centre_weight(width: int) -> float:
+    """Weight of the middle sample in a local cubic over an odd number of samples."""
+    half = width // 2
+    return 3.0 * (3 * half * half + 3 * half - 1) / ((2 * half - 1) * (2 * half + 1) * (2 * half + 3))
