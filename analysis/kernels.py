@@ -73,10 +73,12 @@ class Kernels:
     def _compiled(self, name: str) -> Any:
         with global_compiler_lock:
             if name not in self.__dict__:
-                compiler = numba.njit(
-                    SIGNATURES[name], nogil=True, cache=True, error_model="numpy", fastmath=set(FASTMATH)
-                )
-                self.__dict__[name] = compiler(getattr(self._module, name))
+                function = getattr(self._module, name)
+                try:
+                    self.__dict__[name] = _compile(name, function)
+                except Exception:  # whatever a damaged cache file makes the unpickling raise
+                    _forget(self._module)
+                    self.__dict__[name] = _compile(name, function)
             return self.__dict__[name]
 
     def prepare(self, *names: str) -> None:
@@ -156,6 +158,20 @@ class Kernels:
         return self._compiled("rhs_sets")
 
 
+def _compile(name: str, function: Any) -> Any:
+    options = numba.njit(
+        SIGNATURES[name], nogil=True, cache=True, error_model="numpy", fastmath=set(FASTMATH)
+    )
+    return options(function)
+
+
+def _forget(module: ModuleType) -> None:
+    """Remove the compiled code of a module from the disk."""
+    path = Path(str(module.__file__))
+    for file in (path.parent / "__pycache__").glob(f"{path.stem}.*.nb?"):
+        file.unlink(missing_ok=True)
+
+
 _loaded: dict[str, Kernels] = {}
 
 
@@ -177,8 +193,8 @@ def _runtime_text() -> str:
 
 def _module(key: str, text: str) -> ModuleType:
     path = _cache_folder() / f"gen_{key}.py"
-    if not path.exists():
-        path = _written(path, text)
+    if not _holds(path, text):
+        _write(path, text)
     name = f"shakedown_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
@@ -188,13 +204,20 @@ def _module(key: str, text: str) -> ModuleType:
     return module
 
 
-def _written(path: Path, text: str) -> Path:
+def _holds(path: Path, text: str) -> bool:
+    """Whether the file is whole; it is left alone then, for its time stamp is part of the cache."""
+    try:
+        return path.read_text(encoding="utf-8") == text
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _write(path: Path, text: str) -> None:
     """Write the file whole or not at all, so that another process never sees half of it."""
     handle, temporary = tempfile.mkstemp(suffix=".tmp", dir=path.parent)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)
     Path(temporary).replace(path)
-    return path
 
 
 @lru_cache(maxsize=1)

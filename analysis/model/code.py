@@ -23,7 +23,7 @@ import math
 import numpy as np
 from numba import carray, njit
 
-from analysis.model.runtime import stack
+from analysis.model.runtime import cos, exp, sin, stack, tan, tanh
 
 PATTERN_X = np.array({x}, dtype=np.int64).reshape(-1, 2).T
 PATTERN_P = np.array({p}, dtype=np.int64).reshape(-1, 2).T
@@ -123,7 +123,7 @@ def _many_samples(
     system: System, names: Mapping[str, str], kernel: _Kernel, name: str, sizes: Mapping[str, int]
 ) -> str:
     """``sizes``: number of rows of each argument that differs from sample to sample."""
-    body = statements(system, names, kernel.wanted)
+    body = statements(system, names, kernel.wanted, vectorised=True)
     used = loads(system, names, kernel.wanted)
     lines = [kernel.heading(name, "ts")]
     lines += [f"    {v} = p[{v[1:]}]" for v in used if v[0] not in sizes]

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from analysis.model.equations import Equations, System
 from analysis.model.graph import COMPARISONS, Graph, Solved
 
+# Functions of our own for loops over samples: with the C library's these could not be vectorised.
+VECTORISED = ("sin", "cos", "tan", "exp", "tanh")
 _LONGEST_PRODUCT = 32  # x**n by multiplication up to this n
 _LONGEST_LINE = 160
 
@@ -77,8 +79,11 @@ def symbol_names(equations: Equations, system: System) -> dict[str, str]:
 class Body:
     """Statements that compute nodes, each once, in order."""
 
-    def __init__(self, graph: Graph, names: Mapping[str, str], wanted: Iterable[int]) -> None:
+    def __init__(
+        self, graph: Graph, names: Mapping[str, str], wanted: Iterable[int], vectorised: bool = False
+    ) -> None:
         self.graph = graph
+        self.vectorised = vectorised
         self.text: dict[int, str] = {}
         self.lines: list[str] = []
         self.uses: Counter[int] = Counter()
@@ -146,7 +151,8 @@ class Body:
             return f"0.0 if {a[0]} == 0.0 else {a[0]}**{a[1]}*math.log(abs({a[0]}))"
         if kind == "abs":
             return f"abs({a[0]})"
-        return f"math.{kind}({', '.join(a)})"
+        library = "" if self.vectorised and kind in VECTORISED else "math."
+        return f"{library}{kind}({', '.join(a)})"
 
     def _power(self, base: int, exponent: int, node: int) -> str:
         n = self.graph.constant(exponent)
@@ -174,7 +180,9 @@ class Body:
         return " * ".join(factors)
 
 
-def statements(system: System, names: Mapping[str, str], wanted: Sequence[int]) -> Body:
+def statements(
+    system: System, names: Mapping[str, str], wanted: Sequence[int], vectorised: bool = False
+) -> Body:
     """All statements for the wanted nodes, unknowns solved as soon as what they need is there."""
     graph = system.graph
     reach = graph.symbols(system.closure(wanted))
@@ -182,7 +190,7 @@ def statements(system: System, names: Mapping[str, str], wanted: Sequence[int]) 
     inputs = {s.name: _boundary(graph, s) for _, s in unknowns}
     hidden = {s.name for _, s in unknowns}
     everything = [*wanted, *(node for nodes in inputs.values() for node in nodes)]
-    body = Body(graph, {k: v for k, v in names.items() if k not in hidden}, everything)
+    body = Body(graph, {k: v for k, v in names.items() if k not in hidden}, everything, vectorised)
     for i, s in unknowns:
         body.compute(graph.reachable(inputs[s.name]))
         args = ", ".join(body.named(node) for node in inputs[s.name])
