@@ -11,6 +11,7 @@ from importlib import import_module
 COMMANDS: dict[str, tuple[str, str]] = {
     "info": ("app.commands.info", "what a recording holds, and whether it is intact"),
     "convert": ("app.commands.convert", "change a recording's format, or cut a part out of it"),
+    "identify": ("app.commands.identify", "parameters of a model from recordings, with error bars"),
     "models": ("app.commands.models", "the library of models, or one of them in detail"),
 }
 

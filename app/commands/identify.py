@@ -1,0 +1,116 @@
+"""shakedown identify: parameters of a model from one recording or several, with error bars."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from analysis.errors import ShakedownError
+from analysis.methods import METHODS, identify, method_module
+from analysis.options import parse_options
+from app.output import add_json_option, table, terminal_progress, write_json
+
+if TYPE_CHECKING:
+    from analysis.identification import Identification
+    from analysis.model import Model
+    from analysis.record import Record
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    methods = "; ".join(f"{name}: {what}" for name, (_, what) in METHODS.items())
+    parser.add_argument("files", nargs="+", metavar="FILE", help="recordings, fitted together")
+    parser.add_argument("model", metavar="MODEL", help="a model of the library or a model file")
+    parser.add_argument("--method", default="auto", choices=list(METHODS), metavar="M", help=methods)
+    _pairs(parser, "--set", "a parameter that is known")
+    _pairs(parser, "--guess", "a parameter to be identified, and where to start")
+    parser.add_argument("--free", metavar="A,B", help="identify exactly these parameters")
+    parser.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the method"
+    )
+    parser.add_argument(
+        "--no-finish", action="store_true", help="the method by itself, no maximum likelihood"
+    )
+    parser.add_argument(
+        "--map", action="append", default=[], metavar="NAME=CHANNEL",
+        help="the channel that stands for an output or input of the model",
+    )  # fmt: skip
+    parser.add_argument("--rate", type=float, help="sample rate in Hz, for files without times")
+    parser.add_argument("--plot", metavar="FILE", help="draw the result (png, svg or pdf)")
+    add_json_option(parser)
+
+
+def _pairs(parser: argparse.ArgumentParser, flag: str, words: str) -> None:
+    parser.add_argument(flag, action="append", default=[], metavar="NAME=VALUE", help=words)
+
+
+def run(args: argparse.Namespace) -> int:
+    from drivers.formats import read
+    from drivers.library import load_model
+
+    model = _model(load_model(args.model), args)
+    records = [_mapped(read(path, rate=args.rate), args.map) for path in args.files]
+    module = method_module(args.method)
+    options = parse_options(module.Options, args.option)
+    if args.no_finish:
+        if "finish" not in {f.name for f in fields(module.Options)}:
+            raise ShakedownError(f"Method {args.method} has no finish to leave out.")
+        options["finish"] = False
+    result = identify(model, records, args.method, terminal_progress(), **options)
+    if not write_json(args.json, result.to_json()):
+        _show(result)
+    if args.plot:
+        from app.figures.identification import save_figure
+
+        save_figure(result, args.plot)
+    if not result.converged:
+        print("shakedown: the identification did not converge; do not trust the numbers.", file=sys.stderr)
+    return 0 if result.converged else 1
+
+
+def _model(model: Model, args: argparse.Namespace) -> Model:
+    known, guesses = _numbers(args.set), _numbers(args.guess)
+    model = model.with_values({**known, **guesses})
+    free = [name for name in model.free if name not in known]
+    free += [name for name in guesses if name not in free]
+    if args.free:
+        free = [name.strip() for name in args.free.split(",")]
+    return model.with_free(free)
+
+
+def _numbers(texts: list[str]) -> dict[str, float]:
+    numbers = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        try:
+            numbers[name.strip()] = float(value)
+        except ValueError:
+            raise ShakedownError(f"`{text}` should read NAME=NUMBER.") from None
+    return numbers
+
+
+def _mapped(record: Record, texts: list[str]) -> Record:
+    from dataclasses import replace
+
+    channels = dict(record.channels)
+    for text in texts:
+        name, sign, channel = (part.strip() for part in text.partition("="))
+        if not sign:
+            raise ShakedownError(f"`{text}` should read NAME=CHANNEL.")
+        record[channel]  # an unknown channel is refused here, with the list of those there are
+        channels[name] = record.channels[channel]
+    return replace(record, channels=channels)
+
+
+def _show(result: Identification) -> None:
+    rows: list[tuple[Any, ...]] = [
+        (name, e.value, e.stderr, e.lower, e.upper, e.unit) for name, e in result.parameters.items()
+    ]
+    state = "converged" if result.converged else "NOT converged"
+    print(f"{result.model} by {result.method}: {state} after {result.iterations} iterations")
+    print(table(("parameter", "value", "std. error", "95 % from", "to", "unit"), rows))
+    if result.residual:
+        print("residual: " + ", ".join(f"{name} {value:.4g}" for name, value in result.residual.items()))
+    for sentence in (*result.undetermined, *result.warnings):
+        print(f"! {sentence}")

@@ -1,0 +1,1 @@
+"""Figures for files and reports, drawn with matplotlib."""
