@@ -140,6 +140,14 @@ class Rig:
         if self.exciter is not None and self.profile.drive is not None:
             self.exciter.play(self.profile.drive)
 
+    def beat(self) -> None:
+        """A sign of life of the window; a rig that runs in the window's own process needs none."""
+
+    def emergency_stop(self) -> None:
+        """STOP the drive, from any thread."""
+        if self.exciter is not None:
+            self.exciter.stop("STOP")
+
     def close(self) -> None:
         """Ramp down and let go of every instrument, whatever one of them says."""
         problems = []

@@ -1,0 +1,329 @@
+"""A rig whose instruments live in a process of their own: same protocols, and the drive outlives nothing.
+
+``open_guarded`` gives a :class:`~drivers.rig.Rig` like ``open_rig``. Call ``rig.beat()`` from the window's
+event loop a few times a second: when the beats stay away the drive ramps down. See :mod:`drivers.safety`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import multiprocessing
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from analysis.errors import ShakedownError
+from drivers.limits import Limits
+from drivers.protocols import Block, DriveState, InstrumentError, LinkLost, Samples, Setting
+from drivers.rig import Rig, RigProfile, open_rig
+from drivers.safety import Links, run
+from drivers.waveform import Waveform
+
+PATIENCE = 1.0  # s without a beat after which the drive is stopped
+OPENING_SECONDS = 60.0  # compiling a new model's equations takes a while
+ANSWER_SECONDS = 10.0
+
+
+class GuardedRig(Rig):
+    """A rig in its own process."""
+
+    guard: Guard
+
+    def beat(self) -> None:
+        self.guard.beat()
+
+    def emergency_stop(self) -> None:
+        self.guard.stop()
+
+    def close(self) -> None:
+        self.guard.close()
+
+
+def open_guarded(
+    profile: RigProfile, seed: int = 0, patience: float = PATIENCE, log: Path | None = None
+) -> GuardedRig:
+    """Open a rig in a process of its own. ``log`` keeps a trace of the drive for inspection."""
+    guard = Guard(profile, seed, patience, log)
+    shape = guard.shape
+    rig = GuardedRig(profile, RemoteSource(guard, *shape["source"]))
+    rig.guard = guard
+    if shape["exciter"] is not None:
+        rig.exciter = RemoteExciter(guard, *shape["exciter"])
+    rig.controllers = {name: RemoteController(guard, name) for name in shape["controllers"]}
+    if shape["specimen"]:
+        rig.specimen = guard
+    return rig
+
+
+class Guard:
+    """The window's end of the links to the rig's process."""
+
+    def __init__(self, profile: RigProfile, seed: int, patience: float, log: Path | None) -> None:
+        self._profile = profile
+        context = multiprocessing.get_context("spawn")
+        self._control, control = context.Pipe()
+        self._data, data = context.Pipe(duplex=False)
+        self._stop = context.Event()
+        self._beat = context.Value("d", 0.0, lock=False)
+        self._output = context.Value("d", 0.0, lock=False)
+        links = Links(control, data, self._stop, self._beat, self._output)
+        self._lock = threading.Lock()
+        self._closed = False
+        self._process = context.Process(
+            target=run, args=(profile, links, seed, patience, log), name="rig", daemon=True
+        )
+        self._process.start()
+        control.close()  # ours are copies: with them open the end of the process would not be seen
+        data.close()
+        atexit.register(self.close)  # a window that ends with an exception still ramps down
+        try:
+            self.shape = self._answer(OPENING_SECONDS)
+        except ShakedownError:
+            self._process.join(5)
+            raise
+
+    # -- safety
+
+    def stop(self) -> None:
+        """STOP: seen by the rig's process within milliseconds, whatever this one is doing."""
+        self._stop.set()
+
+    def beat(self) -> None:
+        """A sign of life of the window."""
+        self._beat.value = time.monotonic()
+
+    @property
+    def output(self) -> float:
+        """The drive's level now, as the rig's process sees it."""
+        return float(self._output.value)
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid
+
+    # -- calls
+
+    def call(self, name: str, *args: Any) -> Any:
+        """Have the rig's process do something and wait for its answer."""
+        with self._lock:
+            try:
+                self._control.send((name, args))
+            except OSError:
+                raise self._lost() from None
+            return self._answer(ANSWER_SECONDS)
+
+    def try_call(self, name: str, *args: Any) -> bool:
+        """Like ``call``, but False at once if another call is under way; a rig that is gone is done."""
+        if not self._lock.acquire(timeout=0.01):
+            return False
+        try:
+            self._control.send((name, args))
+            self._answer(ANSWER_SECONDS)
+        except (OSError, LinkLost):
+            pass
+        finally:
+            self._lock.release()
+        return True
+
+    def tap(self, strength: float = 1.0) -> None:
+        self.call("tap", strength)
+
+    def receive(self, seconds: float) -> Any:
+        """The next message of the stream, None if none came in time."""
+        try:
+            return self._data.recv() if self._data.poll(seconds) else None
+        except (EOFError, OSError):
+            raise self._lost() from None
+
+    def close(self) -> None:
+        """Ramp down, close the rig, end the process."""
+        if self._closed:
+            return
+        self._closed = True
+        atexit.unregister(self.close)
+        self._stop.set()
+        with contextlib.suppress(OSError):
+            self._control.send(("close", ()))
+        drain = time.monotonic() + 5
+        while self._process.is_alive() and time.monotonic() < drain:
+            with contextlib.suppress(EOFError, OSError):
+                while self._data.poll(0):
+                    self._data.recv()  # a full pipe must not keep the process from ending
+            self._process.join(0.02)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+            self.make_safe()
+        self._control.close()
+        self._data.close()
+
+    def make_safe(self) -> None:
+        """Silence the drive of a rig whose process died: opening an exciter zeroes it."""
+        if self._profile.virtual:
+            return
+        context = multiprocessing.get_context("spawn")
+        helper = context.Process(target=_silence, args=(self._profile,), daemon=True)
+        helper.start()
+        helper.join(ANSWER_SECONDS)
+        if helper.exitcode != 0:
+            raise InstrumentError(
+                "The rig's process died and the drive could not be reached: switch off the amplifier by hand."
+            )
+
+    def _answer(self, seconds: float) -> Any:
+        try:
+            if not self._control.poll(seconds):
+                raise InstrumentError(f"The rig's process did not answer for {seconds:g} s.")
+            kind, *content = self._control.recv()
+        except (EOFError, OSError):
+            raise self._lost() from None
+        if kind == "error":
+            raise _error(*content)
+        return content[0]
+
+    def _lost(self) -> LinkLost:
+        if not self._closed:
+            self._closed = True
+            self.make_safe()
+        return LinkLost(
+            "The rig's process ended unexpectedly; the drive is off and what was recorded is safe."
+        )
+
+
+class RemoteSource:
+    """The source in the rig's process."""
+
+    waits = False
+
+    def __init__(self, guard: Guard, name: str, channels: tuple[Any, ...], rate: float) -> None:
+        self._guard = guard
+        self.name, self.channels, self.rate = name, channels, rate
+        self._rest: Block | None = None
+        self._running = False
+
+    def start(self) -> None:
+        self._guard.call("start")
+        self._rest, self._running = None, True
+
+    def read(self, into: Samples) -> Block:
+        first = self._next()
+        parts, count, wanted = [first], first.samples, into.shape[1]
+        while count < wanted and not parts[-1].ended:
+            following = self._next()
+            if following.start_index != parts[-1].stop_index:
+                self._rest = following  # a block ends before a gap
+                break
+            parts.append(following)
+            count += following.samples
+        if count > wanted:
+            last = parts[-1]
+            cut = last.samples - (count - wanted)
+            at = last.start_index + cut
+            self._rest = replace(
+                last, start_index=at, data=last.data[:, cut:], overloads=(), missing=(), reason=""
+            )
+            parts[-1] = replace(last, data=last.data[:, :cut], ended=False)
+        data = into[:, : min(count, wanted)]
+        np.concatenate([p.data for p in parts], axis=1, out=data)
+        overloads = tuple(o for p in parts for o in p.overloads)
+        missing = tuple(m for p in parts for m in p.missing)
+        return replace(first, data=data, overloads=overloads, missing=missing, ended=parts[-1].ended)
+
+    def stop(self) -> None:
+        if self._running:
+            self._running = False
+            with contextlib.suppress(LinkLost):
+                self._guard.call("stop source")
+                self._drain()
+
+    def close(self) -> None:
+        self.stop()
+
+    def _next(self) -> Block:
+        rest, self._rest = self._rest, None
+        if rest is not None:
+            return rest
+        while True:
+            if not self._running:
+                raise InstrumentError("The rig is not running.")
+            message = self._guard.receive(0.2)
+            if message is None:
+                continue
+            if message[0] == "block":
+                return message[1]
+            self._running = False
+            raise InstrumentError(message[1] or "The source has ended.")
+
+    def _drain(self) -> None:
+        """Throw away what is still on its way, so that the next start begins clean."""
+        while (message := self._guard.receive(1.0)) is not None:
+            if message[0] == "ended":
+                return
+
+
+class RemoteExciter:
+    """The exciter in the rig's process."""
+
+    def __init__(self, guard: Guard, unit: str, limits: Limits) -> None:
+        self._guard, self.unit, self.limits = guard, unit, limits
+
+    def play(self, waveform: Waveform) -> None:
+        self._guard.call("exciter.play", waveform)
+
+    def change(self, frequency: float | None = None, amplitude: float | None = None) -> None:
+        self._guard.call("exciter.change", frequency, amplitude)
+
+    def stop(self, reason: str = "stopped") -> None:
+        if not self._guard.try_call("exciter.stop", reason):
+            self._guard.stop()  # another call is under way: the way that never waits
+
+    def state(self) -> DriveState:
+        return self._guard.call("exciter.state")
+
+    def close(self) -> None:
+        self.stop("closed")
+
+
+class RemoteController:
+    """A sensor's controller in the rig's process."""
+
+    def __init__(self, guard: Guard, name: str) -> None:
+        self._guard, self._name = guard, name
+
+    def identify(self) -> str:
+        return str(self._guard.call(f"{self._name}.identify"))
+
+    def settings(self) -> Mapping[str, Setting]:
+        return self._guard.call(f"{self._name}.settings")
+
+    def set(self, name: str, value: str) -> None:
+        self._guard.call(f"{self._name}.set", name, value)
+
+    def signal_strength(self) -> float:
+        return float(self._guard.call(f"{self._name}.signal_strength"))
+
+    def sensitivity(self) -> tuple[float, str]:
+        return self._guard.call(f"{self._name}.sensitivity")
+
+    def close(self) -> None:
+        return
+
+
+def _silence(profile: RigProfile) -> None:
+    open_rig(profile).close()
+
+
+def _error(kind: tuple[str, str] | None, text: str) -> ShakedownError:
+    """The error as it was raised over there."""
+    if kind is not None:
+        found = getattr(import_module(kind[0]), kind[1], InstrumentError)
+        if isinstance(found, type) and issubclass(found, ShakedownError):
+            return found(text)
+    return InstrumentError(text)
