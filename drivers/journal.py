@@ -148,6 +148,8 @@ class JournalWriter:
 
     def close(self) -> RecordingStopped | None:
         """End the journal and force it to the disk; the failure that stopped it, if there was one."""
+        if self._stop.is_set():
+            return self._failure
         self._stop.set()
         self._thread.join()
         with self._lock:

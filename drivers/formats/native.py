@@ -9,7 +9,7 @@ from drivers.formats.options import Options
 from drivers.journal import MAGIC, read_journal
 from drivers.recording.container import write_container
 from drivers.recording.lazy import Recording
-from drivers.recording.recorder import JournalRecording
+from drivers.recording.unfinished import JournalRecording
 
 
 def open_file(path: Path, options: Options) -> Recording:

@@ -1,4 +1,4 @@
-"""`python -m drivers.recording JOURNAL`: finish one journal; the result as "path TAB samples" on stdout."""
+"""`python -m drivers.recording JOURNAL`: finish one journal; progress and result as lines on stdout."""
 
 from __future__ import annotations
 
@@ -6,19 +6,16 @@ import sys
 from pathlib import Path
 
 from analysis.errors import ShakedownError
-from drivers.recording.recovery import recover_here
+from drivers.recording.finishing import finish_here
 
 
 def main(path: Path) -> int:
     try:
-        finished = recover_here(path)
-    except ShakedownError as error:
+        finished = finish_here(path)
+    except (ShakedownError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    if finished.problem is not None:
-        sys.stderr.write(f"{finished.problem}\n")
-        return 1
-    sys.stdout.write(f"{finished.path}\t{finished.samples}\n")
+    sys.stdout.write(f"finished\t{finished.samples}\t{finished.path}\n")
     return 0
 
 

@@ -11,8 +11,10 @@ not at all. HDF5's own tables are checksummed too (library format 1.10): damage 
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shutil
 import zlib
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -110,6 +112,7 @@ def write_container(source: Recording, path: Path, progress: Progress = SILENT) 
 
     partial = path.with_name(path.name + ".partial")
     try:
+        _check_space(source.about, path.parent)
         with h5py.File(partial, "w", libver=("v110", "v110")) as file:
             sums = _write_everything(file, source, progress.part(0, 0.7))
         with partial.open("rb+") as file_on_disk:
@@ -117,11 +120,22 @@ def write_container(source: Recording, path: Path, progress: Progress = SILENT) 
         _prove(partial, source.about, sums, progress.part(0.7, 1))
         partial.replace(path)
         sync_folder(path.parent)
-    except OSError as error:
-        raise DataError(f"{path} could not be written: {error.strerror or error}.") from None
+    except (OSError, RuntimeError) as error:  # HDF5 reports a disk that fails on closing as RuntimeError
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"{path} could not be written: {reason}.") from None
     finally:
         partial.unlink(missing_ok=True)
     progress.report(1, "written")
+
+
+def _check_space(about: Description, folder: Path) -> None:
+    """HDF5 copes badly with a disk that fills up under it, so that is seen to before."""
+    cells = sum(-(-about.samples // factor) for factor in LEVELS)
+    stored = sum(c.numpy_type.itemsize * max(about.samples, 1) + 16 * cells for c in about.channels)
+    needed = stored + stored // 50 + (1 << 16) * (len(about.channels) + 4)
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise OSError(errno.ENOSPC, f"No space left on device: {needed} bytes needed, {free} free")
 
 
 def same_content(one: Recording, other: Recording) -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -14,29 +13,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from analysis.errors import DataError
 from analysis.progress import SILENT, Progress
-from analysis.record import Excitation, Span
-from drivers.journal import (
-    SUFFIX as JOURNAL_SUFFIX,
-)
-from drivers.journal import (
-    ChannelSpec,
-    Journal,
-    JournalWriter,
-    RecordingStopped,
-    read_journal,
-    sync_folder,
-)
-from drivers.recording.container import SUFFIX, write_container
-from drivers.recording.lazy import Description, Recording, Verdict, merged
-
-
-@dataclass(frozen=True)
-class Finished:
-    """A recording that has ended: where it is, how long, and what went wrong on the way if anything did."""
-
-    path: Path
-    samples: int
-    problem: str | None = None
+from analysis.record import Excitation
+from drivers.journal import SUFFIX as JOURNAL_SUFFIX
+from drivers.journal import ChannelSpec, JournalWriter
+from drivers.recording.finishing import Finished, finish, with_suffix
+from drivers.recording.lazy import Description
 
 
 class Recorder:
@@ -135,7 +116,7 @@ class Recorder:
         """
         if self._finished is None:
             failure = self._journal.close()
-            self._finished = finish(self.journal_path, self.path, self.samples, failure, progress)
+            self._finished = self._finish(None if failure is None else str(failure), progress)
         return self._finished
 
     def __enter__(self) -> Recorder:
@@ -145,6 +126,14 @@ class Recorder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _finish(self, problem: str | None, progress: Progress) -> Finished:
+        try:
+            finished = finish(self.journal_path, progress=progress)
+        except DataError as error:
+            where = str(error) if self.journal_path.exists() else ""
+            return Finished(self.journal_path, self.samples, " ".join(filter(None, [problem, where])))
+        return replace(finished, problem=problem or finished.problem)
 
     def _span(self, kind: str, start: int, stop: int, channel: str | None) -> None:
         origin = self._origin or 0
@@ -169,124 +158,3 @@ class Recorder:
                 )
             result.append(np.ascontiguousarray(row, channel.numpy_type))
         return result
-
-
-class JournalRecording(Recording):
-    """A journal read as a recording: lost stretches are NaN (0 in integer channels) and marked as gaps."""
-
-    title = "Shakedown recording that was never finished (journal)"
-
-    def __init__(self, journal: Journal) -> None:
-        super().__init__(_describe(journal))
-        self._journal = journal
-        self._first = np.array([f.first for f in journal.frames], dtype=np.int64)
-        self._file = os.open(journal.path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-
-    def close(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
-
-    def raw(self, channel: int, start: int, stop: int) -> NDArray[Any]:
-        spec = self.about.channels[channel]
-        result = np.full(stop - start, np.nan if spec.dtype[0] == "f" else 0, spec.numpy_type)
-        at = max(0, int(np.searchsorted(self._first, start, side="right")) - 1)
-        while at < len(self._first) and self._first[at] < stop:
-            frame = self._journal.frames[at]
-            begin, end = max(start, frame.first), min(stop, frame.first + frame.count)
-            if end > begin:
-                part = self._journal.read_channel(self._file, frame, channel)
-                result[begin - start : end - start] = part[begin - frame.first : end - frame.first]
-            at += 1
-        return result
-
-    def verify(self) -> Verdict:
-        if self._journal.complete:
-            return Verdict(True, "every checksum agrees")
-        return Verdict(
-            None if self._journal.damaged_bytes == 0 else False,
-            f"unfinished recording; {self._journal.damaged_bytes} bytes belong to no whole frame",
-        )
-
-
-def finish(
-    journal_path: Path,
-    path: Path,
-    samples: int = 0,
-    failure: RecordingStopped | None = None,
-    progress: Progress = SILENT,
-) -> Finished:
-    """Turn a journal into the finished file; delete it only when the file has been proven."""
-    problem = None if failure is None else str(failure)
-    try:
-        journal = read_journal(journal_path)
-        with JournalRecording(journal) as source:
-            samples = len(source)
-            write_container(source, path, progress)
-    except (DataError, OSError) as error:
-        kept = f"The recording stays in {journal_path} and is finished when Shakedown starts next"
-        return Finished(journal_path, samples, " ".join(filter(None, [problem, f"{kept} ({error})"])))
-    journal_path.unlink()
-    sync_folder(journal_path.parent)
-    return Finished(path, samples, problem)
-
-
-def with_suffix(path: Path) -> Path:
-    """The finished file's name: ``run1`` and ``run1.h5`` both give ``run1.h5``."""
-    return path if path.suffix == SUFFIX else path.with_name(path.name + SUFFIX)
-
-
-def _describe(journal: Journal) -> Description:
-    """Header, later events and the holes between frames as one description."""
-    header = journal.header
-    names = [c.name for c in journal.channels]
-    spans: dict[str, dict[str, list[Span]]] = {
-        "gap": {n: [] for n in names},
-        "overload": {n: [] for n in names},
-    }
-    metadata = dict(header.get("metadata") or {})
-    drive = header.get("excitation")
-    events = []
-    for event in journal.events:
-        kind = event.get("kind")
-        if kind in spans:
-            for name in names if event.get("channel") is None else [event["channel"]]:
-                spans[kind][name].append((event["start"], event["stop"]))
-        elif kind == "metadata":
-            metadata |= event["metadata"]
-        elif kind == "excitation":
-            drive = event["excitation"]
-        else:
-            events.append(event)
-    samples = max((f.first + f.count for f in journal.frames), default=0)
-    holes = _holes(journal)
-
-    def inside(found: list[Span]) -> tuple[Span, ...]:
-        return merged([(max(0, a), min(b, samples)) for a, b in found])
-
-    gaps = {n: inside(spans["gap"][n] + holes) for n in names}
-    clipped = {n: inside(spans["overload"][n]) for n in names}
-    if not journal.complete:
-        events.append(
-            {"kind": "recovered", "index": samples, "text": "recovered after the recording was cut off"}
-        )
-    return Description(
-        rate=header["rate"],
-        channels=journal.channels,
-        samples=samples,
-        start=header.get("start"),
-        excitation=None if drive is None else Excitation(**drive),
-        metadata=metadata,
-        gaps={n: g for n, g in gaps.items() if g},
-        clipped={n: c for n, c in clipped.items() if c},
-        events=tuple(events),
-    )
-
-
-def _holes(journal: Journal) -> list[Span]:
-    holes, reached = [], 0
-    for frame in journal.frames:
-        if frame.first > reached:
-            holes.append((reached, frame.first))
-        reached = max(reached, frame.first + frame.count)
-    return holes
