@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from analysis.errors import DataError
 from drivers import journal
 from drivers.formats import open_lazily
 from drivers.recording import ChannelSpec, Recorder, find_unfinished, recover
@@ -54,8 +55,15 @@ def kill_once(
         killer.cancel()
         killer.join()
     recovered = False
-    for left in find_unfinished(folder):
-        recovered = recover(left).samples > 0
+    deadline = time.monotonic() + 60
+    while list(folder.glob(f"*{journal.SUFFIX}")) and time.monotonic() < deadline:
+        for left in find_unfinished(folder):
+            try:
+                recovered = recover(left).samples > 0
+            except DataError as error:  # killed while closing: the finishing process goes on by itself
+                if "Another process" not in str(error) and left.exists():
+                    raise
+        time.sleep(0.05)
     if not path.with_suffix(".h5").exists():
         assert appended == 0
         return None
