@@ -1,0 +1,306 @@
+"""Penalised least squares for a beam: the penalty is let go step by step until the restricted likelihood
+says stop.
+
+Each property's logarithm is a cubic spline whose integrated squared curvature is penalised. A huge weight
+leaves a straight line (of the logarithm), which a flat guess can reach; the weight then follows the
+generalised Fellner-Schall step (Wood, Fasiolo 2017), at most a factor at a time, to the maximum of the
+restricted likelihood. Between steps the noise level of every sensor is estimated anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.beam.observation import Observation
+from analysis.beam.system import BeamSystem, State
+from analysis.beam.unknowns import Unknowns
+from analysis.errors import DataError
+from analysis.progress import SILENT, Progress
+
+Array = NDArray[np.float64]
+ENOUGH_FOR_OWN_NOISE = 50  # samples from which on a sensor gets its own noise level
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """Weighted squares and their derivatives at one value of the unknowns."""
+
+    cost: float  # half the weighted squares
+    gradient: Array
+    hessian: Array  # Gauss-Newton
+    squares: list[Array]  # by record: unweighted sum of squares of each sensor
+    state: State | None  # None where the unknowns are not admissible (and the cost infinite)
+
+
+@dataclass
+class Problem:
+    """A beam's records and other knowledge, ready to be compared with the unknowns."""
+
+    system: BeamSystem
+    observations: Sequence[Observation]
+    noise: list[Array] = field(default_factory=list)  # standard deviation by record and sensor
+
+    @property
+    def unknowns(self) -> Unknowns:
+        return self.system.unknowns
+
+    @property
+    def samples(self) -> int:
+        return sum(int(o.valid.sum()) for o in self.observations)
+
+    def misfit(self, theta: Array, derivatives: bool = True) -> Misfit:
+        size = len(theta)
+        if not self._admissible(theta):
+            return Misfit(np.inf, np.zeros(size), np.zeros((size, size)), [], None)
+        state = self.system.state(theta, derivatives)
+        gradient, hessian, cost = np.zeros(size), np.zeros((size, size)), 0.0
+        squares = []
+        for observation, noise in zip(self.observations, self.noise, strict=True):
+            residual, jacobian = self._compare(observation, noise, state, theta)
+            cost += 0.5 * float(residual @ residual)
+            count = observation.valid.shape
+            squares.append(np.sum(residual.reshape(count) ** 2, axis=1) * noise**2)
+            if derivatives:
+                gradient += jacobian @ residual
+                hessian += jacobian @ jacobian.T
+        for residual, row in self._knowledge(state, theta):
+            cost += 0.5 * float(residual @ residual)
+            if derivatives:
+                gradient += row.T @ residual
+                hessian += row.T @ row
+        return Misfit(cost, gradient, hessian, squares, state)
+
+    def _admissible(self, theta: Array) -> bool:
+        """Stiffness and mass are positive everywhere; logarithms see to that by themselves."""
+        x = self.system.space.points
+        return all(
+            block.log or float(self.unknowns.property_at(block.key, theta, x).min()) > 0.0
+            for block in self.unknowns.blocks
+        )
+
+    def _compare(
+        self, observation: Observation, noise: Array, state: State, theta: Array
+    ) -> tuple[Array, Array]:
+        """Weighted residual and Jacobian of a record, motions at the start and offsets projected out."""
+        value, slope = observation.predict(self.system, state, theta)
+        weight = observation.valid / noise[:, None]
+        residual = ((value - observation.data) * weight).ravel()
+        if observation.start_modes or observation.offsets.any():
+            free, constants = observation.nuisance(state)
+            columns = np.concatenate([free.real, -free.imag, constants]) * weight
+            columns = columns.reshape(len(columns), -1).T
+            scale = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
+            q, r = np.linalg.qr(columns / scale)
+            inner = np.linalg.lstsq(r, -(q.T @ residual), rcond=1e-10)[0] / scale
+            residual = residual + columns @ inner
+            if len(slope):
+                m = observation.start_modes
+                slope = slope + observation.nuisance_slope(state, inner[:m] + 1j * inner[m : 2 * m])
+                flat = (slope * weight).reshape(len(slope), weight.size)
+                return residual, flat - (flat @ q) @ q.T
+        return residual, (slope * weight).reshape(len(slope), weight.size)
+
+    def _knowledge(self, state: State, theta: Array) -> list[tuple[Array, Array]]:
+        """Measured natural frequencies and the weighed mass, as weighted residuals."""
+        beam, out = self.system.beam, []
+        if beam.frequencies:
+            found, jacobian = self.system.frequencies(state)
+            count = len(beam.frequencies)
+            if count > len(found):
+                raise DataError(f"{count} measured frequencies need more elements than {beam.elements}.")
+            measured = np.array(beam.frequencies)
+            weight = 1.0 / (beam.frequency_error * measured)
+            out.append(((found[:count] - measured) * weight, jacobian[:count] * weight[:, None]))
+        if beam.total_mass is not None:
+            out.append(self._weighed(theta, beam.total_mass, beam.total_mass_error))
+        return out
+
+    def _weighed(self, theta: Array, total: float, error: float) -> tuple[Array, Array]:
+        space, unknowns = self.system.space, self.unknowns
+        density = unknowns.property_at("mass", theta, space.points)
+        row = np.zeros((1, len(theta)))
+        for block in unknowns.blocks:
+            if block.key == "mass":
+                slope = unknowns.basis(block, space.points)
+                slope = slope * density[:, None] if block.log else slope
+                row[0, block.where] = space.weights @ slope / (total * error)
+        return np.array([(space.weights @ density / total - 1.0) / error]), row
+
+    def set_noise(self, squares: Sequence[Array], spent: float) -> None:
+        """Noise levels from the residuals; ``spent``: degrees of freedom used by the fit."""
+        total = max(self.samples, 1)
+        left = max(1.0 - spent / total, 1.0 / total)
+        pooled = np.sqrt(sum(float(s.sum()) for s in squares) / (total * left)) if self.observations else 0.0
+        floor = 1e-9 * max((float(np.abs(o.data).max()) for o in self.observations), default=1.0)
+        levels = []
+        for observation, square in zip(self.observations, squares, strict=True):
+            count = observation.valid.sum(axis=1)
+            own = np.sqrt(square / np.maximum(count * left, 1.0))
+            levels.append(np.maximum(np.where(count >= ENOUGH_FOR_OWN_NOISE, own, pooled), floor))
+        self.noise = levels
+
+
+@dataclass(frozen=True)
+class Fit:
+    theta: Array
+    covariance: Array  # Bayesian, of the penalised fit
+    hessian: Array  # of the data alone
+    weights: Array  # final penalty weight of each block
+    noise: list[Array]
+    misfit: Misfit
+    freedom: float  # effective degrees of freedom
+    converged: bool
+    iterations: int
+    history: list[dict[str, float]]
+
+
+def problem(system: BeamSystem, observations: Sequence[Observation]) -> Problem:
+    levels = [np.sqrt(np.maximum(np.mean(o.data**2, axis=1), 1e-300)) for o in observations]
+    return Problem(system, observations, levels)
+
+
+def fit(task: Problem, stages: int = 60, factor: float = 10.0, progress: Progress = SILENT) -> Fit:
+    """Fit from the description's guess. ``factor``: how much the penalty may be let go in one stage."""
+    unknowns = task.unknowns
+    theta = _scan(task, unknowns.start)
+    current = task.misfit(theta)
+    task.set_noise(current.squares, 0.0)
+    current = task.misfit(theta)
+    weights = _heavy(unknowns, current.hessian)
+    history: list[dict[str, float]] = []
+    iterations, converged, freedom = 0, False, 0.0
+    for stage in range(stages):
+        penalty = _penalty(unknowns, weights)
+        theta, current, steps, settled = descend(task, theta, current, penalty)
+        iterations += steps
+        covariance = inverted(current.hessian + penalty)
+        freedom = float(np.trace(covariance @ current.hessian))
+        new = _fellner_schall(unknowns, theta, weights, covariance, factor)
+        before = [n.copy() for n in task.noise]
+        task.set_noise(current.squares, freedom)
+        drift = max(
+            (float(np.max(np.abs(np.log(a / b)))) for a, b in zip(task.noise, before, strict=True)),
+            default=0.0,
+        )
+        move = float(np.max(np.abs(np.log(new / weights)))) if len(new) else 0.0
+        history.append(
+            {"cost": current.cost, "freedom": freedom, "noise_change": drift, "weight_change": move}
+        )
+        progress.report(stage / stages, "letting the penalty go", freedom=freedom, cost=current.cost)
+        weights = new
+        current = task.misfit(theta)
+        if settled and move < 0.05 and drift < 0.01:
+            converged = True
+            break
+    penalty = _penalty(unknowns, weights)
+    return Fit(
+        theta,
+        inverted(current.hessian + penalty),
+        current.hessian,
+        weights,
+        task.noise,
+        current,
+        freedom,
+        converged,
+        iterations,
+        history,
+    )
+
+
+def _scan(task: Problem, start: Array) -> Array:
+    """The best common factor of the stiffness: resonances are sharp, a descent from afar gets lost."""
+    block = next((b for b in task.unknowns.blocks if b.key == "stiffness" and b.log), None)
+    if block is None:
+        return start
+    best, lowest = start, np.inf
+    for shift in np.linspace(-1.5, 1.5, 76):
+        trial = start.copy()
+        trial[block.where] += shift
+        cost = task.misfit(trial, derivatives=False).cost
+        if cost < lowest:
+            best, lowest = trial, cost
+    return best
+
+
+def descend(
+    task: Problem,
+    theta: Array,
+    current: Misfit,
+    penalty: Array,
+    limit: int = 30,
+    tolerance: float = 1e-4,
+) -> tuple[Array, Misfit, int, bool]:
+    """Levenberg-Marquardt on the penalised misfit, to a gain below ``tolerance``; True if it settled."""
+    damping = 1e-3
+    cost = current.cost + 0.5 * float(theta @ penalty @ theta)
+    for step in range(limit):
+        gradient = current.gradient + penalty @ theta
+        matrix = current.hessian + penalty
+        scale = np.maximum(np.diag(matrix), 1e-300)
+        while True:
+            move = -_solve(matrix + damping * np.diag(scale), gradient)
+            move *= min(1.0, 1.5 / max(float(np.max(np.abs(move))), 1e-300))  # logs: at most a factor of 4.5
+            trial = task.misfit(theta + move)
+            after = trial.cost + 0.5 * float((theta + move) @ penalty @ (theta + move))
+            if np.isfinite(after) and after <= cost:
+                break
+            damping *= 8.0
+            if damping > 1e10:
+                return theta, current, step, True  # no descent left within rounding
+        gained = cost - after
+        theta, current, cost = theta + move, trial, after
+        damping = max(damping / 8.0, 1e-12)
+        if gained < tolerance + 1e-9 * cost:
+            return theta, current, step + 1, True
+    return theta, current, limit, False
+
+
+def _heavy(unknowns: Unknowns, hessian: Array) -> Array:
+    """Weights so large that only straight lines are left."""
+    weights = []
+    for block in unknowns.blocks:
+        if block.penalty is not None:
+            information = float(np.trace(hessian[block.where, block.where]))
+            weights.append(1e2 * max(information, 1.0) / float(np.trace(block.penalty)) * block.size**2)
+    return np.array(weights)
+
+
+def _penalty(unknowns: Unknowns, weights: Array) -> Array:
+    matrix = np.zeros((unknowns.size, unknowns.size))
+    smooth = [b for b in unknowns.blocks if b.penalty is not None]
+    for block, weight in zip(smooth, weights, strict=True):
+        matrix[block.where, block.where] = weight * block.penalty
+    return matrix
+
+
+def _fellner_schall(unknowns: Unknowns, theta: Array, weights: Array, inverse: Array, factor: float) -> Array:
+    """One step of each weight towards the maximum of the restricted likelihood, at most by ``factor``."""
+    smooth = [b for b in unknowns.blocks if b.penalty is not None]
+    new = weights.copy()
+    for i, block in enumerate(smooth):
+        assert block.penalty is not None
+        coefficients = theta[block.where]
+        rank = block.size - 2
+        spent = weights[i] * float(np.trace(inverse[block.where, block.where] @ block.penalty))
+        rough = weights[i] * float(coefficients @ block.penalty @ coefficients)
+        ratio = max(rank - spent, 1e-9) / max(rough, 1e-12)
+        new[i] = weights[i] * float(np.clip(ratio, 1.0 / factor, factor))
+    return np.clip(new, 1e-12, 1e12)
+
+
+def _solve(matrix: Array, right: Array) -> Array:
+    """Solution of a symmetric system, scaled so that unknowns of any size are treated alike."""
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+    scaled = matrix * np.outer(scale, scale)
+    scaled[np.diag_indices_from(scaled)] += 1e-14
+    return np.asarray(scale * np.linalg.solve(scaled, scale * right))
+
+
+def inverted(matrix: Array) -> Array:
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+    scaled = matrix * np.outer(scale, scale)
+    return np.asarray(np.linalg.pinv(scaled, rcond=1e-14, hermitian=True) * np.outer(scale, scale))
