@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # name: module, what it is for (shown by --help and in the desktop's chooser)
 METHODS: dict[str, tuple[str, str]] = {
     "path": ("analysis.path", "maximum likelihood over the states at all samples and the parameters"),
+    "beam": ("analysis.beam", "stiffness, mass and damping along a beam from point sensors or frequencies"),
 }
 
 

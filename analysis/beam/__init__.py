@@ -152,8 +152,8 @@ def _number(block: Block, theta: Array, covariance: Array) -> Estimate:
     if not block.log:
         return Estimate.normal(inner, spread, block.unit)
     value = float(np.exp(inner))
-    low, high = float(np.exp(inner - Z95 * spread)), float(np.exp(inner + Z95 * spread))
-    return Estimate(value, value * spread, low, high, block.unit)
+    factor = float(np.exp(min(Z95 * spread, 700.0 - abs(inner))))
+    return Estimate(value, value * spread, value / factor, value * factor, block.unit)
 
 
 def _band(block: Block, value: Array, spread: Array) -> tuple[Array, Array]:

@@ -22,6 +22,8 @@ from analysis.errors import DataError
 from analysis.progress import SILENT, Progress
 
 Array = NDArray[np.float64]
+SHARES = (0.25, 0.5, 1.0)  # parts of the records on the way to a start
+LEAST = 200  # samples of a part
 ENOUGH_FOR_OWN_NOISE = 50  # samples from which on a sensor gets its own noise level
 
 
@@ -159,14 +161,17 @@ class Fit:
 
 
 def problem(system: BeamSystem, observations: Sequence[Observation]) -> Problem:
-    levels = [np.sqrt(np.maximum(np.mean(o.data**2, axis=1), 1e-300)) for o in observations]
-    return Problem(system, observations, levels)
+    return Problem(system, observations, _levels(observations))
+
+
+def _levels(observations: Sequence[Observation]) -> list[Array]:
+    return [np.sqrt(np.maximum(np.mean(o.data**2, axis=1), 1e-300)) for o in observations]
 
 
 def fit(task: Problem, stages: int = 60, factor: float = 10.0, progress: Progress = SILENT) -> Fit:
     """Fit from the description's guess. ``factor``: how much the penalty may be let go in one stage."""
     unknowns = task.unknowns
-    theta = _scan(task, unknowns.start)
+    theta = _first_guess(task, progress.part(0.0, 0.2))
     current = task.misfit(theta)
     task.set_noise(current.squares, 0.0)
     current = task.misfit(theta)
@@ -190,7 +195,9 @@ def fit(task: Problem, stages: int = 60, factor: float = 10.0, progress: Progres
         history.append(
             {"cost": current.cost, "freedom": freedom, "noise_change": drift, "weight_change": move}
         )
-        progress.report(stage / stages, "letting the penalty go", freedom=freedom, cost=current.cost)
+        progress.report(
+            0.2 + 0.8 * stage / stages, "letting the penalty go", freedom=freedom, cost=current.cost
+        )
         weights = new
         current = task.misfit(theta)
         if settled and move < 0.05 and drift < 0.01:
@@ -199,7 +206,7 @@ def fit(task: Problem, stages: int = 60, factor: float = 10.0, progress: Progres
     penalty = _penalty(unknowns, weights)
     return Fit(
         theta,
-        inverted(current.hessian + penalty),
+        _scatter(task, current, freedom) * inverted(current.hessian + penalty),
         current.hessian,
         weights,
         task.noise,
@@ -211,18 +218,63 @@ def fit(task: Problem, stages: int = 60, factor: float = 10.0, progress: Progres
     )
 
 
+def _scatter(task: Problem, current: Misfit, freedom: float) -> float:
+    """Without records the error of a frequency is given: a larger scatter than that widens the intervals."""
+    left = len(task.system.beam.frequencies) - freedom
+    if task.observations or left <= 0:
+        return 1.0
+    return max(1.0, 2.0 * current.cost / left)
+
+
+def _first_guess(task: Problem, progress: Progress) -> Array:
+    """A start in the right valley, from the guess and growing parts of the records.
+
+    Resonances are sharp, so a descent from afar gets lost; a short record blurs them. On its first quarter
+    the common factors of stiffness and tip mass are scanned, then all unknowns follow, straight in x, while
+    the records grow to their full length.
+    """
+    theta = _weighed_start(task)
+    for i, share in enumerate(SHARES):
+        progress.report(i / len(SHARES), "looking for a start")
+        short = [o.first(max(int(share * len(o.times)), min(len(o.times), LEAST))) for o in task.observations]
+        part = Problem(task.system, short, _levels(short))
+        if i == 0:
+            theta = _scan(part, theta)
+        current = part.misfit(theta)
+        part.set_noise(current.squares, 0.0)
+        current = part.misfit(theta)
+        penalty = _penalty(part.unknowns, _heavy(part.unknowns, current.hessian))
+        theta = descend(part, theta, current, penalty, 20)[0]
+    return theta
+
+
+def _weighed_start(task: Problem) -> Array:
+    """The guess with its density scaled to the weighed mass."""
+    theta, total = task.unknowns.start.copy(), task.system.beam.total_mass
+    for block in task.unknowns.blocks:
+        if block.key == "mass" and total is not None:
+            space = task.system.space
+            guess = float(space.weights @ task.unknowns.property_at("mass", theta, space.points))
+            theta[block.where] += np.log(total / guess)
+    return theta
+
+
 def _scan(task: Problem, start: Array) -> Array:
-    """The best common factor of the stiffness: resonances are sharp, a descent from afar gets lost."""
-    block = next((b for b in task.unknowns.blocks if b.key == "stiffness" and b.log), None)
-    if block is None:
-        return start
+    """The best common factors of stiffness and tip mass."""
+    blocks = {b.key: b.where for b in task.unknowns.blocks}
+    factors = np.linspace(-1.5, 1.5, 61) if "stiffness" in blocks else np.zeros(1)
+    tips = np.log([0.1, 0.3, 1.0, 3.0, 10.0]) if "tip_mass" in blocks else np.zeros(1)
     best, lowest = start, np.inf
-    for shift in np.linspace(-1.5, 1.5, 76):
-        trial = start.copy()
-        trial[block.where] += shift
-        cost = task.misfit(trial, derivatives=False).cost
-        if cost < lowest:
-            best, lowest = trial, cost
+    for tip in tips:
+        for factor in factors:
+            trial = start.copy()
+            if "stiffness" in blocks:
+                trial[blocks["stiffness"]] += factor
+            if "tip_mass" in blocks:
+                trial[blocks["tip_mass"]] += tip
+            cost = task.misfit(trial, derivatives=False).cost
+            if cost < lowest:
+                best, lowest = trial, cost
     return best
 
 

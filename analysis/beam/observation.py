@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,17 @@ class Observation:
     loaded: bool  # the constant load acts
     start_modes: int  # 0: from rest
     offsets: NDArray[np.bool_]
+
+    def first(self, count: int) -> Observation:
+        """The first samples only."""
+        return replace(
+            self,
+            times=self.times[:count],
+            data=self.data[:, :count],
+            valid=self.valid[:, :count],
+            base=None if self.base is None else self.base[:count],
+            forces=tuple((row, samples[:count]) for row, samples in self.forces),
+        )
 
     def predict(self, system: BeamSystem, state: State, theta: Array) -> tuple[Array, Array]:
         """Response [S, T] and its sensitivity [P, S, T]."""
