@@ -61,18 +61,28 @@ class Modes:
 
 
 def real_modes(stiffness: Any, mass: Any, count: int) -> Array:
-    """Shapes of the lowest undamped modes of sparse matrices, mass-normalised: [n, count]."""
+    """Shapes of the lowest undamped modes of sparse matrices: [n, count]."""
     n = stiffness.shape[0]
     if n <= DENSE_LIMIT:
-        from scipy.linalg import eigh
-
-        top = min(count, n) - 1
-        return np.asarray(eigh(stiffness.toarray(), mass.toarray(), subset_by_index=[0, top])[1])
+        return settled_modes(stiffness.toarray(), mass.toarray())[1][:, :count]
     from scipy.sparse.linalg import eigsh
 
     start = np.random.default_rng(0).standard_normal(n)  # ARPACK's own start differs from run to run
     values, shapes = eigsh(stiffness, k=min(count, n - 2), M=mass, sigma=0.0, v0=start)
     return np.ascontiguousarray(shapes[:, np.argsort(values)])
+
+
+def settled_modes(stiffness: Array, mass: Array) -> tuple[Array, Array]:
+    """Frequencies squared and mass-normalised shapes of small dense matrices, from the lowest.
+
+    The inverse problem (mass over stiffness) is solved: its rounding falls on the highest modes, which
+    hardly move, and not on the lowest.
+    """
+    from scipy.linalg import eigh
+
+    inverse, shapes = eigh(mass, stiffness)
+    inverse, shapes = np.maximum(inverse[::-1], 1e-300), shapes[:, ::-1]
+    return 1.0 / inverse, np.ascontiguousarray(shapes / np.sqrt(inverse))
 
 
 def complex_modes(squared: Array, damping: Array | None) -> Modes:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from analysis.beam.description import Beam
 from analysis.beam.galerkin import Space, spline_space
-from analysis.beam.response import Complex, Modes, complex_modes, real_modes
+from analysis.beam.response import Complex, Modes, complex_modes, real_modes, settled_modes
 from analysis.beam.unknowns import Block, Unknowns
 
 Array = NDArray[np.float64]
@@ -59,7 +59,6 @@ class BeamSystem:
     def state(self, theta: Array, derivatives: bool = True) -> State:
         """Modes at ``theta``; with derivatives in every unknown if asked."""
         from scipy import sparse
-        from scipy.linalg import eigh
 
         self.evaluations += 1
         space, unknowns = self.space, self.unknowns
@@ -81,7 +80,7 @@ class BeamSystem:
         reduced_stiffness = _gram(curvature, weight * values["stiffness"])
         if self._suspension is not None:
             reduced_stiffness += basis.T @ (self._suspension @ basis)
-        squared, turn = eigh(reduced_stiffness, reduced_mass)
+        squared, turn = settled_modes(reduced_stiffness, reduced_mass)
         basis, shape, curvature, tip_row = basis @ turn, shape @ turn, curvature @ turn, tip_row @ turn
         damping = None
         if "viscous" in values:
@@ -89,7 +88,7 @@ class BeamSystem:
         if "kelvin_voigt" in values:
             internal = _gram(curvature, weight * values["kelvin_voigt"])
             damping = internal if damping is None else damping + internal
-        modes = complex_modes(np.maximum(squared, 1e-300), damping)
+        modes = complex_modes(squared, damping)
         base_load = -(shape.T @ (weight * values["mass"]) + tip_mass * tip_row)
         state = State(basis, squared, modes, base_load, shape.T @ weight)
         if not derivatives:
