@@ -43,7 +43,7 @@ def _table(name: str, entries: Mapping[str, str]) -> list[str]:
 def _text(text: str) -> str:
     """A TOML string."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04X}" for c in escaped) + '"'
+    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in escaped) + '"'
 
 
 def _entry(item: Any, unit: str) -> str:
