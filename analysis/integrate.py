@@ -2,8 +2,8 @@
 
 Compiled once for every model: the model's kernel comes as a function-type argument. Results are written into
 ``out[len(y), len(times)]``; the return value is the number of columns filled, the time reached and the steps
-taken. A run that leaves ``bound`` or loses its numbers stops there. ``work`` has len(y) columns and
-ADAPTIVE_ROWS or RK4_ROWS rows.
+taken. A run that leaves ``bound``, loses its numbers or would need more than ``max_steps`` stops there.
+``work`` has len(y) columns and ADAPTIVE_ROWS or RK4_ROWS rows.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from analysis.slope import COMPILED, FLOAT, INT, MATRIX, SYSTEM_TYPE, VECTOR, sl
 
 ADAPTIVE_ROWS = 4 + STAGES + 7
 RK4_ROWS = 6
+PATIENCE = 10_000  # steps between two looks at the progress of an adaptive run
 
 _RESULT = types.Tuple((INT, FLOAT, INT))  # columns filled, time reached, steps taken
 _ADAPTIVE = (SYSTEM_TYPE, VECTOR, VECTOR, INT, VECTOR, FLOAT, FLOAT, FLOAT, INT, MATRIX, MATRIX)
@@ -125,6 +126,7 @@ def _adaptive(f, system, times, initial, states, breaks, rtol, atol, bound, max_
     slope(f, system, t, before(limit, dt), y, k[0])
     h = first_step(f, system, t, before(limit, dt), y, k, w, states, rtol, atol)
     steps = 0
+    checked = t
     while column < len(times):
         end = min(limit, times[-1])
         latest = before(limit, dt)
@@ -132,7 +134,11 @@ def _adaptive(f, system, times, initial, states, breaks, rtol, atol, bound, max_
             f, system, t, h, end, latest, y, k, w, y_new, states, rtol, atol, peak
         )
         steps += 1
-        if reached == t or steps > max_steps:
+        if steps % PATIENCE == 0:  # a motion that escapes may turn so stiff that it would never end
+            if times[-1] - t > max_steps / PATIENCE * (t - checked):
+                return column, t, steps
+            checked = t
+        if reached == t:
             return column, t, steps
         if column < len(times) and times[column] < reached:
             size = reached - t

@@ -23,7 +23,7 @@ States = Mapping[str, float] | Sequence[float] | Array | None  # None: the model
 
 METHODS = ("adaptive", "rk4")
 BOUND = 1e15  # a state beyond this has diverged, whatever its unit
-MAX_STEPS = 50_000_000
+MAX_STEPS = 200_000_000  # a run that would need more has diverged or is stiff beyond use
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +64,8 @@ class Trajectory:
         if self.diverged_at is None:
             return f"{self.model.name}: {len(self.times)} samples to t = {self.times[-1]:g}."
         return (
-            f"{self.model.name}: the motion diverged at t = {self.diverged_at:g}; nothing is known after it. "
+            f"{self.model.name}: the motion diverged at t = {self.diverged_at:g}, or its equations became "
+            "too stiff to follow; nothing is known after it. "
             "Check the parameters, the initial state and the forcing."
         )
 
