@@ -33,18 +33,20 @@ def local_maps(
 
 def local_rank(near: NDArray[np.float64], noise: float, fewest: int) -> int:
     """Number of directions in which neighbours [m, q, n] spread, beyond noise and bending of a sheet."""
-    spreads = _mean_log_spreads(near, (10 * noise) ** 2, fewest)
-    widths = np.exp(spreads)
-    return max(int(np.sum(widths > max(_THIN * widths[0], 2 * noise))), 1)
+    widths = _spreads(near, (10 * noise) ** 2, fewest)
+    # Sheets of an attractor part in some places only, so the wider places decide.
+    wide = np.quantile(widths / widths[:, :1], 0.9, axis=0) > _THIN
+    above = np.quantile(widths, 0.9, axis=0) > 2 * noise
+    return max(int(np.sum(wide & above)), 1)
 
 
 @njit(cache=True, nogil=True)
 def _fit_maps(centres, near, near_images, rank, least, fewest):  # type: ignore[no-untyped-def]
-    m, most, n = near.shape
+    m, _, n = near.shape
     full = 1 + rank + rank * (rank + 1) // 2
     images, frames, maps = np.empty((m, n)), np.empty((m, n, rank)), np.empty((m, n, rank))
     for a in range(m):
-        q = _enough(near[a], min(fewest, most), least, rank)
+        q = _enough(near[a], fewest, least, rank)
         _, directions = np.linalg.eigh(_covariance(near[a, :q]))
         frame = np.ascontiguousarray(directions[:, n - rank :])
         inner = np.zeros((q, rank))
@@ -111,8 +113,11 @@ def _covariance(cloud):  # type: ignore[no-untyped-def]
 @njit(cache=True, nogil=True)
 def _enough(cloud, fewest, least, rank):  # type: ignore[no-untyped-def]
     """How many of the nearest are needed for their variance to exceed ``least`` in ``rank`` directions."""
-    most, n = cloud.shape
-    q = fewest
+    n = cloud.shape[1]
+    most = 0
+    while most < cloud.shape[0] and not np.isnan(cloud[most, 0]):
+        most += 1
+    q = min(fewest, most)
     if least > 0.0:
         while q < most:
             if np.linalg.eigvalsh(_covariance(cloud[:q]))[n - rank] >= least:
@@ -122,12 +127,13 @@ def _enough(cloud, fewest, least, rank):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _mean_log_spreads(near, least, fewest):  # type: ignore[no-untyped-def]
-    m, most, n = near.shape
-    total = np.zeros(n)
+def _spreads(near, least, fewest):  # type: ignore[no-untyped-def]
+    """Standard deviations [m, n] of each cloud along its own directions, widest first."""
+    m, _, n = near.shape
+    widths = np.empty((m, n))
     for a in range(m):
-        q = _enough(near[a], min(fewest, most), least, 1)
+        q = _enough(near[a], fewest, least, 1)
         values = np.linalg.eigvalsh(_covariance(near[a, :q]))
         for c in range(n):
-            total[c] += 0.5 * np.log(max(values[n - 1 - c], 1e-300)) / m
-    return total
+            widths[a, c] = np.sqrt(max(values[n - 1 - c], 1e-300))
+    return widths

@@ -10,6 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from analysis.errors import DataError
+from analysis.multipliers import Stability, forced_stabilities
 from analysis.noise import noise_levels
 from analysis.phase_grid import PhaseGrid, phase_grid
 from analysis.progress import SILENT, Progress
@@ -62,6 +63,7 @@ class Orbits:
     recurrences: NDArray[np.int64]  # by lag: runs of close returns, before merging
     lowest: NDArray[np.float64]  # by lag: closest return of all
     messages: tuple[str, ...] = ()
+    peaks: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))  # autonomous: favoured lags
 
     def __len__(self) -> int:
         return len(self.orbits)
@@ -98,7 +100,7 @@ def forced_orbits(
     taken out of the closure. ``velocity``: a channel that must integrate to nothing over the segment, for
     records in which only a rate was measured.
     """
-    points = _checked(points)
+    points = checked(points)
     if not period > 4:
         raise DataError(f"The drive period must be longer than 4 samples, not {period:g}.")
     lags = np.array([k for k in multiples if k * period < points.shape[1] / 2], dtype=np.int64)
@@ -106,7 +108,7 @@ def forced_orbits(
         raise DataError(
             f"The record of {points.shape[1]} samples is too short for a drive period of {period:g} samples."
         )
-    bad = _bad_before(points, valid)
+    bad = bad_before(points, valid)
     points = np.nan_to_num(points) if not np.isfinite(points).all() else points
     scale = span(points) if scale is None else np.broadcast_to(scale, points.shape[:1]).astype(float)
     noise = noise_levels(points) if noise is None else np.broadcast_to(noise, points.shape[:1]).astype(float)
@@ -127,7 +129,9 @@ def forced_orbits(
         )
     messages += remarks + search.remarks(step, orbits)
     if maps and orbits:
-        orbits = _with_maps(orbits, grid, scale, noise, progress.part(0.7, 1.0))
+        orbits = with_stability(
+            orbits, forced_stabilities(orbits, grid, scale, noise, progress.part(0.7, 1.0))
+        )
     progress.report(1.0, "orbits")
     return Orbits(
         tuple(sorted(orbits, key=lambda o: (o.period, o.closure))),
@@ -190,7 +194,7 @@ class _Search:
         for k, found in zip(self.multiples, returns, strict=True):
             order = np.argsort(found.squares, kind="stable")
             starts, squares = found.starts[order], found.squares[order]
-            closed = _comes_home(self.velocity, starts, k * self.period)
+            closed = comes_home(self.velocity, starts, k * self.period)
             drifting += int(np.sum(~closed))
             starts, squares = starts[closed], squares[closed]
             columns = np.array([scaled.column_from(s) for s in starts], dtype=np.int64)
@@ -232,14 +236,14 @@ class _Search:
         return texts
 
 
-def _checked(points: NDArray[np.float64]) -> NDArray[np.float64]:
+def checked(points: NDArray[np.float64]) -> NDArray[np.float64]:
     points = np.ascontiguousarray(np.atleast_2d(points), dtype=np.float64)
     if points.ndim != 2 or points.shape[1] < 100:
         raise DataError(f"Close returns need at least 100 points; there are {points.shape[-1]}.")
     return points
 
 
-def _bad_before(points: NDArray[np.float64], valid: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+def bad_before(points: NDArray[np.float64], valid: NDArray[np.bool_] | None) -> NDArray[np.int64]:
     """Number of invalid samples before each index, [N + 1]."""
     bad = ~np.isfinite(points).all(axis=0)
     if valid is not None:
@@ -247,14 +251,14 @@ def _bad_before(points: NDArray[np.float64], valid: NDArray[np.bool_] | None) ->
     return np.concatenate(([0], np.cumsum(bad)))
 
 
-def _comes_home(
-    velocity: NDArray[np.float64] | None, starts: NDArray[np.int64], length: float
+def comes_home(
+    velocity: NDArray[np.float64] | None, starts: NDArray[np.int64], lengths: float | NDArray[np.float64]
 ) -> NDArray[np.bool_]:
     """Whether the integral of the velocity over each segment is small beside its extent in it."""
     if velocity is None:
         return np.ones(len(starts), dtype=bool)
     way = np.concatenate(([0.0], np.cumsum(velocity - np.nanmean(velocity))))
-    ends = np.minimum(starts + round(length), len(way) - 1)
+    ends = np.minimum(starts + np.rint(lengths).astype(np.int64), len(way) - 1)
     net = np.abs(way[ends] - way[starts])
     extent = np.array([np.ptp(way[a : b + 1]) for a, b in zip(starts, ends, strict=True)])
     return net <= 0.1 * extent
@@ -311,24 +315,16 @@ def _apart(points, a, b, shift, length, n, tolerance):  # type: ignore[no-untype
     return True
 
 
-def _with_maps(
-    orbits: Sequence[PeriodicOrbit],
-    grid: PhaseGrid,
-    scale: NDArray[np.float64],
-    noise: NDArray[np.float64],
-    progress: Progress,
-) -> list[PeriodicOrbit]:
-    """Multipliers and the bound of chapter 5, from neighbours at the same phase of the drive."""
-    from analysis.multipliers import stabilities
-
-    done = []
-    for orbit, stability in zip(orbits, stabilities(orbits, grid, scale, noise, progress), strict=True):
-        if stability is not None:
-            orbit = replace(
-                orbit,
-                multipliers=stability.multipliers,
-                error_bound=stability.bound_factor * orbit.closure_bound,
-                offset=stability.offset,
-            )
-        done.append(orbit)
-    return done
+def with_stability(orbits: Sequence[PeriodicOrbit], found: Sequence[Stability | None]) -> list[PeriodicOrbit]:
+    """The orbits with multipliers and the bound of chapter 5."""
+    return [
+        orbit
+        if stability is None
+        else replace(
+            orbit,
+            multipliers=stability.multipliers,
+            error_bound=stability.bound_factor * orbit.closure_bound,
+            offset=stability.offset,
+        )
+        for orbit, stability in zip(orbits, found, strict=True)
+    ]
