@@ -301,7 +301,7 @@ def passes_through(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _meet(points, place, centre, flow, value):  # type: ignore[no-untyped-def]
-    """Place near ``place`` where the curve crosses the plane across the flow at the centre; ``value``: there."""
+    """Place near ``place`` where the curve crosses the plane across the flow at the centre."""
     n, total = points.shape
     for _ in range(5):
         base = min(max(int(np.floor(place)), 2), total - 4)
