@@ -1,0 +1,56 @@
+"""Response to a pure tone: level, offset, noise and delay of a signal against the drive."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class ToneResponse:
+    """What a sensor shows while a tone plays. Units: the channel's, seconds."""
+
+    amplitude: float  # at the tone's frequency, peak
+    offset: float
+    noise: float  # rms of what is neither offset, tone nor its harmonics
+    distortion: float  # amplitude of the harmonics 2 to 5 together, relative to the tone
+    delay: float  # s by which the tone comes later than the reference; between -1/2 and 1/2 period
+
+    @property
+    def clear(self) -> bool:
+        """The tone stands well above the noise."""
+        return self.amplitude > 5 * self.noise
+
+
+def tone_response(
+    signal: NDArray[np.float64], reference: NDArray[np.float64], rate: float, frequency: float
+) -> ToneResponse:
+    """Least-squares fit of offset, tone and four harmonics to a signal and to the drive it answers.
+
+    ``frequency`` in Hz, ``rate`` in Hz; both arrays start with the same sample and should hold at least
+    five periods.
+    """
+    harmonics = [k for k in range(1, 6) if k * frequency < 0.45 * rate]
+    t = np.arange(len(signal)) / rate
+    columns = [np.ones_like(t)]
+    for k in harmonics:
+        columns += [np.cos(2 * np.pi * k * frequency * t), np.sin(2 * np.pi * k * frequency * t)]
+    basis = np.stack(columns, axis=1)
+    found, *_ = np.linalg.lstsq(basis, signal, rcond=None)
+    drive, *_ = np.linalg.lstsq(basis[:, :3], reference, rcond=None)
+    sizes = np.hypot(found[1::2], found[2::2])
+    lag = (
+        np.angle(complex(found[1], -found[2]) / complex(drive[1], -drive[2]))
+        if np.hypot(*drive[1:])
+        else np.nan
+    )
+    rest = signal - basis @ found
+    return ToneResponse(
+        amplitude=float(sizes[0]),
+        offset=float(found[0]),
+        noise=float(np.sqrt(np.mean(rest**2))),
+        distortion=float(np.sqrt(np.sum(sizes[1:] ** 2)) / sizes[0]) if sizes[0] else float("nan"),
+        delay=float(-lag / (2 * np.pi * frequency)),
+    )

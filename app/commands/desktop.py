@@ -1,0 +1,16 @@
+"""`shakedown desktop`: the window."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="*", metavar="FILE", help="recordings to open")
+    parser.add_argument("--rig", metavar="RIG", help="rig to start with; default: the last one")
+
+
+def run(args: argparse.Namespace) -> int:
+    from app.desktop.main import start
+
+    return start(args.rig, args.files)

@@ -1,0 +1,1 @@
+"""The desktop program: one window from shaker to equation."""

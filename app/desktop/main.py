@@ -1,0 +1,37 @@
+"""Start the desktop."""
+
+from __future__ import annotations
+
+import sys
+
+from PyQt6.QtCore import QTimer
+from PyQt6.QtWidgets import QApplication
+
+from app.desktop.settings import Settings
+from app.desktop.theme import Theme
+from app.desktop.window import MainWindow
+from app.desktop.workbench import Workbench
+
+
+def build(settings: Settings | None = None) -> MainWindow:
+    """The window with everything behind it, not yet shown. A QApplication must exist."""
+    settings = settings or Settings.load()
+    theme = Theme(settings.theme, settings.scale)
+    theme.apply()
+    bench = Workbench(settings, theme)
+    return MainWindow(bench)
+
+
+def start(rig: str | None = None, files: list[str] | None = None) -> int:
+    """Run the desktop until its window is closed."""
+    app = QApplication(sys.argv[:1])
+    app.setApplicationName("Shakedown")
+    app.setDesktopFileName("shakedown")
+    settings = Settings.load()
+    if rig:
+        settings.rig = rig
+    window = build(settings)
+    window.show_page(settings.page)
+    window.show()
+    QTimer.singleShot(0, lambda: window.begin(files or []))  # after the first paint
+    return app.exec()

@@ -1,0 +1,161 @@
+"""Acquire: drive the shaker, watch the sensors live, record."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QSplitter,
+    QStackedWidget,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.desktop.page import Page
+from app.desktop.plots.live import LivePlot, Portrait, Section, Spectrogram, Spectrum
+from app.desktop.plots.scope import Scope
+from app.desktop.widgets.basics import IconButton, scrolled
+from app.desktop.widgets.channelstrip import ChannelStrip
+from app.desktop.widgets.drivepanel import DrivePanel
+from app.desktop.widgets.recordpanel import RecordPanel
+from app.desktop.workbench import Workbench
+from drivers.protocols import Block
+
+SPANS = (0.5, 1.0, 2.0, 4.0, 10.0, 30.0, 60.0)  # s
+
+
+class AcquirePage(Page):
+    """Live plots to the left, what drives and records to the right."""
+
+    def __init__(self, bench: Workbench) -> None:
+        super().__init__(bench)
+        self.feed, self.rig = bench.feed, bench.rig
+        self.strip = ChannelStrip(self.theme)
+        self.scope = Scope(self.theme, self.feed, bench.settings.scope_seconds)
+        self.spectrum = Spectrum(self.theme, self.feed)
+        self.spectrogram = Spectrogram(self.theme, self.feed)
+        self.portrait = Portrait(self.theme, self.feed)
+        self.section = Section(self.theme, self.feed, self.portrait)
+        self.plots: tuple[LivePlot, ...] = (self.spectrum, self.spectrogram, self.portrait, self.section)
+        self.drive_panel = DrivePanel(bench)
+        self.record_panel = RecordPanel(bench)
+        self._frame = 0
+        self._scope_tools()
+        self._arrange()
+        self.strip.chosen.connect(self._channels_chosen)
+        self.feed.restarted.connect(self._restart)
+        self.feed.advanced.connect(self._advance)
+        if self.rig.channels:
+            self.drive_panel.reload()
+            self.record_panel.reload()
+            self._restart()
+
+    def _scope_tools(self) -> None:
+        self.freeze = IconButton(
+            self.theme, "freeze", "Freeze the picture to look closely (Space)", True, "Freeze"
+        )
+        self.freeze.setShortcut("Space")
+        self.freeze.toggled.connect(self._freeze)
+        self.span = QComboBox()
+        self.span.setToolTip("How much time the signals show")
+        self.span.addItems([f"{s:g} s" for s in SPANS])
+        nearest = min(range(len(SPANS)), key=lambda i: abs(SPANS[i] - self.bench.settings.scope_seconds))
+        self.span.setCurrentIndex(nearest)
+        self.span.currentIndexChanged.connect(self._span_chosen)
+        self.scope.head.insertWidget(1, self.span)
+        self.scope.head.insertWidget(1, self.freeze)
+
+    def _arrange(self) -> None:
+        px = self.theme.px
+        top = QWidget()
+        row = QHBoxLayout(top)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(px(8))
+        row.addWidget(self.scope, 1)
+        channels = scrolled(self.strip)
+        channels.setFixedWidth(px(150))
+        row.addWidget(channels)
+        self.frequencies = QStackedWidget()
+        for plot, other in ((self.spectrum, self.spectrogram), (self.spectrogram, self.spectrum)):
+            self.frequencies.addWidget(plot)
+            switch = IconButton(self.theme, "sweep", f"Show the {other.title.lower()} instead")
+            switch.clicked.connect(lambda _=False, other=other: self.frequencies.setCurrentWidget(other))
+            plot.head.insertWidget(plot.head.indexOf(plot.cross), switch)
+        below = QSplitter(Qt.Orientation.Horizontal)
+        for widget in (self.frequencies, self.portrait, self.section):
+            below.addWidget(widget)
+        below.setSizes([100, 100, 100])
+        plots = QSplitter(Qt.Orientation.Vertical)
+        plots.addWidget(top)
+        plots.addWidget(below)
+        plots.setStretchFactor(0, 5)
+        plots.setStretchFactor(1, 4)
+        for splitter in (below, plots):
+            splitter.setHandleWidth(px(8))
+            splitter.setChildrenCollapsible(False)
+        self.splitters = {"acquire.plots": plots, "acquire.below": below}
+        for name, splitter in self.splitters.items():
+            if sizes := self.bench.settings.layout.get(name):
+                splitter.setSizes(sizes)
+        controls = QWidget()
+        column = QVBoxLayout(controls)
+        column.setContentsMargins(0, 0, px(2), 0)
+        column.setSpacing(px(10))
+        column.addWidget(self.drive_panel)
+        column.addWidget(self.record_panel)
+        column.addStretch(1)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.addTab(scrolled(controls), "Drive")
+        self.tabs.setFixedWidth(px(270))
+        whole = QHBoxLayout()
+        whole.setSpacing(px(10))
+        whole.addWidget(plots, 1)
+        whole.addWidget(self.tabs)
+        self.body.addLayout(whole, 1)
+
+    # -- living
+
+    def on_show(self) -> None:
+        self.scope.rebuild()
+
+    def on_hide(self) -> None:
+        for name, splitter in self.splitters.items():
+            self.bench.settings.layout[name] = splitter.sizes()
+
+    def _restart(self) -> None:
+        """Other channels: rebuild the plots."""
+        self.strip.rebuild(self.rig.channels)
+        for plot in self.plots:
+            plot.restart()
+
+    def _channels_chosen(self, shown: list[int]) -> None:
+        if shown:
+            self.scope.show_channels(shown)
+            self.spectrum.show_channels(shown)
+
+    def _advance(self, blocks: list[Block]) -> None:
+        """One frame."""
+        self.scope.advance(blocks)
+        if not self.isVisible():
+            return
+        self._frame += 1
+        self.scope.draw()
+        for offset, plot in enumerate(self.plots):
+            if plot.isVisible() and (self._frame + offset) % plot.every == 0:  # not all in the same frame
+                plot.draw()
+        if self._frame % 6 == 0:
+            self.strip.show_stats(self.feed.stats)
+            self.drive_panel.follow(self.rig.drive())
+            self.record_panel.tick()
+
+    def _freeze(self, on: bool) -> None:
+        self.scope.freeze(on)
+        for plot in self.plots:
+            plot.frozen = on
+
+    def _span_chosen(self, index: int) -> None:
+        self.bench.settings.scope_seconds = SPANS[index]
+        self.scope.set_seconds(SPANS[index])

@@ -1,0 +1,19 @@
+"""Embed."""
+
+from __future__ import annotations
+
+from app.desktop.page import Page
+from app.desktop.widgets.basics import Empty
+from app.desktop.workbench import Workbench
+
+
+class EmbedPage(Page):
+    """Waits for a record."""
+
+    def __init__(self, bench: Workbench) -> None:
+        super().__init__(bench)
+        empty = Empty(
+            self.theme, "embed", "Take a recording in hand to see its motion as a shape.", "Go to Recordings"
+        )
+        empty.button.clicked.connect(lambda: bench.go("recordings"))
+        self.body.addWidget(empty)

@@ -1,0 +1,506 @@
+"""Recordings: the library of runs; import, look, trim, replay, and take one in hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from PyQt6.QtCore import QModelIndex, QPoint, QRect, QSize, Qt
+from PyQt6.QtGui import QColor, QDragEnterEvent, QDropEvent, QPainter, QPolygon
+from PyQt6.QtWidgets import (
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QFileDialog,
+    QHBoxLayout,
+    QInputDialog,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QSplitter,
+    QStackedWidget,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from analysis.errors import ShakedownError
+from app import library
+from app.desktop.page import Page
+from app.desktop.plots.recordview import RecordView
+from app.desktop.theme import Theme
+from app.desktop.widgets.basics import Card, Empty, IconButton, Number, add_row, button, form, label
+from app.desktop.widgets.basics import entry as text_field
+from app.desktop.widgets.jobbar import duration
+from app.desktop.widgets.statusbar import quantity
+from app.desktop.workbench import Workbench
+from app.library import Entry
+from drivers.recording.lazy import Recording
+
+ENTRY = Qt.ItemDataRole.UserRole
+
+
+class RecordingsPage(Page):
+    """The list to the left, the chosen recording to the right."""
+
+    def __init__(self, bench: Workbench) -> None:
+        super().__init__(bench)
+        self.folder = bench.settings.library_folder
+        self.entries: dict[Path, Entry] = {}
+        self.recording: Recording | None = None
+        self._wanted: Path | None = None  # to be chosen when the list is read
+        self._reading = False
+        self.setAcceptDrops(True)
+        self.search = text_field("", "Search names, tags, notes")
+        self.search.setToolTip("Shows the recordings that contain every word (Ctrl+F)")
+        self.search.setClearButtonEnabled(True)
+        self.search.textChanged.connect(self._fill)
+        self.list = QListWidget()
+        self.list.setItemDelegate(EntryDelegate(self.theme))
+        self.list.setMouseTracking(True)
+        self.list.setVerticalScrollMode(QListWidget.ScrollMode.ScrollPerPixel)
+        self.list.currentItemChanged.connect(self._chosen)
+        self.list.itemActivated.connect(lambda _: self.use())
+        left = Card(self.theme)
+        row = QHBoxLayout()
+        row.addWidget(self.search, 1)
+        self.import_button = button(
+            "Import", self.ask_import, "Bring files in: or drop them on this page", "", "Ctrl+O"
+        )
+        row.addWidget(self.import_button)
+        left.box.addLayout(row)
+        left.add(self.list, 1)
+        left.add(label("Drop files anywhere on this page to import them.", "small"))
+        self.right = QStackedWidget()
+        self.empty = Empty(
+            self.theme,
+            "recordings",
+            "No recording yet.\nMake one on the Acquire page, or drop a file here.",
+            "Go to Acquire",
+        )
+        self.empty.button.clicked.connect(lambda: bench.go("acquire"))
+        self.right.addWidget(self.empty)
+        self.right.addWidget(self._details())
+        self.splitter = QSplitter(Qt.Orientation.Horizontal)
+        self.splitter.addWidget(left)
+        self.splitter.addWidget(self.right)
+        self.splitter.setStretchFactor(1, 1)
+        self.splitter.setHandleWidth(self.theme.px(10))
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.setSizes(
+            bench.settings.layout.get("recordings", [self.theme.px(330), self.theme.px(900)])
+        )
+        self.body.addWidget(self.splitter, 1)
+        bench.rig.recorded.connect(lambda path: self.refresh(path))
+
+    def _details(self) -> QWidget:
+        whole = QWidget()
+        box = QVBoxLayout(whole)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(self.theme.px(10))
+        head = Card(self.theme)
+        self.name, self.facts = label("", "title"), label("", "muted", wrap=True)
+        row = QHBoxLayout()
+        words = QVBoxLayout()
+        words.setSpacing(0)
+        words.addWidget(self.name)
+        words.addWidget(self.facts)
+        row.addLayout(words, 1)
+        self.use_button = button(
+            "Use this record", self.use, "Take it in hand for the analysis pages", "primary"
+        )
+        self.replay_button = button("Replay", self.replay, "Play it through the Acquire page like a live rig")
+        row.addWidget(self.replay_button)
+        row.addWidget(self.use_button)
+        head.box.addLayout(row)
+        fields = form(self.theme)
+        self.tags, self.notes = (
+            text_field("", "chaos, 7.5 Hz"),
+            text_field("", "none yet"),
+        )
+        self.tags.setToolTip("Words to find it by, separated by commas")
+        for text, field in (("Tags", self.tags), ("Notes", self.notes)):
+            add_row(self.theme, fields, text, field)
+            field.editingFinished.connect(self._keep_notes)
+        head.box.addLayout(fields)
+        box.addWidget(head)
+        self.view = RecordView(self.theme, "Overview")
+        box.addWidget(self.view, 1)
+        tools = QHBoxLayout()
+        tools.addWidget(label("Makes a new recording; the original stays as it is.", "small"), 1)
+        self.cut_button = button("Cut", self._cut, "Keep only a stretch: mark it by dragging, then cut")
+        self.cut_button.setCheckable(True)
+        tools.addWidget(self.cut_button)
+        for text, action, tip in (
+            ("Resample", self.resample, "Change the sample rate"),
+            ("Calibrate", self.calibrate, "Correct the scale, offset or unit of a channel"),
+            ("Export", self.export, "Save a copy in another format"),
+        ):
+            tools.addWidget(button(text, action, tip))
+        self.bin_button = IconButton(
+            self.theme, "trash", "Move this recording to the bin folder of the library"
+        )
+        self.bin_button.clicked.connect(self.bin)
+        tools.addWidget(self.bin_button)
+        box.addLayout(tools)
+        return whole
+
+    # -- the list
+
+    def on_show(self) -> None:
+        self.refresh()
+
+    def on_hide(self) -> None:
+        self.bench.settings.layout["recordings"] = self.splitter.sizes()
+
+    def refresh(self, choose: Path | None = None) -> None:
+        """Read the folder again, elsewhere; ``choose`` is brought to the front when it is there."""
+        self._wanted = choose or self._wanted
+        if self._reading:
+            return
+        self._reading = True
+        job = self.bench.workers.run(
+            "Reading the library", library.scan, self.folder, self.entries, quiet=True
+        )
+        job.done.connect(self._read)
+        job.failed.connect(lambda text: self.bench.say(text, "bad"))
+        job.ended.connect(self._read_ended)
+
+    def _read_ended(self) -> None:
+        self._reading = False
+        if self._wanted is not None and self._wanted not in self.entries and self._wanted.exists():
+            self.refresh()
+
+    def _read(self, entries: list[Entry]) -> None:
+        self.entries = {e.path: e for e in entries}
+        self._fill()
+
+    def _fill(self) -> None:
+        """Show the entries that match the search, keeping the chosen one."""
+        chosen = self.current()
+        keep = self._wanted or (chosen.path if chosen else None)
+        self.list.blockSignals(True)
+        self.list.clear()
+        for entry in self.entries.values():
+            if entry.matches(self.search.text()):
+                item = QListWidgetItem()
+                item.setData(ENTRY, entry)
+                item.setData(Qt.ItemDataRole.AccessibleTextRole, entry.name)
+                item.setToolTip(entry.problem or entry.notes or entry.name)
+                self.list.addItem(item)
+        self.list.blockSignals(False)
+        rows = [self.list.item(i).data(ENTRY).path for i in range(self.list.count())]  # type: ignore[union-attr]
+        if keep in rows:
+            self._wanted = None
+            self.list.setCurrentRow(rows.index(keep))
+        elif rows:
+            self.list.setCurrentRow(0)
+        self._chosen()
+
+    def current(self) -> Entry | None:
+        item = self.list.currentItem()
+        entry: Entry | None = item.data(ENTRY) if item is not None else None
+        return entry
+
+    def _chosen(self, *_: Any) -> None:
+        entry = self.current()
+        self.right.setCurrentIndex(0 if entry is None else 1)
+        if entry is None:
+            return
+        if self.recording is not None:
+            self.view.show_recording(None)
+            self.recording.close()
+            self.recording = None
+        self.cut_button.setChecked(False)
+        self.cut_button.setText("Cut")
+        self.name.setText(entry.name)
+        self.facts.setText(entry.problem or facts(entry))
+        self.tags.setText(", ".join(entry.tags))
+        self.notes.setText(entry.notes)
+        for widget in (self.use_button, self.replay_button, self.view):
+            widget.setEnabled(not entry.problem)
+        if entry.problem:
+            return
+        from drivers.formats import open_lazily
+
+        try:
+            self.recording = open_lazily(entry.path)
+            self.view.show_recording(self.recording)
+        except ShakedownError as error:
+            self.bench.say(str(error), "bad")
+
+    def _keep_notes(self) -> None:
+        entry = self.current()
+        if entry is None:
+            return
+        tags = tuple(t.strip() for t in self.tags.text().split(",") if t.strip())
+        if (self.notes.text(), tags) == (entry.notes, entry.tags):
+            return
+        try:
+            library.write_notes(entry.path, self.notes.text(), tags)
+        except OSError as error:
+            self.bench.say(f"The notes could not be saved: {error.strerror}.", "bad")
+        self.refresh(entry.path)
+
+    # -- acting
+
+    def use(self) -> None:
+        """Take the chosen recording in hand."""
+        entry = self.current()
+        if entry is None or entry.problem:
+            return
+        self.bench.take_file(entry.path)
+
+    def replay(self) -> None:
+        entry = self.current()
+        if entry is not None:
+            self.bench.rig.open_replay(entry.path)
+            self.bench.go("acquire")
+
+    def ask_import(self) -> None:
+        names, _ = QFileDialog.getOpenFileNames(self, "Import recordings", str(Path.home()))
+        self.import_files([Path(n) for n in names])
+
+    def import_files(self, paths: list[Path], rate: float | None = None) -> None:
+        """Bring files into the library, one job each."""
+        for path in paths:
+            job = self.bench.workers.run(
+                f"Importing {path.name}", library.import_file, path, self.folder, rate
+            )
+            job.done.connect(self._made)
+            job.failed.connect(lambda text, path=path: self._import_failed(text, path, rate))
+
+    def _import_failed(self, text: str, path: Path, rate: float | None) -> None:
+        if (rate is None and "--rate" in text) or "sample rate" in text:
+            given, ok = QInputDialog.getDouble(
+                self,
+                "Sample rate",
+                f"{path.name} does not say its sample rate. Samples per second:",
+                1000,
+                0.001,
+                1e9,
+                3,
+            )
+            if ok:
+                self.import_files([path], given)
+            return
+        self.bench.say(text, "bad")
+
+    def _made(self, path: Path) -> None:
+        self.bench.say(f"{path.stem} is in the library.", "good")
+        self.refresh(path)
+
+    def _derive(self, title: str, function: Any, *args: Any) -> None:
+        job = self.bench.workers.run(title, function, *args)
+        job.done.connect(self._made)
+        job.failed.connect(lambda text: self.bench.say(text, "bad"))
+
+    def _cut(self) -> None:
+        """First click: mark a stretch. Second click: cut it."""
+        entry, marked = self.current(), self.view.selected()
+        if entry is None:
+            return
+        if marked is None:
+            self.view.select(True)
+            self.cut_button.setChecked(True)
+            self.cut_button.setText("Cut the marked piece")
+            return
+        self.view.select(False)
+        self.cut_button.setChecked(False)
+        self.cut_button.setText("Cut")
+        self._derive("Cutting", library.cut, entry.path, *marked, self.folder)
+
+    def resample(self) -> None:
+        entry = self.current()
+        if entry is None:
+            return
+        rate, ok = QInputDialog.getDouble(
+            self, "Resample", "New sample rate in Hz:", entry.rate / 2, 0.001, 100 * entry.rate, 3
+        )
+        if ok:
+            self._derive("Resampling", library.resampled, entry.path, rate, self.folder)
+
+    def calibrate(self) -> None:
+        entry = self.current()
+        if entry is None or self.recording is None:
+            return
+        dialog = CalibrationDialog(self.theme, self.recording, self)
+        if dialog.exec():
+            self._derive("Calibrating", library.calibrated, entry.path, *dialog.values(), self.folder)
+
+    def export(self) -> None:
+        from drivers.formats import FORMATS
+
+        entry = self.current()
+        if entry is None:
+            return
+        kinds = ";;".join(
+            f"{f.title} ({' '.join('*' + s for s in f.suffixes)})" for f in FORMATS if f.writable
+        )
+        name, _ = QFileDialog.getSaveFileName(self, "Export", str(Path.home() / entry.name), kinds)
+        if name:
+            job = self.bench.workers.run("Exporting", library.export, entry.path, Path(name))
+            job.done.connect(lambda path: self.bench.say(f"{path.name} is written.", "good"))
+            job.failed.connect(lambda text: self.bench.say(text, "bad"))
+
+    def bin(self) -> None:
+        """Nothing is deleted: the files move into the folder ``bin`` of the library."""
+        entry = self.current()
+        if entry is None:
+            return
+        if self.recording is not None:
+            self.recording.close()
+            self.recording = None
+            self.view.show_recording(None)
+        target = self.folder / "bin"
+        try:
+            target.mkdir(exist_ok=True)
+            for path in self.folder.glob(entry.path.name + "*"):
+                path.rename(
+                    library.free_path(target, path.stem) if path == entry.path else target / path.name
+                )
+        except OSError as error:
+            self.bench.say(f"{entry.name} could not be moved: {error.strerror}.", "bad")
+        self.bench.say(f"{entry.name} is in the folder {target}.")
+        self.refresh()
+
+    # -- drag and drop
+
+    def dragEnterEvent(self, event: QDragEnterEvent | None) -> None:
+        assert event is not None
+        data = event.mimeData()
+        if data is not None and any(u.isLocalFile() for u in data.urls()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent | None) -> None:
+        assert event is not None
+        data = event.mimeData()
+        if data is not None:
+            self.import_files([Path(u.toLocalFile()) for u in data.urls() if u.isLocalFile()])
+            event.acceptProposedAction()
+
+
+class EntryDelegate(QStyledItemDelegate):
+    """Draws an entry: thumbnail, name, when and how long, tags."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:
+        return QSize(self._theme.px(200), self._theme.px(72))
+
+    def paint(self, painter: QPainter | None, option: QStyleOptionViewItem, index: QModelIndex) -> None:
+        assert painter is not None
+        c, px = self._theme.colours, self._theme.px
+        entry: Entry = index.data(ENTRY)
+        box = option.rect.adjusted(px(2), px(2), -px(2), -px(2))
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        selected = bool(option.state & QStyle.StateFlag.State_Selected)
+        painter.setPen(QColor(c.accent if selected else c.border))
+        painter.setBrush(QColor(c.accent_soft if selected else c.surface))
+        painter.drawRoundedRect(box, px(8), px(8))
+        picture = QRect(box.left() + px(8), box.top() + px(8), px(92), box.height() - px(16))
+        self._thumbnail(painter, picture, entry)
+        left = picture.right() + px(10)
+        width = box.right() - left - px(6)
+
+        def line(text: str, y: int, colour: str, size: float, bold: bool = False) -> None:
+            painter.setFont(self._theme.font(size, bold))
+            painter.setPen(QColor(colour))
+            shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, width)
+            painter.drawText(left, box.top() + px(y), shown)
+
+        line(entry.name, 21, c.text, 13, bold=True)
+        if entry.problem:
+            line("cannot be opened", 39, c.bad, 11.5)
+        else:
+            line(
+                f"{duration(entry.seconds)} · {len(entry.channels)} ch · {quantity(entry.rate)}Hz",
+                39,
+                c.muted,
+                11.5,
+            )
+            line(" · ".join(entry.tags) or when(entry.start), 56, c.muted, 11.5)
+        painter.restore()
+
+    def _thumbnail(self, painter: QPainter, box: QRect, entry: Entry) -> None:
+        c = self._theme.colours
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(c.window))
+        painter.drawRoundedRect(box, 4, 4)
+        count = len(entry.low)
+        finite = entry.low[entry.low == entry.low]
+        if count < 2 or len(finite) == 0:
+            return
+        bottom, top = float(finite.min()), float(entry.high[entry.high == entry.high].max())
+        span = (top - bottom) or 1.0
+        shape = QPolygon()
+        rows = [(entry.high, range(count)), (entry.low, range(count - 1, -1, -1))]
+        for values, order in rows:
+            for i in order:
+                v = values[i]
+                if v == v:
+                    y = box.bottom() - 2 - (v - bottom) / span * (box.height() - 4)
+                    shape.append(
+                        QPoint(round(box.left() + 2 + i / (count - 1) * (box.width() - 4)), round(y))
+                    )
+        painter.setBrush(QColor(c.accent))
+        painter.setPen(QColor(c.accent))
+        painter.drawPolygon(shape)
+
+
+class CalibrationDialog(QDialog):
+    """Which channel, by what factor and offset, into which unit."""
+
+    def __init__(self, theme: Theme, recording: Recording, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Calibrate a channel")
+        self.recording = recording
+        self.channel = QComboBox()
+        self.channel.addItems(list(recording.names))
+        self.factor, self.offset = Number(1.0, -1e12, 1e12, "", 9), Number(0.0, -1e12, 1e12, "", 9)
+        self.unit = QLineEdit(recording.unit(recording.names[0]))
+        self.channel.currentTextChanged.connect(lambda name: self.unit.setText(recording.unit(name)))
+        box = QVBoxLayout(self)
+        box.addWidget(label("new value = factor × old value + offset", "muted"))
+        fields = form(theme)
+        for words, field in (
+            ("Channel", self.channel),
+            ("Factor", self.factor),
+            ("Offset", self.offset),
+            ("Unit", self.unit),
+        ):
+            add_row(theme, fields, words, field)
+        box.addLayout(fields)
+        buttons = QDialogButtonBox(
+            QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel
+        )
+        buttons.accepted.connect(self.accept)
+        buttons.rejected.connect(self.reject)
+        box.addWidget(buttons)
+
+    def values(self) -> tuple[str, float, float, str]:
+        return self.channel.currentText(), self.factor.value(), self.offset.value(), self.unit.text().strip()
+
+
+def facts(entry: Entry) -> str:
+    """One line about a recording."""
+    parts = [
+        duration(entry.seconds),
+        f"{quantity(entry.samples)}samples at {quantity(entry.rate)}Hz",
+        ", ".join(entry.channels),
+        entry.drive,
+        f"{entry.gaps} gaps" if entry.gaps else "no gaps",
+        when(entry.start),
+        entry.rig,
+    ]
+    return "  ·  ".join(p for p in parts if p)
+
+
+def when(start: str) -> str:
+    """The start of a recording as date and time of day."""
+    return start[:16].replace("T", "  ") if start else ""

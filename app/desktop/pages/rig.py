@@ -1,0 +1,156 @@
+"""Rig: choose a rig profile, check its channels, let it test itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QListWidget,
+    QListWidgetItem,
+    QSplitter,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from analysis.errors import ShakedownError
+from app.desktop.opening import rig_paths
+from app.desktop.page import Page
+from app.desktop.widgets.basics import Card, button, label
+from app.desktop.widgets.channeltable import ChannelTable
+from app.desktop.widgets.selftest import SelfTest
+from app.desktop.workbench import Workbench
+from drivers.rig import RigProfile, load_rig
+
+NAME = Qt.ItemDataRole.UserRole
+
+
+class RigPage(Page):
+    """Profiles to the left; the chosen one to the right: channels, self-test."""
+
+    def __init__(self, bench: Workbench) -> None:
+        super().__init__(bench)
+        self.profile: RigProfile | None = None
+        self.list = QListWidget()
+        self.list.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.list.setWordWrap(True)
+        self.list.setSpacing(self.theme.px(2))
+        self.list.currentItemChanged.connect(lambda *_: self._chosen())
+        self.list.itemActivated.connect(lambda _: self.open())
+        left = Card(self.theme, "Rigs", "Profiles that come with the program, and your own")
+        left.add(self.list, 1)
+        left.add(
+            label("A rig is a plain text file; save a changed one under a new name.", "small", wrap=True)
+        )
+        self.title, self.about = label("", "title", wrap=True), label("", "muted", wrap=True)
+        self.facts = label("", "small", wrap=True)
+        self.open_button = button(
+            "Open this rig", self.open, "Connect its instruments and start the stream", "primary"
+        )
+        head = Card(self.theme)
+        row, words = QHBoxLayout(), QVBoxLayout()
+        words.setSpacing(self.theme.px(4))
+        for text in (self.title, self.about, self.facts):
+            words.addWidget(text)
+        row.addLayout(words, 1)
+        row.addWidget(self.open_button, 0, Qt.AlignmentFlag.AlignTop)
+        head.box.addLayout(row)
+        self.channels = ChannelTable(bench)
+        self.self_test = SelfTest(bench)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.addTab(self.channels, "Channels")
+        self.tabs.addTab(self.self_test, "Self-test")
+        right = QWidget()
+        column = QVBoxLayout(right)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(self.theme.px(10))
+        column.addWidget(head)
+        column.addWidget(self.tabs, 1)
+        self.splitter = QSplitter(Qt.Orientation.Horizontal)
+        self.splitter.addWidget(left)
+        self.splitter.addWidget(right)
+        self.splitter.setStretchFactor(1, 1)
+        self.splitter.setChildrenCollapsible(False)
+        self.splitter.setHandleWidth(self.theme.px(10))
+        self.splitter.setSizes(bench.settings.layout.get("rig", [self.theme.px(280), self.theme.px(900)]))
+        self.body.addWidget(self.splitter, 1)
+        self.channels.saved.connect(self._saved)
+        bench.rig.opened.connect(self._follow)
+        bench.rig.closed.connect(self._follow)
+        self.reload(bench.settings.rig)
+
+    def on_hide(self) -> None:
+        self.bench.settings.layout["rig"] = self.splitter.sizes()
+
+    def reload(self, choose: str) -> None:
+        """Read the list of profiles again."""
+        self.list.blockSignals(True)
+        self.list.clear()
+        for name, path in rig_paths().items():
+            item = QListWidgetItem(_title(path))
+            item.setData(NAME, name)
+            item.setToolTip(str(path))
+            self.list.addItem(item)
+            if name == choose:
+                self.list.setCurrentItem(item)
+        self.list.blockSignals(False)
+        if self.list.currentItem() is None:
+            self.list.setCurrentRow(0)
+        self._chosen()
+
+    def name(self) -> str:
+        item = self.list.currentItem()
+        return str(item.data(NAME)) if item is not None else ""
+
+    def _chosen(self) -> None:
+        name = self.name()
+        if not name:
+            return
+        try:
+            self.profile = load_rig(rig_paths()[name])
+        except ShakedownError as error:
+            self.profile = None
+            self.title.setText(name)
+            self.about.setText(str(error))
+            self.facts.setText("")
+            self.channels.show_profile(None, None)
+            self._follow()
+            return
+        profile = self.profile
+        self.title.setText(profile.name)
+        self.about.setText(profile.description)
+        kind = "Virtual rig" if profile.virtual else "Real instruments"
+        drive = "" if profile.drive is None else f"  ·  drives {profile.drive.kind}"
+        self.facts.setText(
+            f"{kind}  ·  {profile.rate:g} samples per second  ·  {len(profile.channels)} channels"
+            f"  ·  at most {profile.limits.peak:g} V{drive}"
+        )
+        self.channels.show_profile(profile, rig_paths()[name])
+        self._follow()
+
+    def open(self) -> None:
+        """Connect the chosen rig."""
+        if self.profile is not None:
+            self.bench.settings.rig = self.name()
+            self.bench.rig.open(self.name())
+
+    def _follow(self) -> None:
+        is_open = self.bench.rig.name == self.name() and bool(self.name())
+        self.open_button.setText("Open again" if is_open else "Open this rig")
+        self.open_button.setEnabled(self.profile is not None)
+
+    def _saved(self, name: str) -> None:
+        self.reload(name)
+
+
+def _title(path: Path) -> str:
+    """The name in a profile, or the file's own if it cannot be read."""
+    try:
+        profile = load_rig(path)
+    except ShakedownError:
+        return f"{path.stem} (has a mistake)"
+    return f"{profile.name}\n{'virtual' if profile.virtual else 'real instruments'}, {profile.rate:g} Hz"

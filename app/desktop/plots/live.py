@@ -1,0 +1,338 @@
+"""Live plots beside the scope: spectrum, spectrogram, portrait and stroboscopic section."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg
+from PyQt6.QtCore import QObject, QRectF, pyqtSignal
+from PyQt6.QtGui import QActionGroup
+from PyQt6.QtWidgets import QMenu
+
+from analysis.envelope import envelope
+from analysis.spectrum import amplitude_spectrum
+from app.desktop.feed import Feed
+from app.desktop.plots.plot import Plot, axis_text
+from app.desktop.theme import Theme
+from app.desktop.widgets.basics import IconButton
+
+LINES = 16384  # longest piece of the stream that is transformed
+POINTS = 6000  # of a portrait
+
+
+class LivePlot(Plot):
+    """A plot fed by the rig. ``every``: drawn each so many frames."""
+
+    every = 1
+
+    def __init__(self, theme: Theme, feed: Feed, title: str, help_text: str) -> None:
+        super().__init__(theme, title, help_text=help_text)
+        self.feed = feed
+        self.frozen = False
+
+    def restart(self) -> None:
+        """The channels have changed."""
+
+    def draw(self) -> None:
+        """One frame."""
+
+    def name(self, index: int) -> str:
+        info = self.feed.rig.channels[index]
+        return axis_text(info.name, info.unit)
+
+    def chooser(self, headings: tuple[str, ...], tip: str) -> list[Choice]:
+        """A quiet button in the head of the card that offers the channels, once under each heading."""
+        choices = [Choice(words) for words in headings]
+        tool = IconButton(self.theme, "tune", tip)
+        menu = QMenu(tool)
+        menu.aboutToShow.connect(lambda: _fill(menu, choices))
+        tool.clicked.connect(lambda: menu.popup(tool.mapToGlobal(tool.rect().bottomLeft())))
+        self.head.insertWidget(self.head.indexOf(self.cross), tool)
+        return choices
+
+
+class Choice(QObject):
+    """One of several names, chosen from a menu."""
+
+    changed = pyqtSignal()
+
+    def __init__(self, words: str) -> None:
+        super().__init__()
+        self.words, self.names, self.index = words, list[str](), -1
+
+    def offer(self, names: list[str], index: int) -> None:
+        """New names to choose from."""
+        self.names, self.index = names, index
+        self.changed.emit()
+
+    def choose(self, index: int) -> None:
+        if index != self.index:
+            self.index = index
+            self.changed.emit()
+
+
+def _fill(menu: QMenu, choices: list[Choice]) -> None:
+    """One section for each choice, the present one ticked."""
+    menu.clear()
+    for choice in choices:
+        menu.addSection(choice.words)
+        group = QActionGroup(menu)
+        for i, name in enumerate(choice.names):
+            action = menu.addAction(name)
+            assert action is not None
+            action.setCheckable(True)
+            action.setChecked(i == choice.index)
+            action.triggered.connect(lambda _=False, i=i, choice=choice: choice.choose(i))
+            group.addAction(action)
+
+
+class Spectrum(LivePlot):
+    """Amplitude over frequency of every shown channel, three times a second or faster."""
+
+    every = 3
+
+    def __init__(self, theme: Theme, feed: Feed) -> None:
+        super().__init__(theme, feed, "Spectrum", "How strong each frequency is in the newest seconds")
+        self.shown: list[int] = []
+        self._curves: list[Any] = []
+        self._top = 0.0
+
+    def show_channels(self, shown: list[int]) -> None:
+        self.shown = shown
+        self.clear_rows()
+        units = {self.feed.rig.channels[i].unit for i in shown}
+        label = axis_text("amplitude", units.pop() if len(units) == 1 else "own unit")
+        self.item = self.add_row("frequency [Hz]", label)
+        self.item.setLogMode(False, True)
+        self.item.disableAutoRange()
+        self.item.setXRange(0, self.feed.rig.rate / 2, padding=0)
+        self._curves = [self.curve(self.item, i, self.feed.rig.channels[i].name) for i in shown]
+        self._top = 0.0
+
+    def fit(self) -> None:
+        self._top = 0.0
+        self.draw()
+
+    def draw(self) -> None:
+        if self.frozen or not self.shown:
+            return
+        held = self.feed.ring.last(min(LINES, int(8 * self.feed.rig.rate)))
+        if held.shape[1] < 64 or np.isnan(held).any():
+            return
+        f, a = amplitude_spectrum(held[self.shown], self.feed.rig.rate)
+        pixels = max(128, int(self.view.width()))
+        if len(f) > 2 * pixels:  # the highest line of each pixel: no peak vanishes
+            _, a = envelope(a, pixels)
+            f = np.linspace(f[0], f[-1], pixels)
+        log = np.log10(np.maximum(a, 1e-12))
+        for curve, y in zip(self._curves, log, strict=True):
+            curve.setData(f, y)
+        top, floor = float(log.max()), float(np.median(log))
+        if top > self._top or top < self._top - 1.0 or self._top == 0.0:
+            self._top = top + 0.3
+            self.item.setYRange(min(floor - 1.0, top - 3), self._top, padding=0)
+            self.item.setXRange(*self._band(f, log), padding=0)
+
+    def _band(self, f: Any, log: Any) -> tuple[float, float]:
+        """Frequencies up to where something stands clearly above the floor, with room to the right."""
+        above = np.flatnonzero((log > np.median(log, axis=1, keepdims=True) + 1.0).any(axis=0))
+        highest = f[above[-1]] if len(above) else f[-1]
+        return 0.0, float(min(max(1.6 * highest, 0.02 * f[-1]), f[-1]))
+
+
+class Spectrogram(LivePlot):
+    """Amplitude over time and frequency of one channel, newest at the right."""
+
+    every = 3
+    columns = 240
+
+    def __init__(self, theme: Theme, feed: Feed) -> None:
+        super().__init__(
+            theme, feed, "Spectrogram", "How the frequencies change with time, newest at the right"
+        )
+        (self._channel,) = self.chooser(("Channel",), "Choose the channel")
+        self._channel.changed.connect(self._clear)
+        self._image = pg.ImageItem()
+        self._levels = np.zeros((2, 2), dtype=np.float32)
+        self._done = 0
+
+    def restart(self) -> None:
+        self._channel.offer([c.name for c in self.feed.rig.channels], 0)
+
+    def _clear(self) -> None:
+        rate = self.feed.rig.rate
+        if not rate:
+            return
+        self._size = int(2 ** np.clip(np.round(np.log2(rate)), 6, 13))
+        self._hop = max(int(rate * 0.1), 1)
+        self._levels = np.full((self._size // 2 + 1, self.columns), -12.0, dtype=np.float32)
+        self._done = self.feed.ring.stop
+        self.clear_rows()
+        self.item = self.add_row("time before now [s]", "frequency [Hz]")
+        self._image = pg.ImageItem(axisOrder="row-major")  # the old one went with its plot
+        self._image.setColorMap(pg.colormap.get("viridis"))
+        self.item.addItem(self._image)
+        span = self.columns * self._hop / rate
+        self._image.setImage(self._levels)
+        self._image.setRect(QRectF(-span, 0, span, rate / 2))
+        self.item.setXRange(-span, 0, padding=0)
+        self.item.setYRange(0, rate / 2, padding=0)
+
+    def fit(self) -> None:
+        self._image_band()
+
+    def _image_band(self) -> None:
+        level = self._levels.max(axis=1)
+        loud = np.flatnonzero(level > max(level.max() - 2.5, -11))
+        top = (loud[-1] + 4 if len(loud) else len(level)) / len(level) * self.feed.rig.rate / 2
+        self.item.setYRange(0, min(1.3 * top, self.feed.rig.rate / 2), padding=0)
+
+    def draw(self) -> None:
+        if self.frozen or self._channel.index < 0 or not self.feed.rig.rate:
+            return
+        ring, fresh = self.feed.ring, 0
+        while ring.stop - self._done >= self._hop and fresh < self.columns:
+            self._done += self._hop
+            piece = ring.between(self._done - self._size, self._done)[self._channel.index]
+            self._levels[:, :-1] = self._levels[:, 1:]
+            if len(piece) == self._size and not np.isnan(piece).any():
+                _, a = amplitude_spectrum(piece, self.feed.rig.rate)
+                self._levels[:, -1] = np.log10(np.maximum(a, 1e-12))
+            else:
+                self._levels[:, -1] = -12.0
+            fresh += 1
+        if fresh:
+            top = float(self._levels.max())
+            self._image.setImage(self._levels, autoLevels=False, levels=(top - 3.5, top))
+            if self.feed.ring.stop < 20 * self._hop:
+                self._image_band()
+
+    def table(self) -> Any:
+        yield ["frequency [Hz]", *(f"column {i}" for i in range(self.columns))]
+        for k, row in enumerate(self._levels):
+            f = k * self.feed.rig.rate / self._size
+            yield [f"{f:.6g}", *(f"{10**v:.4g}" for v in row)]
+
+
+class Portrait(LivePlot):
+    """One channel against another, or against itself a moment later."""
+
+    every = 1
+
+    def __init__(self, theme: Theme, feed: Feed) -> None:
+        super().__init__(
+            theme, feed, "Portrait", "The motion as a loop: one signal against another or its own past"
+        )
+        self.horizontal, self.vertical = self.chooser(
+            ("Drawn to the right", "Drawn upwards"), "Choose what is drawn against what"
+        )
+        for choice in (self.horizontal, self.vertical):
+            choice.changed.connect(self._relabel)
+        self._trail = self.curve(colour=0)
+        self._head = self.points(colour=1, size=9)
+        self.item.disableAutoRange()
+        self._range: tuple[float, float, float, float] | None = None
+
+    def restart(self) -> None:
+        names = [c.name for c in self.feed.rig.channels]
+        second = 1 if len(names) > 1 and _kinds_differ(self.feed) else len(names)
+        self.horizontal.offer(names, 0)
+        self.vertical.offer([*names, "itself, a moment later"], second)
+
+    def _relabel(self) -> None:
+        x, y = self.horizontal.index, self.vertical.index
+        if x < 0 or y < 0 or not self.feed.rig.channels:
+            return
+        self.item.setLabel("bottom", self.name(x))
+        own = y >= len(self.feed.rig.channels)
+        info = self.feed.rig.channels[x]
+        self.item.setLabel("left", axis_text(f"{info.name} later", info.unit) if own else self.name(y))
+        self._range = None
+
+    def delay(self) -> int:
+        """Samples: a quarter of the drive's period, or of the strongest swing."""
+        frequency = self.feed.drive.frequency or 5.0
+        return max(1, round(self.feed.rig.rate / frequency / 4))
+
+    def fit(self) -> None:
+        self._range = None
+
+    def draw(self) -> None:
+        x, y = self.horizontal.index, self.vertical.index
+        if self.frozen or x < 0 or y < 0:
+            return
+        step = max(1, int(self.feed.rig.rate * 4 / POINTS))
+        own = y >= len(self.feed.rig.channels)
+        lag = self.delay() if own else 0
+        held = self.feed.ring.last(POINTS * step + lag)
+        if held.shape[1] < 4 * step + lag:
+            return
+        xs = held[x, : held.shape[1] - lag]
+        ys = held[x, lag:] if own else held[y]
+        if step > 1:
+            xs, ys = xs[::step], ys[::step]
+        self._trail.setData(xs, ys)
+        self._head.setData(xs[-1:], ys[-1:])
+        self._follow(xs, ys)
+
+    def _follow(self, xs: Any, ys: Any) -> None:
+        with np.errstate(all="ignore"):
+            box = [np.fmin.reduce(xs), np.fmax.reduce(xs), np.fmin.reduce(ys), np.fmax.reduce(ys)]
+        if not np.isfinite(box).all():
+            return
+        old = self._range
+        grown = old is None or box[0] < old[0] or box[1] > old[1] or box[2] < old[2] or box[3] > old[3]
+        shrunk = old is not None and (box[1] - box[0] < 0.4 * (old[1] - old[0]))
+        if grown or shrunk:
+            px, py = 0.1 * (box[1] - box[0]) + 1e-9, 0.1 * (box[3] - box[2]) + 1e-9
+            self._range = (box[0] - px, box[1] + px, box[2] - py, box[3] + py)
+            self.item.setXRange(*self._range[:2], padding=0)
+            self.item.setYRange(*self._range[2:], padding=0)
+
+
+class Section(LivePlot):
+    """The state once in each period of the drive, building up dot by dot."""
+
+    every = 3
+
+    def __init__(self, theme: Theme, feed: Feed, portrait: Portrait) -> None:
+        super().__init__(
+            theme, feed, "Section", "One dot in each period of the drive: a curve or cloud means chaos"
+        )
+        self._portrait = portrait
+        self._dots = self.points(colour=0, size=3)
+        self._newest = self.points(colour=1, size=9)
+        self._drawn = (-1, -1, -1)
+
+    def restart(self) -> None:
+        self._drawn = (-1, -1, -1)
+
+    def fit(self) -> None:
+        self.item.enableAutoRange()
+
+    def draw(self) -> None:
+        x, y = self._portrait.horizontal.index, self._portrait.vertical.index
+        section = self.feed.section
+        now = (section.shape[1], x, y)
+        if self.frozen or now == self._drawn or x < 0 or y < 0:
+            return
+        own = y >= len(self.feed.rig.channels)
+        if now[1:] != self._drawn[1:]:
+            info = self.feed.rig.channels[x]
+            self.item.setLabel("bottom", self.name(x))
+            self.item.setLabel("left", axis_text(f"{info.name} next", info.unit) if own else self.name(y))
+        self._drawn = now
+        if own:
+            xs, ys = section[x, :-1], section[x, 1:]
+        else:
+            xs, ys = section[x], section[y]
+        self._dots.setData(xs, ys)
+        self._newest.setData(xs[-1:], ys[-1:])
+        self.readout.setText(f"{len(xs)} periods" if not self.cross.isChecked() else self.readout.text())
+
+
+def _kinds_differ(feed: Feed) -> bool:
+    """True if the second channel is another quantity of the specimen, so that the two make a portrait."""
+    first, second = feed.rig.channels[:2]
+    return (first.unit != second.unit or not first.unit) and second.name not in ("drive", "force", "f", "w")

@@ -1,0 +1,299 @@
+"""The plot every page uses: titled, with units, zoom, crosshair with read-out, and export."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg
+from numpy.typing import NDArray
+from PyQt6.QtCore import QPointF, QRect, QRectF, Qt
+from PyQt6.QtGui import QKeyEvent, QPainter, QPixmap
+from PyQt6.QtWidgets import QFileDialog, QGraphicsItem, QGraphicsView, QMenu, QSizePolicy
+
+from app.desktop.theme import Theme
+from app.desktop.widgets.basics import Card, IconButton, label
+
+Samples = NDArray[np.float64]
+
+
+def axis_text(name: str, unit: str = "") -> str:
+    """Name and unit of an axis; what has no unit says so."""
+    return f"{name} [{unit or '–'}]"
+
+
+class Plot(Card):
+    """A card with a plot. ``self.item`` is the pyqtgraph PlotItem; add rows for plots that share x."""
+
+    def __init__(self, theme: Theme, title: str, x: str = "", y: str = "", help_text: str = "") -> None:
+        super().__init__(theme, title, help_text)
+        self.theme, self.title = theme, title
+        self.box.setContentsMargins(theme.px(10), theme.px(6), theme.px(8), theme.px(6))
+        self.box.setSpacing(theme.px(2))
+        self.setMinimumSize(theme.px(220), theme.px(150))
+        self.readout = label("", "small")
+        self.readout.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.readout.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.head.setSpacing(theme.px(1))
+        self.head.insertWidget(1, self.readout, 1)
+        self.head.setStretch(2, 0)
+        self.cross = self._tool("crosshair", "Crosshair: read values under the pointer (C)", checkable=True)
+        self.fit_button = self._tool("fit", "Show everything again (F or double click)")
+        self.export_button = self._tool("export", "Save this plot as picture or table (E)")
+        self.cross.toggled.connect(self._crosshair)
+        self.fit_button.clicked.connect(self.fit)
+        self.export_button.clicked.connect(self._export_menu)
+        self.view = pg.GraphicsLayoutWidget()
+        self.view.setViewportUpdateMode(QGraphicsView.ViewportUpdateMode.FullViewportUpdate)
+        self.view.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.view.ci.layout.setContentsMargins(0, 0, theme.px(4), theme.px(5))
+        self.view.ci.layout.setSpacing(0)
+        self.box.addWidget(self.view, 1)
+        self.items: list[pg.PlotItem] = []
+        self.item = self.add_row(x, y)
+        self._lines: list[tuple[pg.InfiniteLine, pg.InfiniteLine]] = []
+        self.view.scene().sigMouseMoved.connect(self._moved)
+        self.view.scene().sigMouseClicked.connect(self._clicked)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        theme.changed.connect(self.recolour)
+        self.recolour()
+
+    # -- building
+
+    def add_row(self, x: str = "", y: str = "") -> pg.PlotItem:
+        """One more plot below, sharing the horizontal axis of the first."""
+        item = self.view.addPlot(row=len(self.items), col=0)
+        item.setMenuEnabled(False)
+        item.hideButtons()
+        item.setLabel("bottom", x)
+        item.setLabel("left", y)
+        for name in ("left", "bottom"):
+            axis = item.getAxis(name)
+            axis.enableAutoSIPrefix(False)
+            axis.setStyle(tickFont=self.theme.font(11), tickTextOffset=self.theme.px(4), tickLength=-4)
+            axis.label.setFont(self.theme.font(11))
+            axis.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)  # text and grid are drawn once
+            axis.label.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
+        item.getAxis("left").setWidth(self.theme.px(62))
+        item.getAxis("bottom").setHeight(self.theme.px(38))
+        item.showGrid(x=True, y=True, alpha=0.25)
+        item.getViewBox().setDefaultPadding(0.03)
+        if self.items:
+            item.setXLink(self.items[0])
+        self.items.append(item)
+        self._colour_item(item)
+        return item
+
+    def clear_rows(self) -> None:
+        """Remove every plot; add rows anew."""
+        self._crosshair(False)
+        self.view.clear()
+        self.items.clear()
+
+    def pen(self, index: int = 0, width: float = 1.0, style: Qt.PenStyle = Qt.PenStyle.SolidLine) -> Any:
+        """Pen of the n-th curve; width 1 draws many times faster than any other."""
+        colours = self.theme.colours.data
+        return pg.mkPen(colours[index % len(colours)], width=width, style=style)
+
+    def curve(self, item: pg.PlotItem | None = None, colour: int = 0, name: str = "", **style: Any) -> Any:
+        """An empty line in the n-th colour that follows the theme."""
+        target = item if item is not None else self.item
+        drawn = pg.PlotCurveItem(pen=self.pen(colour), name=name or None, connect="finite", **style)
+        drawn.colour_index = colour
+        drawn.caption = name
+        target.addItem(drawn)
+        return drawn
+
+    def points(
+        self, item: pg.PlotItem | None = None, colour: int = 0, size: float = 3.0, name: str = ""
+    ) -> Any:
+        """Empty dots in the n-th colour that follow the theme."""
+        target = item if item is not None else self.item
+        drawn = pg.ScatterPlotItem(
+            size=size * self.theme.scale,
+            pen=None,
+            brush=self.theme.colours.data[colour % 8],
+            name=name or None,
+        )
+        drawn.colour_index = colour
+        drawn.caption = name
+        target.addItem(drawn)
+        return drawn
+
+    # -- looks
+
+    def recolour(self) -> None:
+        """Take the colours of the theme."""
+        self.view.setBackground(self.theme.colours.surface)
+        for item in self.items:
+            self._colour_item(item)
+
+    def _colour_item(self, item: pg.PlotItem) -> None:
+        c = self.theme.colours
+        for name in ("left", "bottom"):
+            axis = item.getAxis(name)
+            axis.setPen(pg.mkPen(c.border))
+            axis.setTextPen(c.muted)
+        for drawn in item.items:
+            index = getattr(drawn, "colour_index", None)
+            if index is None:
+                continue
+            colour = c.data[index % len(c.data)]
+            if isinstance(drawn, pg.ScatterPlotItem):
+                drawn.setBrush(colour)
+            else:
+                drawn.setPen(colour)
+
+    def _tool(self, picture: str, tip: str, checkable: bool = False) -> IconButton:
+        tool = IconButton(self.theme, picture, tip, checkable)
+        self.head.addWidget(tool)
+        return tool
+
+    # -- reading
+
+    def fit(self) -> None:
+        """Show everything."""
+        for item in self.items:
+            item.enableAutoRange()
+
+    def _crosshair(self, on: bool) -> None:
+        for item, pair in zip(self.items, self._lines, strict=False):
+            for line in pair:
+                item.removeItem(line)
+        self._lines = []
+        self.readout.setText("")
+        if on:
+            pen = pg.mkPen(self.theme.colours.accent)
+            for item in self.items:
+                pair = pg.InfiniteLine(angle=90, pen=pen), pg.InfiniteLine(angle=0, pen=pen)
+                for line in pair:
+                    line.hide()
+                    item.addItem(line, ignoreBounds=True)
+                self._lines.append(pair)
+
+    def _moved(self, at: QPointF) -> None:
+        if not self._lines:
+            return
+        for item, (_, horizontal) in zip(self.items, self._lines, strict=False):
+            inside = item.sceneBoundingRect().contains(at)
+            horizontal.setVisible(inside)
+            if not inside:
+                continue
+            point = item.getViewBox().mapSceneToView(at)
+            horizontal.setPos(point.y())
+            for vertical, _ in self._lines:
+                vertical.show()
+                vertical.setPos(point.x())
+            self.readout.setText(self.read(item, point.x(), point.y()))
+
+    def read(self, item: pg.PlotItem, x: float, y: float) -> str:
+        """Words for the point under the pointer, with units."""
+        x_log, y_log = item.getAxis("bottom").logMode, item.getAxis("left").logMode
+        x, y = (10**x if x_log else x), (10**y if y_log else y)
+        below, beside = self.items[-1].getAxis("bottom").labelText, item.getAxis("left").labelText
+        return f"{_worded(below or 'x', x)}   {_worded(beside or 'y', y)}"
+
+    def _clicked(self, event: Any) -> None:
+        if event.double():
+            self.fit()
+
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        assert event is not None
+        key, keys = event.key(), Qt.Key
+        box = self.items[0].getViewBox() if self.items else None
+        if key == keys.Key_C:
+            self.cross.toggle()
+        elif key == keys.Key_F:
+            self.fit()
+        elif key == keys.Key_E:
+            self._export_menu()
+        elif box is not None and key in (keys.Key_Plus, keys.Key_Equal, keys.Key_Minus):
+            box.scaleBy(y=1.0, x=1.25 if key == keys.Key_Minus else 0.8)
+        elif box is not None and key in (keys.Key_Left, keys.Key_Right):
+            (low, high), _ = box.viewRange()
+            box.translateBy(x=(0.1 if key == keys.Key_Right else -0.1) * (high - low))
+        else:
+            super().keyPressEvent(event)
+
+    # -- saving
+
+    def _export_menu(self) -> None:
+        menu = QMenu(self)
+        for kind, words in (
+            ("png", "Picture (PNG)"),
+            ("svg", "Drawing (SVG)"),
+            ("csv", "Table of values (CSV)"),
+        ):
+            action = menu.addAction(words)
+            assert action is not None
+            action.triggered.connect(lambda _=False, kind=kind: self._ask_and_export(kind))
+        menu.popup(self.export_button.mapToGlobal(self.export_button.rect().bottomLeft()))
+
+    def _ask_and_export(self, kind: str) -> None:
+        suggested = self.title.lower().replace(" ", "-") + "." + kind
+        name, _ = QFileDialog.getSaveFileName(self, "Save plot", suggested, f"*.{kind}")
+        if name:
+            self.export(Path(name))
+
+    def export(self, path: Path) -> None:
+        """Write the plot as its file name asks: .png, .svg or .csv."""
+        kind = path.suffix.lower()
+        if kind == ".csv":
+            with path.open("w", newline="", encoding="utf-8") as file:
+                csv.writer(file).writerows(self.table())
+        elif kind == ".svg":
+            self._export_svg(path)
+        else:
+            _picture(self.view, 2).save(str(path))
+
+    def _export_svg(self, path: Path) -> None:
+        from PyQt6.QtSvg import QSvgGenerator
+
+        generator = QSvgGenerator()
+        generator.setFileName(str(path))
+        size = self.view.size()
+        generator.setSize(size)
+        generator.setViewBox(QRect(0, 0, size.width(), size.height()))
+        generator.setTitle(self.title)
+        painter = QPainter(generator)
+        painter.fillRect(QRectF(0, 0, size.width(), size.height()), self.view.backgroundBrush())
+        self.view.render(painter)
+        painter.end()
+
+    def table(self) -> Iterator[Sequence[object]]:
+        """Rows of the CSV file: a header with units, then the values that are drawn."""
+        columns: list[tuple[str, Samples]] = []
+        for item in self.items:
+            x_name = self.items[-1].getAxis("bottom").labelText or "x"
+            y_name = item.getAxis("left").labelText or "y"
+            for drawn in item.items:
+                if not isinstance(drawn, pg.PlotCurveItem | pg.ScatterPlotItem):
+                    continue
+                x, y = drawn.getData()
+                if x is None or len(x) == 0:
+                    continue
+                caption = getattr(drawn, "caption", "")
+                columns += [(x_name, np.asarray(x)), (f"{caption} {y_name}".strip(), np.asarray(y))]
+        yield [name for name, _ in columns]
+        for row in range(max((len(v) for _, v in columns), default=0)):
+            yield [f"{v[row]:.9g}" if row < len(v) else "" for _, v in columns]
+
+
+def _worded(axis: str, value: float) -> str:
+    """A value with the name and unit of its axis: ``time = 1.25 s``."""
+    name, _, unit = axis.partition(" [")
+    return f"{name} = {value:.4g} {unit.rstrip(']')}".rstrip()
+
+
+def _picture(view: pg.GraphicsView, ratio: int) -> QPixmap:
+    """The plot at ``ratio`` times its size on screen."""
+    canvas = QPixmap(view.size() * ratio)
+    canvas.fill(view.backgroundBrush().color())
+    painter = QPainter(canvas)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    view.render(painter)
+    painter.end()
+    return canvas

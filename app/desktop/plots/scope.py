@@ -1,0 +1,186 @@
+"""Live scope: one lane for each channel, drawn as an envelope so that no peak can vanish."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg
+from PyQt6.QtGui import QResizeEvent
+
+from analysis.envelope import RollingEnvelope
+from app.desktop.feed import Feed
+from app.desktop.plots.plot import Plot, axis_text
+from app.desktop.theme import Theme
+from drivers.protocols import Block, Samples
+
+
+class Scope(Plot):
+    """The last seconds of the chosen channels. Frozen, the picture stays and can be zoomed to the samples."""
+
+    def __init__(self, theme: Theme, feed: Feed, seconds: float) -> None:
+        super().__init__(
+            theme, "Signals", "time [s]", "", "The last seconds of each channel, newest at the right"
+        )
+        self.feed = feed
+        self.seconds = seconds
+        self.shown: list[int] = []
+        self.frozen = False
+        self._curves: list[Any] = []
+        self._envelope = RollingEnvelope(1, 16, 1)
+        self._x: Samples = np.empty(0)
+        self._ranges: list[tuple[float, float]] = []
+        self._fine = 0  # samples in the frozen picture's own resolution
+        self._frozen_data = np.empty((0, 0))
+
+    # -- what is shown
+
+    def show_channels(self, shown: list[int]) -> None:
+        """One lane for each of these channels."""
+        self.shown = shown
+        self.clear_rows()
+        self._curves = []
+        self._ranges = []
+        for row, index in enumerate(shown):
+            info = self.feed.rig.channels[index]
+            last = row == len(shown) - 1
+            item = self.add_row("time before now [s]" if last else "", axis_text(info.name, info.unit))
+            if not last:
+                item.getAxis("bottom").setStyle(showValues=False)
+                item.getAxis("bottom").setHeight(0)
+            item.setMouseEnabled(x=True, y=True)
+            item.disableAutoRange()
+            item.setXRange(-self.seconds, 0, padding=0)
+            self._curves.append(self.curve(item, index, info.name))
+            self._ranges.append((0.0, 0.0))
+        self.rebuild()
+        if self.cross.isChecked():
+            self._crosshair(True)
+
+    def set_seconds(self, seconds: float) -> None:
+        self.seconds = seconds
+        for item in self.items:
+            item.setXRange(-seconds, 0, padding=0)
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        """Start the envelope afresh at one bin per pixel and fill it with what the feed still holds."""
+        rate = self.feed.rig.rate
+        if not self.shown or rate <= 0:
+            return
+        pixels = max(200, int(self.items[0].getViewBox().width() or self.view.width()))
+        samples = max(2, int(self.seconds * rate))
+        width = max(1, samples // pixels)
+        bins = max(2, int(np.ceil(samples / width)))
+        self._envelope = RollingEnvelope(len(self.feed.rig.channels), bins, width)
+        held = self.feed.ring.last(samples + width)
+        aligned = (-(self.feed.ring.stop - held.shape[1])) % width
+        self._envelope.append(held[:, aligned:])
+        self._x = np.arange(1.0 - bins, 1.0) * (width / rate)
+        self.draw()
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        if not self.frozen:
+            self.rebuild()
+
+    # -- living
+
+    def advance(self, blocks: list[Block]) -> None:
+        """Take the new blocks in; cheap even while nothing is drawn."""
+        if self.frozen or not self.shown:
+            return
+        for block in blocks:
+            if block.lost:
+                width = min(block.lost, self._envelope.width * len(self._x))
+                self._envelope.append(np.full((len(block.data), width), np.nan))
+            self._envelope.append(block.data)
+
+    def draw(self) -> None:
+        """One frame."""
+        if self.frozen or not self.shown:
+            return
+        low, high = self._envelope.view()
+        held = min(low.shape[1], -(-self._envelope.count // self._envelope.width))
+        if held < 2:
+            return
+        low, high = low[:, -held:], high[:, -held:]  # bins not reached yet are not drawn
+        plain = self._envelope.width == 1
+        x = self._x[-held:] if plain else np.repeat(self._x[-held:], 2)
+        for row, index in enumerate(self.shown):
+            if plain:
+                y = low[index]
+            else:
+                y = np.empty(2 * low.shape[1])
+                y[0::2], y[1::2] = low[index], high[index]
+            self._curves[row].setData(x, y)
+            self._follow(row, y)
+
+    def _follow(self, row: int, y: Any) -> None:
+        """Keep the vertical range around the signal; widen at once, narrow only when much too wide."""
+        with np.errstate(all="ignore"):
+            low, high = np.fmin.reduce(y), np.fmax.reduce(y)
+        if not np.isfinite(low):
+            return
+        span = max(high - low, 1e-9 + 1e-6 * abs(high))
+        bottom, top = self._ranges[row]
+        if low < bottom or high > top or span < 0.4 * (top - bottom):
+            self._ranges[row] = (low - 0.12 * span, high + 0.12 * span)
+            self.items[row].setYRange(*self._ranges[row], padding=0)
+
+    def fit(self) -> None:
+        for row, item in enumerate(self.items):
+            item.setXRange(-self.seconds, 0, padding=0)
+            self._ranges[row] = (0.0, 0.0)
+            y = self._curves[row].getData()[1]
+            if y is not None and len(y):
+                self._follow(row, y)
+
+    def freeze(self, on: bool) -> None:
+        """Hold the picture; frozen, every held sample is drawn where one zooms in."""
+        self.frozen = on
+        for item in self.items:
+            box = item.getViewBox()
+            if on:
+                continue
+            box.setXRange(-self.seconds, 0, padding=0)
+        if on and self.items:
+            self._frozen_data = self.feed.ring.last(int(self.feed.rig.rate * 60))
+            self.items[0].sigXRangeChanged.connect(self._refine)
+        elif self.items:
+            self.items[0].sigXRangeChanged.disconnect(self._refine)
+            self.rebuild()
+
+    def _refine(self, *_: object) -> None:
+        """Draw the frozen samples of the visible stretch, as themselves or as their envelope."""
+        from analysis.envelope import envelope
+
+        rate, count = self.feed.rig.rate, self._frozen_data.shape[1]
+        (left, right), _ = self.items[0].getViewBox().viewRange()
+        start = int(np.clip(count + left * rate - 1, 0, count))
+        stop = int(np.clip(count + right * rate + 2, 0, count))
+        if stop - start < 2:
+            return
+        piece = self._frozen_data[:, start:stop]
+        pixels = max(200, int(self.items[0].getViewBox().width()))
+        times = (np.arange(start, stop) - count + 1) / rate
+        for row, index in enumerate(self.shown):
+            if stop - start <= 4 * pixels:
+                self._curves[row].setData(times, piece[index])
+                continue
+            low, high = envelope(piece[index], pixels)
+            y = np.empty(2 * pixels)
+            y[0::2], y[1::2] = low, high
+            self._curves[row].setData(np.repeat(np.linspace(times[0], times[-1], pixels), 2), y)
+
+    def read(self, item: pg.PlotItem, x: float, y: float) -> str:
+        """Time and the value of every shown channel at that time."""
+        words = [f"t = {x:.4g} s"]
+        for row, index in enumerate(self.shown):
+            xs, ys = self._curves[row].getData()
+            if xs is None or len(xs) == 0:
+                continue
+            info = self.feed.rig.channels[index]
+            at = int(np.clip(np.searchsorted(xs, x), 0, len(xs) - 1))
+            words.append(f"{info.name} {ys[at]:.4g} {info.unit}".rstrip())
+        return "   ".join(words)

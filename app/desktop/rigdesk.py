@@ -1,0 +1,305 @@
+"""The rig as the window sees it: opened by name, driven, recorded, and stopped from anywhere.
+
+Opening, ending a recording and closing happen in threads of their own, so that the window never waits for an
+instrument. STOP goes straight to the driver.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from PyQt6.QtCore import QObject, QTimer, pyqtSignal
+
+from analysis.errors import ShakedownError
+from app.desktop.opening import OpenedRig, open_replay, open_rig
+from drivers.capture import Capture
+from drivers.engine import Engine, Status, Tap
+from drivers.limits import Limits
+from drivers.protocols import Block, ChannelInfo, DriveState, InstrumentError
+from drivers.trigger import Trigger
+from drivers.waveform import Waveform
+
+WATCH = 100  # ms
+
+
+class RigDesk(QObject):
+    """The rig in use, or none. Every method may be called at any time and returns at once."""
+
+    opening = pyqtSignal(str)  # title
+    opened = pyqtSignal()
+    closed = pyqtSignal()
+    failed = pyqtSignal(str)  # one sentence: what happened, what it means, what to do
+    recording_changed = pyqtSignal()
+    recorded = pyqtSignal(object)  # Path of a finished recording
+    ended = pyqtSignal()  # a replay has come to its end
+    _ready = pyqtSignal(object, object)  # from the opening thread: OpenedRig or None, error
+
+    def __init__(self, library: Callable[[], Path]) -> None:
+        super().__init__()
+        self._library = library
+        self._rig: OpenedRig | None = None
+        self._engine: Engine | None = None
+        self._tap: Tap | None = None
+        self._capture: Capture | None = None
+        self._reported = 0  # finished recordings told of
+        self._opening = 0  # number of the newest attempt; older ones are closed when they arrive
+        self._lock = threading.Lock()
+        self.failure = ""
+        self.recording_since = 0.0
+        self.operator = ""
+        self._ready.connect(self._take)
+        self._watch = QTimer(self)
+        self._watch.setInterval(WATCH)
+        self._watch.timeout.connect(self._look)
+
+    # -- what there is
+
+    @property
+    def name(self) -> str:
+        return self._rig.name if self._rig else ""
+
+    @property
+    def title(self) -> str:
+        return self._rig.title if self._rig else ""
+
+    @property
+    def rig(self) -> OpenedRig | None:
+        return self._rig
+
+    @property
+    def channels(self) -> tuple[ChannelInfo, ...]:
+        return self._rig.source.channels if self._rig else ()
+
+    @property
+    def rate(self) -> float:
+        return self._rig.source.rate if self._rig else 0.0
+
+    @property
+    def limits(self) -> Limits | None:
+        return self._rig.exciter.limits if self._rig and self._rig.exciter else None
+
+    @property
+    def unit(self) -> str:
+        return self._rig.exciter.unit if self._rig and self._rig.exciter else ""
+
+    @property
+    def can_tap(self) -> bool:
+        return self._rig is not None and self._rig.tap is not None
+
+    @property
+    def running(self) -> bool:
+        return self._engine is not None and self._engine.status.running
+
+    @property
+    def recording(self) -> bool:
+        return self._capture is not None and not self._capture.done
+
+    @property
+    def waiting(self) -> bool:
+        """Armed, but the trigger has not fired."""
+        return self._capture is not None and not self._capture.done and not self._capture.triggered
+
+    def status(self) -> Status:
+        return self._engine.status if self._engine else Status()
+
+    def drive(self) -> DriveState:
+        if self._rig is None or self._rig.exciter is None:
+            return DriveState(reason="no shaker")
+        return self._rig.exciter.state()
+
+    def blocks(self) -> list[Block]:
+        """The blocks that have arrived since the last call."""
+        return self._tap.read() if self._tap else []
+
+    # -- opening and closing
+
+    def open(self, name: str) -> None:
+        """Open a rig of the library of rigs (or a profile by its path) and start its stream."""
+        self._begin(name, lambda: open_rig(name))
+
+    def open_replay(self, path: Path) -> None:
+        """Play a recording as if it were a rig."""
+        self._begin(path.stem, lambda: open_replay(path))
+
+    def _begin(self, title: str, opener: Callable[[], OpenedRig]) -> None:
+        self._release()
+        self._opening += 1
+        number = self._opening
+        self.failure = ""
+        self.opening.emit(title)
+
+        def work() -> None:
+            try:
+                rig = opener()
+            except ShakedownError as error:
+                self._ready.emit((number, None), str(error))
+            except Exception as error:
+                self._ready.emit(
+                    (number, None), f"The rig could not be opened ({type(error).__name__}: {error})."
+                )
+            else:
+                self._ready.emit((number, rig), "")
+
+        threading.Thread(target=work, name="opening", daemon=True).start()
+
+    def _take(self, arrived: tuple[int, OpenedRig | None], problem: str) -> None:
+        number, rig = arrived
+        if number != self._opening:
+            if rig is not None:
+                rig.close()
+            return
+        if rig is None:
+            self._fail(problem)
+            return
+        engine = Engine(rig.source, rig.exciter)
+        self._rig, self._engine, self._tap = rig, engine, engine.tap()
+        try:
+            engine.start()
+        except ShakedownError as error:
+            self._release()
+            self._fail(str(error))
+            return
+        self._watch.start()
+        self.opened.emit()
+
+    def _release(self) -> None:
+        """Let go of the rig in use; what is being recorded is saved first, in a thread."""
+        rig, engine = self._rig, self._engine
+        self._rig = self._engine = self._tap = None
+        self._watch.stop()
+        if rig is None or engine is None:
+            return
+        capture, self._capture = self._capture, None
+        self._reported = 0
+
+        def work() -> None:
+            _end(rig, engine)
+            for finished in capture.finished if capture is not None else ():
+                with contextlib.suppress(RuntimeError):  # the window may be gone
+                    self.recorded.emit(finished.path)
+
+        thread = threading.Thread(target=work, name="closing", daemon=True)
+        thread.start()
+        self._closing = thread
+        self.closed.emit()
+
+    def close(self) -> None:
+        """Ramp down, save what is being recorded, let go of the instruments; waits for it."""
+        self._opening += 1
+        self._release()
+        thread = getattr(self, "_closing", None)
+        if thread is not None:
+            thread.join(30)
+
+    # -- driving
+
+    def play(self, waveform: Waveform) -> None:
+        self._exciter().play(waveform)
+
+    def change(self, frequency: float | None = None, amplitude: float | None = None) -> None:
+        self._exciter().change(frequency, amplitude)
+
+    def stop(self, reason: str = "stopped") -> None:
+        """Ramp the drive to zero at once. Never fails."""
+        if self._rig is not None and self._rig.exciter is not None:
+            try:
+                self._rig.exciter.stop(reason)
+            except ShakedownError as error:
+                self.failed.emit(f"{error} Use the emergency stop of the amplifier.")
+
+    def tap(self, strength: float = 1.0) -> None:
+        if self._rig is not None and self._rig.tap is not None:
+            self._rig.tap(strength)
+
+    def _exciter(self) -> Any:
+        if self._rig is None or self._rig.exciter is None:
+            raise InstrumentError("This rig has no shaker.")
+        return self._rig.exciter
+
+    # -- recording
+
+    def record(
+        self,
+        name: str = "",
+        notes: str = "",
+        tags: Sequence[str] = (),
+        seconds: float | None = None,
+        trigger: Trigger | None = None,
+    ) -> None:
+        """Record into the library, for some seconds or until stopped."""
+        rig, engine = self._rig, self._engine
+        if rig is None or engine is None or not engine.status.running:
+            raise InstrumentError("no rig is running: open one on the Rig page.")
+        from app.library import free_path
+        from drivers.journal import ChannelSpec
+        from drivers.recording import Recorder
+
+        folder = self._library()
+        free_path(folder, name)  # says now if the folder cannot be used
+        metadata: dict[str, Any] = {
+            "rig": rig.title,
+            "operator": self.operator,
+            "notes": notes,
+            "tags": list(tags),
+        }
+        metadata["calibration"] = {c.name: dict(c.calibration) for c in self.channels if c.calibration}
+
+        def make(_: int) -> Recorder:
+            start = datetime.now().astimezone().isoformat(timespec="milliseconds")
+            channels = [ChannelSpec(c.name, c.unit) for c in rig.source.channels]
+            return Recorder(free_path(folder, name), rig.source.rate, channels, start, None, metadata)
+
+        length = None if seconds is None else max(1, round(seconds * rig.source.rate))
+        self._capture = engine.record(make, length, trigger)
+        self._reported = 0
+        self.recording_since = time.monotonic()
+        self.recording_changed.emit()
+
+    def stop_recording(self) -> None:
+        """End the recording; it is finished in the background and announced by ``recorded``."""
+        capture = self._capture
+        if capture is not None and not capture.done:
+            threading.Thread(target=capture.end, name="finishing", daemon=True).start()
+
+    # -- watching
+
+    def _look(self) -> None:
+        """Notice what has happened in the threads of the engine."""
+        capture, engine = self._capture, self._engine
+        if capture is not None and capture.done:
+            self._capture = None
+            self.recording_changed.emit()
+            for finished in capture.finished[self._reported :]:
+                self.recorded.emit(finished.path)
+            if capture.failed:
+                self.failed.emit(capture.failed)
+        if engine is not None and not engine.status.running and not self.failure:
+            failure = engine.status.failure
+            self._watch.stop()
+            if failure:
+                self._fail(failure)
+            else:
+                self.ended.emit()
+
+    def _fail(self, text: str) -> None:
+        self.failure = text
+        self.failed.emit(text)
+
+
+def _end(rig: OpenedRig, engine: Engine) -> None:
+    """Drive to zero, stream and recording to their end, instruments released, whatever one of them says."""
+    exciter = rig.exciter
+
+    def silence() -> None:
+        if exciter is not None:
+            exciter.stop("the rig is closed")
+
+    for step in (silence, engine.stop, rig.close):
+        with contextlib.suppress(Exception):
+            step()

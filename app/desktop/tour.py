@@ -1,0 +1,112 @@
+"""A short walk through the window for the first visit; it can be left at any step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout
+
+from app.desktop.widgets.basics import button, label
+
+if TYPE_CHECKING:
+    from app.desktop.window import MainWindow
+
+
+@dataclass(frozen=True)
+class Step:
+    """One stop of the tour."""
+
+    page: str
+    title: str
+    text: str
+
+
+STEPS = (
+    Step("acquire", "A rig is already shaking",
+         "This is a virtual steel beam between two magnets, driven at 7.5 Hz. The signals are live. "
+         "Esc, F12 or the red button stop the shaker at any moment, from any page."),
+    Step("acquire", "Record a minute",
+         "Press Record and let it run for about a minute, then press it again. "
+         "Every sample is on disk within a second, whatever happens to this window."),
+    Step("recordings", "Your runs are kept here",
+         "Choose a recording and press “Use this record”. Files of other programs can be dropped here."),
+    Step("embed", "See the motion",
+         "One signal and its own past draw the motion as a shape. A good delay is suggested; drag it."),
+    Step("orbits", "Find the hidden orbits",
+         "A chaotic motion almost repeats itself again and again. Each near-repeat is a periodic orbit."),
+    Step("identify", "Fit the equation",
+         "The model that belongs to the rig is chosen already. Press Identify and watch its parameters "
+         "settle, with error bars."),
+    Step("validate", "Does the model move like the beam?",
+         "Model and measurement side by side: motion, section, exponents."),
+    Step("report", "Take it home", "One file with every figure, table and number needed to repeat the work."),
+)  # fmt: skip
+
+
+class Tour(QFrame):
+    """A card in the corner of the window with one step at a time."""
+
+    def __init__(self, window: MainWindow) -> None:
+        super().__init__(window)
+        self.window_, self.index = window, 0
+        theme = window.theme
+        self.setObjectName("tour")
+        self.setFixedWidth(theme.px(340))
+        box = QVBoxLayout(self)
+        box.setContentsMargins(theme.px(18), theme.px(14), theme.px(18), theme.px(14))
+        box.setSpacing(theme.px(8))
+        self.title, self.text = label("", "heading"), label("", "", wrap=True)
+        self.count = label("", "small")
+        box.addWidget(self.title)
+        box.addWidget(self.text)
+        row = QHBoxLayout()
+        row.addWidget(self.count, 1)
+        self.leave = button("Close tour", self.end, "Leave the tour; F1 brings it back")
+        self.back = button("Back", lambda: self.go(-1), "One step back")
+        self.next = button("Next", lambda: self.go(1), "Next step", "primary")
+        for part in (self.leave, self.back, self.next):
+            row.addWidget(part)
+        box.addLayout(row)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+
+    @classmethod
+    def start(cls, window: MainWindow) -> Tour:
+        """Begin at the first step; a tour under way starts again."""
+        if window.tour is not None:
+            window.tour.close()
+        window.tour = cls(window)
+        window.tour.show_step()
+        window.tour.show()
+        return window.tour
+
+    def go(self, by: int) -> None:
+        self.index += by
+        if self.index >= len(STEPS):
+            self.end()
+        else:
+            self.show_step()
+
+    def show_step(self) -> None:
+        step = STEPS[self.index]
+        self.window_.show_page(step.page)
+        self.title.setText(step.title)
+        self.text.setText(step.text)
+        self.count.setText(f"{self.index + 1} of {len(STEPS)}")
+        self.back.setVisible(self.index > 0)
+        self.leave.setVisible(self.index == 0)
+        self.next.setText("Done" if self.index == len(STEPS) - 1 else "Next")
+        self.place()
+
+    def place(self) -> None:
+        """Lower left, clear of the plots' controls and of STOP."""
+        margin = self.window_.theme.px(14)
+        self.adjustSize()
+        self.move(self.window_.theme.px(176) + margin, self.window_.height() - self.height() - 3 * margin)
+        self.raise_()
+
+    def end(self) -> None:
+        self.window_.bench.settings.tour_done = True
+        self.window_.tour = None
+        self.close()

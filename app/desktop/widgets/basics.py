@@ -1,0 +1,252 @@
+"""Cards, headings, lamps and number fields: the vocabulary of every page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PyQt6.QtCore import QObject, QSize, Qt, QTimer
+from PyQt6.QtGui import QColor, QPainter, QPaintEvent
+from PyQt6.QtWidgets import (
+    QDoubleSpinBox,
+    QFormLayout,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QProgressBar,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.desktop.icons import icon
+from app.desktop.theme import Theme
+
+
+def label(text: str, role: str = "", wrap: bool = False) -> QLabel:
+    """Text in one of the roles of the style sheet: title, heading, muted, small, big, good, warn, bad."""
+    result = QLabel(text)
+    result.setObjectName(role)
+    result.setWordWrap(wrap)
+    return result
+
+
+def set_role(widget: QWidget, role: str) -> None:
+    """Change a widget's role in the style sheet."""
+    if widget.objectName() != role:
+        widget.setObjectName(role)
+        style = widget.style()
+        if style is not None:
+            style.unpolish(widget)
+            style.polish(widget)
+
+
+class Card(QFrame):
+    """A quiet box around things that belong together, with an optional heading."""
+
+    def __init__(self, theme: Theme, heading: str = "", help_text: str = "") -> None:
+        super().__init__()
+        self.setObjectName("card")
+        gap = theme.px(12)
+        self.box = QVBoxLayout(self)
+        self.box.setContentsMargins(gap, theme.px(10), gap, gap)
+        self.box.setSpacing(theme.px(8))
+        self.head = QHBoxLayout()
+        self.head.setSpacing(theme.px(6))
+        if heading:
+            title = label(heading, "heading")
+            title.setToolTip(help_text)
+            self.head.addWidget(title)
+            self.head.addStretch(1)
+            self.box.addLayout(self.head)
+
+    def add(self, widget: QWidget, stretch: int = 0) -> QWidget:
+        self.box.addWidget(widget, stretch)
+        return widget
+
+
+def button(
+    text: str, action: Callable[[], object], tip: str, role: str = "", shortcut: str = ""
+) -> QPushButton:
+    """A push button that says what it does."""
+    result = QPushButton(text)
+    result.setObjectName(role)
+    result.setToolTip(f"{tip} ({shortcut})" if shortcut else tip)
+    result.setCursor(Qt.CursorShape.PointingHandCursor)
+    if shortcut:
+        result.setShortcut(shortcut)
+    result.clicked.connect(lambda: action())
+    return result
+
+
+class IconButton(QToolButton):
+    """A small quiet button with a picture; its words are in the tooltip."""
+
+    def __init__(self, theme: Theme, name: str, tip: str, checkable: bool = False, text: str = "") -> None:
+        super().__init__()
+        self.setObjectName("quiet")
+        self._theme, self._name = theme, name
+        self.setToolTip(tip)
+        self.setAccessibleName(tip)
+        self.setCheckable(checkable)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setIconSize(QSize(theme.px(17), theme.px(17)))
+        if text:
+            self.setText(text)
+            self.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self._colour()
+        theme.changed.connect(self._colour)
+
+    def _colour(self) -> None:
+        c = self._theme.colours
+        self.setIcon(icon(self._name, c.muted, c.accent))
+
+
+class Number(QDoubleSpinBox):
+    """A number with its unit; steps in proportion to its size, shows no more digits than it needs."""
+
+    def __init__(
+        self, value: float, lower: float, upper: float, unit: str = "", digits: int = 4, step: float = 0.0
+    ) -> None:
+        super().__init__()
+        self.setDecimals(digits)
+        self.setRange(lower, upper)
+        if unit:
+            self.setSuffix(f" {unit}")
+        if step:
+            self.setSingleStep(step)
+        else:
+            self.setStepType(QDoubleSpinBox.StepType.AdaptiveDecimalStepType)
+        self.setValue(value)
+        self.setKeyboardTracking(False)
+        self.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def textFromValue(self, value: float) -> str:
+        text = f"{value:.{self.decimals()}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def entry(text: str = "", placeholder: str = "", tip: str = "") -> QLineEdit:
+    """A field for words."""
+    result = QLineEdit(text)
+    result.setPlaceholderText(placeholder)
+    result.setToolTip(tip)
+    return result
+
+
+def progress_bar(steps: int) -> QProgressBar:
+    """A thin bar without words."""
+    bar = QProgressBar()
+    bar.setTextVisible(False)
+    bar.setRange(0, steps)
+    return bar
+
+
+def timer(parent: QObject, milliseconds: int, action: Callable[[], object], single: bool = False) -> QTimer:
+    """A timer that has not been started."""
+    result = QTimer(parent)
+    result.setInterval(milliseconds)
+    result.setSingleShot(single)
+    result.timeout.connect(action)
+    return result
+
+
+def form(theme: Theme) -> QFormLayout:
+    """Labels to the left, fields to the right, with room for gloves."""
+    layout = QFormLayout()
+    layout.setHorizontalSpacing(theme.px(12))
+    layout.setVerticalSpacing(theme.px(8))
+    layout.setLabelAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+    layout.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
+    return layout
+
+
+def add_row(theme: Theme, layout: QFormLayout, words: str, field: QWidget, tip: str = "") -> None:
+    """A field with its name beside it, at the same height."""
+    name = label(words)
+    name.setMinimumHeight(theme.px(34))
+    name.setBuddy(field)
+    for part in (name, field):
+        part.setToolTip(tip or field.toolTip())
+    field.setAccessibleName(words)
+    layout.addRow(name, field)
+
+
+class Lamp(QWidget):
+    """A round lamp: grey, green, amber or red, with a shape so that colour is never the only sign."""
+
+    def __init__(self, theme: Theme, tip: str = "") -> None:
+        super().__init__()
+        self._theme, self._state = theme, "off"
+        self.setFixedSize(theme.px(16), theme.px(16))
+        self.setToolTip(tip)
+        theme.changed.connect(self.update)
+
+    @property
+    def state(self) -> str:
+        return self._state
+
+    def show_state(self, state: str) -> None:
+        """One of off, good, warn, bad."""
+        if state != self._state:
+            self._state = state
+            self.update()
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        c = self._theme.colours
+        colour = {"off": c.border, "good": c.good, "warn": c.warn, "bad": c.stop}[self._state]
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colour))
+        box = self.rect().adjusted(2, 2, -2, -2)
+        if self._state == "bad":
+            painter.drawRoundedRect(box, 2, 2)  # square: overload reads without colour
+        else:
+            painter.drawEllipse(box)
+
+
+def scrolled(widget: QWidget) -> QScrollArea:
+    """The widget in a frame that scrolls up and down when it does not fit."""
+    area = QScrollArea()
+    area.setWidgetResizable(True)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    widget.setObjectName("scrolled")
+    area.setWidget(widget)
+    viewport = area.viewport()
+    if viewport is not None:
+        viewport.setAutoFillBackground(False)
+    return area
+
+
+class Empty(QWidget):
+    """What a page shows when there is nothing to show: a picture, what is missing, and the way to get it."""
+
+    def __init__(self, theme: Theme, picture: str, text: str, action: str = "") -> None:
+        super().__init__()
+        self._theme, self._picture = theme, picture
+        box = QVBoxLayout(self)
+        box.addStretch(1)
+        self._image = QLabel()
+        self._image.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        box.addWidget(self._image)
+        self.text = label(text, "muted", wrap=True)
+        self.text.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        box.addWidget(self.text)
+        self.button = QPushButton(action)
+        self.button.setObjectName("primary")
+        self.button.setVisible(bool(action))
+        box.addSpacing(theme.px(8))
+        box.addWidget(self.button, 0, Qt.AlignmentFlag.AlignHCenter)
+        box.addStretch(1)
+        self._colour()
+        theme.changed.connect(self._colour)
+
+    def _colour(self) -> None:
+        size = self._theme.px(56)
+        self._image.setPixmap(icon(self._picture, self._theme.colours.border).pixmap(QSize(size, size)))

@@ -1,0 +1,84 @@
+"""Messages that do not get in the way: they float above the status bar and leave by themselves."""
+
+from __future__ import annotations
+
+from PyQt6.QtCore import QSize, Qt, pyqtSignal
+from PyQt6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QWidget
+
+from app.desktop.icons import icon
+from app.desktop.theme import Theme
+from app.desktop.widgets.basics import timer
+from app.desktop.workbench import Notice
+
+STAY = {"info": 4000, "good": 4000, "warn": 12000, "bad": 0}  # ms; 0: until dismissed
+PICTURES = {"info": "help", "good": "check", "warn": "warning", "bad": "warning"}
+
+
+class NoticeBar(QFrame):
+    """The newest message. Problems stay until they are dismissed."""
+
+    followed = pyqtSignal(str)  # page the message leads to
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("notice")
+        self._theme = theme
+        self.notice: Notice | None = None
+        row = QHBoxLayout(self)
+        row.setContentsMargins(theme.px(14), theme.px(8), theme.px(8), theme.px(8))
+        row.setSpacing(theme.px(10))
+        self._picture, self._text = QLabel(), QLabel()
+        self._text.setWordWrap(True)
+        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._go, self._close = QToolButton(), QToolButton()
+        self._close.setToolTip("Dismiss this message")
+        self._close.setAccessibleName("Dismiss")
+        row.addWidget(self._picture, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(self._text, 1)
+        row.addWidget(self._go)
+        row.addWidget(self._close, 0, Qt.AlignmentFlag.AlignTop)
+        self._close.clicked.connect(self.hide)
+        self._go.clicked.connect(self._follow)
+        self._timer = timer(self, 0, self.hide, single=True)
+        self.hide()
+        theme.changed.connect(self._colour)
+
+    def _colour(self) -> None:
+        if self.notice is None:
+            return
+        c, side = self._theme.colours, self._theme.px(18)
+        self._picture.setPixmap(icon(PICTURES[self.notice.level], c.surface).pixmap(QSize(side, side)))
+        self._close.setIcon(icon("close", c.surface))
+
+    def show_notice(self, notice: Notice) -> None:
+        """Show a message; a problem is not pushed away by a lesser message."""
+        if self.isVisible() and self.notice and self.notice.level == "bad" and notice.level != "bad":
+            return
+        self.notice = notice
+        self._colour()
+        self._text.setText(notice.text)
+        self._go.setVisible(bool(notice.action))
+        self._go.setText(f"Go to {notice.action.capitalize()}")
+        self.place()
+        self.show()
+        self.raise_()
+        if stay := STAY[notice.level]:
+            self._timer.start(stay)
+        else:
+            self._timer.stop()
+
+    def place(self) -> None:
+        """Centre above the lower edge of the parent."""
+        parent = self.parentWidget()
+        assert parent is not None
+        width = min(self._theme.px(640), parent.width() - self._theme.px(40))
+        self.setFixedWidth(width)
+        self.adjustSize()
+        height = max(self.heightForWidth(width), self.sizeHint().height())
+        self.resize(width, height)
+        self.move((parent.width() - width) // 2, parent.height() - height - self._theme.px(6))
+
+    def _follow(self) -> None:
+        self.hide()
+        if self.notice is not None:
+            self.followed.emit(self.notice.action)

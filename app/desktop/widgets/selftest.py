@@ -1,0 +1,156 @@
+"""The rig tests itself: a small tone is played and every sensor must hear it."""
+
+from __future__ import annotations
+
+import numpy as np
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QHBoxLayout, QHeaderView, QTableWidget, QTableWidgetItem
+
+from analysis.errors import ShakedownError
+from analysis.tone import ToneResponse, tone_response
+from app.desktop.widgets.basics import Card, Lamp, Number, add_row, button, form, label, progress_bar, timer
+from app.desktop.widgets.channelstrip import value_text
+from app.desktop.workbench import Workbench
+from drivers.waveform import Sine
+
+HEADINGS = ("", "Channel", "Level", "Offset", "Noise", "Delay", "Verdict")
+SETTLE = 1.5  # s after the ramp
+PERIODS = 20
+
+
+class SelfTest(Card):
+    """Plays a tone far below the limits; shows level, offset, noise and delay of each sensor."""
+
+    def __init__(self, bench: Workbench) -> None:
+        super().__init__(bench.theme, "", "")
+        self.bench, theme = bench, bench.theme
+        self.frequency = Number(10.0, 0.01, 1e6, "Hz", 2)
+        self.part = Number(5.0, 0.1, 50.0, "% of the limit", 1)
+        fields = form(theme)
+        add_row(theme, fields, "Tone", self.frequency, "Frequency of the test tone")
+        add_row(
+            theme, fields, "Strength", self.part, "Amplitude of the tone; the drive's limits hold as always"
+        )
+        row = QHBoxLayout()
+        row.addLayout(fields, 1)
+        self.start = button("Run the self-test", self.run, "Play the tone and check every sensor", "primary")
+        row.addSpacing(theme.px(16))
+        row.addWidget(self.start, 0, Qt.AlignmentFlag.AlignBottom)
+        self.box.addLayout(row)
+        self.progress = progress_bar(100)
+        self.add(self.progress)
+        self.words = label("Plays a small tone and checks that every sensor hears it.", "muted", wrap=True)
+        self.add(self.words)
+        self.table = QTableWidget(0, len(HEADINGS))
+        self.table.setHorizontalHeaderLabels(list(HEADINGS))
+        header, side = self.table.horizontalHeader(), self.table.verticalHeader()
+        assert header is not None and side is not None
+        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(len(HEADINGS) - 1, QHeaderView.ResizeMode.Stretch)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        side.hide()
+        side.setDefaultSectionSize(theme.px(38))
+        self.table.setShowGrid(False)
+        self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+        self.add(self.table, 1)
+        self.verdicts: dict[str, str] = {}
+        self._from: int | None = None  # first sample of the tone in its steady state
+        self._asked = 0
+        self._watch = timer(self, 100, self._look)
+
+    def run(self) -> None:
+        """Play the tone; the drive that ran before is ramped down by the driver."""
+        rig = self.bench.rig
+        if rig.limits is None or not rig.running:
+            self.bench.say("Open a rig with a shaker first.", "warn")
+            return
+        try:
+            rig.play(Sine(rig.limits.peak * self.part.value() / 100, self.frequency.value()))
+        except ShakedownError as error:
+            self.bench.say(str(error), "bad")
+            return
+        self.start.setEnabled(False)
+        self.table.setRowCount(0)
+        self.verdicts = {}
+        self._from, self._asked = None, self.bench.feed.ring.stop
+        self.words.setText("Waiting for the motion to settle …")
+        self._watch.start()
+
+    def _look(self) -> None:
+        """Wait for the steady tone, then for enough of it."""
+        rig, feed = self.bench.rig, self.bench.feed
+        drive = rig.drive()
+        if not rig.running or not drive.playing:
+            self._end("The self-test was stopped.")
+            return
+        ours = drive.waveform == "sine" and abs(drive.frequency - self.frequency.value()) < 1e-6
+        if self._from is None:
+            if ours and drive.steady:
+                self._from = feed.ring.stop + round(SETTLE * rig.rate)
+            return
+        wanted = max(round(PERIODS * rig.rate / self.frequency.value()), round(rig.rate))
+        have = feed.ring.stop - self._from
+        self.progress.setValue(round(100 * max(0.0, have / wanted)))
+        if have < wanted:
+            self.words.setText("Listening …" if have > 0 else "Waiting for the motion to settle …")
+            return
+        data = feed.ring.between(self._from, self._from + wanted)
+        rig.stop("the self-test is over")
+        self._show(data)
+
+    def _show(self, data: np.ndarray) -> None:
+        rig = self.bench.rig
+        names = [c.name for c in rig.channels]
+        reference = data[names.index("drive")] if "drive" in names else data[-1]
+        self.table.setRowCount(len(names))
+        for r, (info, signal) in enumerate(zip(rig.channels, data, strict=True)):
+            good = np.isfinite(signal)
+            if good.sum() < 10:
+                self._row(r, info.name, "", "", "", "", "no samples", "bad")
+                continue
+            found = tone_response(signal, reference, rig.rate, self.frequency.value())
+            words, state = verdict(found, info.lower, info.upper, signal)
+            unit = f" {info.unit}" if info.unit else ""
+            self._row(
+                r,
+                info.name,
+                f"{value_text(found.amplitude)}{unit}",
+                f"{value_text(found.offset)}{unit}",
+                f"{value_text(found.noise)}{unit}",
+                f"{1e3 * found.delay:.2f} ms",
+                words,
+                state,
+            )
+        bad = [n for n, v in self.verdicts.items() if not v.startswith("good")]
+        self._end("Every sensor hears the tone." if not bad else f"Look at: {', '.join(bad)}.")
+
+    def _row(self, row: int, name: str, *cells: str) -> None:
+        *texts, state = cells
+        lamp = Lamp(self.bench.theme)
+        lamp.show_state(state)
+        self.table.setCellWidget(row, 0, lamp)
+        for column, text in enumerate((name, *texts), 1):
+            self.table.setItem(row, column, QTableWidgetItem(text))
+        self.verdicts[name] = texts[-1]
+
+    def _end(self, words: str) -> None:
+        self._watch.stop()
+        self.start.setEnabled(True)
+        self.progress.setValue(0)
+        self.words.setText(words)
+
+
+def verdict(found: ToneResponse, lower: float, upper: float, signal: np.ndarray) -> tuple[str, str]:
+    """What a response means, in words, and the colour of its lamp."""
+    span = upper - lower
+    if np.nanmax(signal) >= upper or np.nanmin(signal) <= lower:
+        return "overloaded: lower the gain or the tone", "bad"
+    if not found.clear:
+        return "no response: check the cable and the sensor's power", "bad"
+    if np.isfinite(span) and abs(found.offset - 0.5 * (lower + upper)) > 0.25 * span:
+        return "far from the middle of its range: null it", "warn"
+    if np.isfinite(span) and found.amplitude < 1e-4 * span:
+        return "very small for its range: choose a smaller range", "warn"
+    if found.distortion > 0.3:
+        return "good, but strongly distorted: the specimen or the sensor is not linear here", "good"
+    return "good", "good"

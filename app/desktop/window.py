@@ -1,0 +1,342 @@
+"""The main window: stages down the left, what is in hand on top, STOP always in reach, status below."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from PyQt6.QtCore import QEvent, QObject, QSize, Qt, QTimer
+from PyQt6.QtGui import QCloseEvent, QIcon, QKeyEvent, QKeySequence, QResizeEvent, QShortcut
+from PyQt6.QtWidgets import (
+    QApplication,
+    QButtonGroup,
+    QFrame,
+    QHBoxLayout,
+    QMainWindow,
+    QMessageBox,
+    QPushButton,
+    QSizePolicy,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.desktop.icons import icon, pixmap
+from app.desktop.page import Page
+from app.desktop.pages import STAGES, Stage
+from app.desktop.tour import Tour
+from app.desktop.widgets.basics import IconButton, label
+from app.desktop.widgets.jobbar import JobBar
+from app.desktop.widgets.notice import NoticeBar
+from app.desktop.widgets.statusbar import StatusBar
+from app.desktop.workbench import Workbench
+
+STOP_KEYS = (Qt.Key.Key_Escape, Qt.Key.Key_F12)
+
+
+class MainWindow(QMainWindow):
+    """One window for the whole work."""
+
+    def __init__(self, bench: Workbench) -> None:
+        super().__init__()
+        self.bench, self.theme = bench, bench.theme
+        self.setWindowTitle("Shakedown")
+        self.setWindowIcon(QIcon(pixmap("shakedown", "#fff", 256)))
+        self.setMinimumSize(1024, 600)
+        self.pages: dict[str, Page] = {}
+        self._buttons: dict[str, QPushButton] = {}
+        self.page: Page | None = None
+        self.tour: Tour | None = None
+        self._build()
+        self._keys()
+        self._listen()
+        self._restore()
+        self.theme.changed.connect(self._colour)
+        self._colour()
+
+    # -- building
+
+    def _build(self) -> None:
+        centre = QWidget()
+        self.setCentralWidget(centre)
+        row = QHBoxLayout(centre)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(0)
+        row.addWidget(self._sidebar())
+        column = QVBoxLayout()
+        column.setSpacing(0)
+        column.addWidget(self._header())
+        self.stack = QStackedWidget()
+        column.addWidget(self.stack, 1)
+        self.status = StatusBar(self.bench)
+        column.addWidget(self.status)
+        row.addLayout(column, 1)
+        self.notice = NoticeBar(self.theme, self.stack)
+        self.notice.followed.connect(self.show_page)
+
+    def _sidebar(self) -> QWidget:
+        px = self.theme.px
+        side = QFrame()
+        side.setObjectName("sidebar")
+        side.setFixedWidth(px(176))
+        box = QVBoxLayout(side)
+        box.setContentsMargins(px(10), px(14), px(10), px(6))
+        box.setSpacing(px(4))
+        brand = QHBoxLayout()
+        brand.setSpacing(px(9))
+        sign = label("")
+        sign.setPixmap(
+            pixmap("shakedown", "#fff").scaled(
+                px(28), px(28), Qt.AspectRatioMode.KeepAspectRatio, Qt.TransformationMode.SmoothTransformation
+            )
+        )
+        brand.addWidget(sign)
+        brand.addWidget(label("Shakedown", "brand"), 1)
+        box.addLayout(brand)
+        box.addSpacing(px(12))
+        group = QButtonGroup(self)
+        for number, stage in enumerate(STAGES, 1):
+            entry = self._stage_button(stage, number)
+            group.addButton(entry)
+            box.addWidget(entry)
+        box.addStretch(1)
+        box.addWidget(JobBar(self.theme, self.bench.workers))
+        foot = QHBoxLayout()
+        foot.setSpacing(px(4))
+        self.theme_button = IconButton(self.theme, "sun", "Light or dark (Ctrl+T)")
+        self.settings_button = IconButton(self.theme, "settings", "Settings (Ctrl+,)")
+        self.tour_button = IconButton(self.theme, "help", "Show me around (F1)")
+        for tool in (self.theme_button, self.settings_button, self.tour_button):
+            tool.setIconSize(QSize(px(20), px(20)))
+            foot.addWidget(tool)
+        foot.addStretch(1)
+        box.addLayout(foot)
+        self.theme_button.clicked.connect(self.toggle_theme)
+        self.settings_button.clicked.connect(self.open_settings)
+        self.tour_button.clicked.connect(self.start_tour)
+        return side
+
+    def _stage_button(self, stage: Stage, number: int) -> QPushButton:
+        entry = QPushButton(f"  {stage.title}")
+        entry.setObjectName("stage")
+        entry.setCheckable(True)
+        entry.setToolTip(f"{stage.help} (Ctrl+{number})")
+        entry.setIconSize(QSize(self.theme.px(22), self.theme.px(22)))
+        entry.setCursor(Qt.CursorShape.PointingHandCursor)
+        entry.clicked.connect(lambda _=False, key=stage.key: self.show_page(key))
+        self._buttons[stage.key] = entry
+        return entry
+
+    def _header(self) -> QWidget:
+        px = self.theme.px
+        head = QFrame()
+        head.setObjectName("header")
+        row = QHBoxLayout(head)
+        row.setContentsMargins(px(16), px(8), px(14), px(8))
+        row.setSpacing(px(10))
+        words = QVBoxLayout()
+        words.setSpacing(0)
+        self.title, self.help = label("", "title"), label("", "help")
+        for text in (self.title, self.help):
+            text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+            words.addWidget(text)
+        row.addLayout(words, 1)
+        self.record_chip = self._chip(
+            "Record in hand: what the analysis pages work on. Click to choose another."
+        )
+        self.record_chip.clicked.connect(lambda: self.show_page("recordings"))
+        self.model_chip = self._chip("Model in hand: the equation being fitted. Click to choose another.")
+        self.model_chip.clicked.connect(lambda: self.show_page("identify"))
+        row.addWidget(self.record_chip)
+        row.addWidget(self.model_chip)
+        self.stop_button = QPushButton("STOP")
+        self.stop_button.setObjectName("stop")
+        self.stop_button.setToolTip("Ramp the shaker to zero at once, from any page (Esc or F12)")
+        self.stop_button.setAccessibleName("Stop the shaker")
+        self.stop_button.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.stop_button.pressed.connect(self.stop)  # on the press: the release may come late
+        row.addWidget(self.stop_button)
+        return head
+
+    def _chip(self, tip: str) -> QPushButton:
+        chip = QPushButton()
+        chip.setObjectName("chip")
+        chip.setToolTip(tip)
+        chip.setFixedWidth(self.theme.px(200))
+        chip.setIconSize(QSize(self.theme.px(18), self.theme.px(18)))
+        return chip
+
+    def _keys(self) -> None:
+        for number, stage in enumerate(STAGES, 1):
+            self._key(f"Ctrl+{number}", partial(self.show_page, stage.key))
+        self._key("Ctrl+T", self.toggle_theme)
+        self._key("Ctrl+,", self.open_settings)
+        self._key("F1", self.start_tour)
+        self._key("F11", self._full_screen)
+        self._key(QKeySequence.StandardKey.Quit, self.close)
+        app = QApplication.instance()
+        assert app is not None
+        app.installEventFilter(self)  # STOP must work inside dialogs and menus too
+
+    def _key(self, keys: str | QKeySequence.StandardKey, action: Callable[[], object]) -> None:
+        shortcut = QShortcut(QKeySequence(keys), self)
+        shortcut.setContext(Qt.ShortcutContext.ApplicationShortcut)
+        shortcut.activated.connect(action)
+
+    def _listen(self) -> None:
+        bench = self.bench
+        bench.noticed.connect(self.notice.show_notice)
+        bench.asked_for.connect(self.show_page)
+        bench.record_changed.connect(self._show_in_hand)
+        bench.model_changed.connect(self._show_in_hand)
+        self._show_in_hand()
+
+    # -- behaviour
+
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
+        if event is not None and event.type() == QEvent.Type.KeyPress:
+            assert isinstance(event, QKeyEvent)
+            if event.key() in STOP_KEYS and not event.isAutoRepeat():
+                self.stop()
+        return False
+
+    def stop(self) -> None:
+        """Ramp the drive to zero, now."""
+        self.bench.rig.stop("STOP was pressed")
+
+    def show_page(self, key: str) -> None:
+        """Bring a stage to the front, building its page when it is first needed."""
+        stage = next(s for s in STAGES if s.key == key)
+        if key not in self.pages:
+            page = stage.build(self.bench)
+            self.pages[key] = page
+            self.stack.addWidget(page)
+        page = self.pages[key]
+        if self.page is page:
+            return
+        if self.page is not None:
+            self.page.on_hide()
+        self.page = page
+        self.stack.setCurrentWidget(page)
+        self._buttons[key].setChecked(True)
+        self.title.setText(stage.title)
+        self.help.setText(stage.help)
+        self.help.setToolTip(stage.help)
+        self.bench.settings.page = key
+        page.on_show()
+        page.setFocus()
+
+    def toggle_theme(self) -> None:
+        choice = "light" if self.theme.colours.name == "dark" else "dark"
+        self.bench.settings.theme = choice
+        self.theme.choose(choice)
+
+    def open_settings(self) -> None:
+        from app.desktop.preferences import Preferences
+
+        Preferences(self.bench, self).exec()
+
+    def start_tour(self) -> None:
+        Tour.start(self)
+
+    def _full_screen(self) -> None:
+        self.showNormal() if self.isFullScreen() else self.showFullScreen()
+
+    def _show_in_hand(self) -> None:
+        record, model = self.bench.record, self.bench.model
+        self._fill(self.record_chip, record.name if record else "No record yet")
+        self._fill(self.model_chip, model.name if model else "No model yet")
+
+    def _fill(self, chip: QPushButton, text: str) -> None:
+        metrics = chip.fontMetrics()
+        room = chip.width() - self.theme.px(62)
+        chip.setText("  " + metrics.elidedText(text, Qt.TextElideMode.ElideRight, room))
+        chip.setAccessibleName(text)
+
+    def _colour(self) -> None:
+        c = self.theme.colours
+        for stage in STAGES:
+            self._buttons[stage.key].setIcon(icon(stage.key, c.muted, c.accent))
+        self.record_chip.setIcon(icon("recordings", c.accent))
+        self.model_chip.setIcon(icon("model", c.accent))
+
+    # -- life
+
+    def begin(self, files: list[str]) -> None:
+        """What can wait until the window is on the screen: open the rig, shake, warm the workers."""
+        self.bench.rig.opened.connect(self._rig_opened)
+        self.bench.rig.failed.connect(lambda text: self.bench.say(text, "bad"))
+        self.bench.rig.recorded.connect(self._recorded)
+        self.bench.rig.open(self.bench.settings.rig)
+        if not self.bench.settings.tour_done:
+            self.start_tour()
+
+    def _rig_opened(self) -> None:
+        """A virtual rig begins to shake by itself: there is nothing it could break."""
+        rig = self.bench.rig.rig
+        if rig is not None and rig.virtual and self.bench.settings.start_shaking:
+            self.bench.start_drive()
+
+    def _recorded(self, path: Path) -> None:
+        self.bench.say(f"{path.stem} is saved in the library.", "good", "recordings")
+
+    def _restore(self) -> None:
+        settings = self.bench.settings
+        screen = QApplication.primaryScreen()
+        area = screen.availableGeometry() if screen is not None else None
+        if len(settings.window) == 4 and area is not None:
+            x, y, width, height = settings.window
+            self.resize(min(width, area.width()), min(height, area.height()))
+            if area.contains(x + 50, y + 20):
+                self.move(x, y)
+        elif area is not None:
+            self.resize(min(self.theme.px(1440), area.width()), min(self.theme.px(860), area.height()))
+        if settings.maximized:
+            self.setWindowState(Qt.WindowState.WindowMaximized)
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        QTimer.singleShot(0, self._replace)
+
+    def _replace(self) -> None:
+        """Put what floats above the pages back in its place."""
+        self.notice.place()
+        if self.tour is not None:
+            self.tour.place()
+
+    def closeEvent(self, event: QCloseEvent | None) -> None:
+        assert event is not None
+        if self.bench.rig.recording and not self._confirmed_end():
+            event.ignore()
+            return
+        app = QApplication.instance()
+        assert app is not None
+        app.removeEventFilter(self)
+        if self.page is not None:
+            self.page.on_hide()
+        self._remember()
+        self.hide()  # finishing a recording may take a moment
+        self.bench.close()
+        event.accept()
+
+    def _confirmed_end(self) -> bool:
+        box = QMessageBox(self)
+        box.setObjectName("closing")
+        box.setIcon(QMessageBox.Icon.Question)
+        box.setWindowTitle("A recording is running")
+        box.setText("A recording is running. Close anyway?")
+        box.setInformativeText(
+            "The recording is saved and the shaker is ramped to zero before the window closes."
+        )
+        save = box.addButton("Save and close", QMessageBox.ButtonRole.AcceptRole)
+        box.addButton("Keep recording", QMessageBox.ButtonRole.RejectRole)
+        box.exec()
+        return box.clickedButton() is save
+
+    def _remember(self) -> None:
+        settings = self.bench.settings
+        settings.maximized = self.isMaximized()
+        if not self.isMaximized() and not self.isFullScreen():
+            box = self.geometry()
+            settings.window = [box.x(), box.y(), box.width(), box.height()]

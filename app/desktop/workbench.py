@@ -1,0 +1,136 @@
+"""What is in hand: the rig, the record, the model, the results. Pages share it and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PyQt6.QtCore import QObject, pyqtSignal
+
+from analysis.errors import ShakedownError
+from analysis.progress import Progress
+from app.desktop.feed import Feed
+from app.desktop.rigdesk import RigDesk
+from app.desktop.settings import Settings
+from app.desktop.theme import Theme
+from app.desktop.worker import Workers
+
+if TYPE_CHECKING:
+    from analysis.identification import Identification
+    from analysis.model import Model
+    from analysis.record import Record
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A sentence for the user. ``level`` is info, good, warn or bad; bad ones stay until dismissed."""
+
+    text: str
+    level: str = "info"
+    action: str = ""  # page to offer a way to
+
+
+@dataclass(frozen=True)
+class RecordInHand:
+    """The record that the analysis pages work on, and where it came from."""
+
+    record: Record
+    name: str
+    path: Path | None = None
+
+
+class Workbench(QObject):
+    """Shared state of the window. Setting anything tells every page through a signal."""
+
+    record_changed = pyqtSignal()
+    model_changed = pyqtSignal()
+    finding_changed = pyqtSignal(str)  # name of what was found, such as "embedding" or "orbits"
+    result_changed = pyqtSignal()  # a new identification is in hand
+    noticed = pyqtSignal(object)  # Notice
+    asked_for = pyqtSignal(str)  # page to bring to the front
+
+    def __init__(self, settings: Settings, theme: Theme) -> None:
+        super().__init__()
+        self.settings = settings
+        self.theme = theme
+        self.workers = Workers(self)
+        self.rig = RigDesk(lambda: settings.library_folder)
+        self.feed = Feed(self.rig)
+        self._record: RecordInHand | None = None
+        self._model: Model | None = None
+        self.results: list[Identification] = []  # newest last; the last one is in hand
+        self.findings: dict[str, Any] = {}  # what pages hand on to later ones; cleared with the record
+
+    @property
+    def record(self) -> RecordInHand | None:
+        return self._record
+
+    @property
+    def model(self) -> Model | None:
+        return self._model
+
+    @property
+    def result(self) -> Identification | None:
+        return self.results[-1] if self.results else None
+
+    def take_record(self, record: Record, name: str, path: Path | None = None) -> None:
+        """Put a record in hand; what was found in the one before is dropped."""
+        self._record = RecordInHand(record, name, path)
+        self.findings.clear()
+        if path is not None:
+            self.settings.remember(path)
+        self.record_changed.emit()
+
+    def take_file(self, path: Path) -> None:
+        """Read a recording, elsewhere, and take it in hand."""
+        job = self.workers.run(f"Opening {path.name}", read_file, path)
+        job.done.connect(lambda record: self._taken(record, path))
+        job.failed.connect(lambda text: self.say(text, "bad"))
+
+    def _taken(self, record: Record, path: Path) -> None:
+        self.take_record(record, path.stem, path)
+        self.say(f"{path.stem} is in hand.", "good", "embed")
+
+    def take_model(self, model: Model, source: str = "") -> None:
+        self._model = model
+        self.settings.model = source or self.settings.model
+        self.model_changed.emit()
+
+    def take_result(self, result: Identification) -> None:
+        self.results.append(result)
+        self.result_changed.emit()
+
+    def find(self, name: str, value: Any) -> None:
+        """Hand a finding on to later pages."""
+        self.findings[name] = value
+        self.finding_changed.emit(name)
+
+    def start_drive(self) -> None:
+        """Start the drive that the rig's profile suggests."""
+        rig = self.rig.rig
+        if rig is not None and rig.drive is not None:
+            try:
+                self.rig.play(rig.drive)
+            except ShakedownError as error:
+                self.say(str(error), "bad")
+
+    def say(self, text: str, level: str = "info", action: str = "") -> None:
+        self.noticed.emit(Notice(text, level, action))
+
+    def go(self, page: str) -> None:
+        self.asked_for.emit(page)
+
+    def close(self) -> None:
+        """Ramp down, save what is being recorded, end the workers, write the settings."""
+        self.rig.close()
+        self.workers.close()
+        self.settings.save()
+
+
+def read_file(path: Path, progress: Progress) -> Record:
+    """A whole recording; runs in a worker."""
+    from drivers.formats import read
+
+    progress.report(0.0, f"Reading {path.name}")
+    return read(path)

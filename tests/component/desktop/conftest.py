@@ -1,0 +1,57 @@
+"""A real window with fresh settings, on the display or off screen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("QT_QPA_PLATFORM", "" if os.environ.get("DISPLAY") else "offscreen")
+
+from PyQt6.QtCore import QEvent
+from PyQt6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from app.desktop.main import build
+from app.desktop.settings import Settings
+from app.desktop.window import MainWindow
+
+
+@pytest.fixture(autouse=True)
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Settings and recordings in a folder of the test's own."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return tmp_path
+
+
+@pytest.fixture
+def make_window(qtbot: QtBot, folders: Path) -> Iterator[Callable[..., MainWindow]]:
+    """Builds windows and closes them, whatever became of the test."""
+    made: list[MainWindow] = []
+
+    def make(page: str = "acquire", begin: bool = True, **settings: object) -> MainWindow:
+        window = build(Settings(**{"tour_done": True, "theme": "light", **settings}))  # type: ignore[arg-type]
+        made.append(window)
+        window.resize(1280, 720)
+        window.show_page(page)
+        window.show()
+        qtbot.waitExposed(window)
+        if begin:
+            window.begin([])
+            qtbot.waitUntil(lambda: window.bench.rig.running, timeout=60_000)
+        return window
+
+    yield make
+    for window in made:
+        window.bench.close()  # no questions asked
+        window.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)  # before the next one is styled
+
+
+@pytest.fixture
+def window(make_window: Callable[..., MainWindow]) -> MainWindow:
+    """A window on the virtual two-well beam, shaking."""
+    return make_window()

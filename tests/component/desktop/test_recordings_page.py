@@ -1,0 +1,140 @@
+"""From a recording on the virtual rig to a record in hand, and what can be made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from PyQt6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PyQt6.QtGui import QDropEvent
+from pytestqt.qtbot import QtBot
+
+from analysis.record import Record
+from app.desktop.pages.recordings import RecordingsPage
+from app.desktop.window import MainWindow
+from drivers.formats import read, write
+
+Make = Callable[..., MainWindow]
+
+
+def _library(folders: Path) -> Path:
+    folder = folders / "data" / "shakedown" / "recordings"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _page(window: MainWindow) -> RecordingsPage:
+    window.show_page("recordings")
+    page = window.page
+    assert isinstance(page, RecordingsPage)
+    return page
+
+
+def _sine(seconds: float = 4.0) -> Record:
+    t = np.arange(int(500 * seconds)) / 500.0
+    return Record.from_arrays(500.0, {"x": np.sin(20 * t), "v": np.cos(20 * t)}, {"x": "mm", "v": "mm/s"})
+
+
+def test_given_a_recording_on_the_rig_when_saved_then_it_is_listed_found_and_taken_in_hand(
+    window: MainWindow, qtbot: QtBot
+) -> None:
+    rig = window.bench.rig
+    with qtbot.waitSignal(rig.recorded, timeout=20_000) as saved:
+        rig.record("run one", "loud", ["chaos"], seconds=1.0)
+    path = saved.args[0]
+    page = _page(window)
+    qtbot.waitUntil(lambda: page.current() is not None, timeout=20_000)
+    entry = page.current()
+    assert entry is not None and entry.path == path
+    assert entry.tags == ("chaos",) and entry.samples == round(rig.rate)
+    page.search.setText("chaos loud")
+    assert page.list.count() == 1
+    page.search.setText("quiet")
+    assert page.list.count() == 0
+    page.search.setText("")
+    with qtbot.waitSignal(window.bench.record_changed, timeout=20_000):
+        page.use()
+    assert window.bench.record is not None
+    assert len(window.bench.record.record) == entry.samples
+    assert "run-one" in window.record_chip.text()
+
+
+def test_given_files_when_dropped_then_good_ones_are_imported_and_bad_ones_explained(
+    make_window: Make, qtbot: QtBot, folders: Path
+) -> None:
+    good, bad = folders / "bench.csv", folders / "broken.csv"
+    write(_sine(), good)
+    bad.write_text("t,x\n0,1\nhello")
+    window = make_window(begin=False)
+    page = _page(window)
+    said: list[str] = []
+    window.bench.noticed.connect(lambda notice: said.append(notice.text))
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(p)) for p in (good, bad)])
+    drop = QDropEvent(
+        QPointF(50, 50),
+        Qt.DropAction.CopyAction,
+        data,
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+    )
+    page.dropEvent(drop)
+    qtbot.waitUntil(lambda: len(said) == 2, timeout=30_000)
+    qtbot.waitUntil(lambda: page.current() is not None, timeout=20_000)
+    assert any("bench is in the library" in text for text in said)
+    assert any("broken.csv" in text for text in said)
+    imported = read(_library(folders) / "bench.h5")
+    assert np.allclose(imported["x"], _sine()["x"], atol=1e-6)
+
+
+def test_given_a_recording_when_cut_and_annotated_then_the_original_is_untouched(
+    make_window: Make, qtbot: QtBot, folders: Path
+) -> None:
+    path = _library(folders) / "run.h5"
+    write(_sine(), path)
+    before = path.read_bytes()
+    window = make_window(begin=False)
+    page = _page(window)
+    qtbot.waitUntil(lambda: page.current() is not None, timeout=20_000)
+    page.tags.setText("good, slow")
+    page.notes.setText("looks fine")
+    page.notes.editingFinished.emit()
+    qtbot.waitUntil(lambda: bool(page.current() and page.current().tags == ("good", "slow")), timeout=20_000)
+    page._cut()
+    assert page.view.region is not None
+    page.view.region.setRegion((1.0, 2.0))
+    page._cut()
+    piece = _library(folders) / "run-cut.h5"
+    qtbot.waitUntil(lambda: len(page.entries) == 2, timeout=20_000)
+    assert path.read_bytes() == before
+    record = read(piece)
+    assert len(record) == 500
+    assert np.allclose(record["x"], _sine()["x"][500:1000])
+    assert record.metadata["derived_from"] == "run.h5"
+
+
+def test_given_a_recording_when_replayed_then_the_acquire_page_shows_it_as_a_rig(
+    make_window: Make, qtbot: QtBot, folders: Path
+) -> None:
+    write(_sine(), _library(folders) / "run.h5")
+    window = make_window(begin=False)
+    page = _page(window)
+    qtbot.waitUntil(lambda: page.current() is not None, timeout=20_000)
+    page.replay()
+    qtbot.waitUntil(lambda: window.bench.feed.ring.stop > 200, timeout=20_000)
+    assert window.bench.settings.page == "acquire"
+    assert window.bench.rig.title == "Replay of run"
+    assert window.bench.rig.limits is None
+
+
+def test_given_a_damaged_file_in_the_library_when_listed_then_it_says_so_and_nothing_breaks(
+    make_window: Make, qtbot: QtBot, folders: Path
+) -> None:
+    (_library(folders) / "torn.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + b"junk" * 100)
+    window = make_window(begin=False)
+    page = _page(window)
+    qtbot.waitUntil(lambda: page.current() is not None, timeout=20_000)
+    entry = page.current()
+    assert entry is not None and "torn.h5" in entry.problem
+    assert not page.use_button.isEnabled()

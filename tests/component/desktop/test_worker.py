@@ -1,0 +1,68 @@
+"""Long work runs elsewhere, reports, can be cancelled, and its accidents stay its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.desktop.worker import Job, Workers
+from tests import desktop_jobs
+
+
+@pytest.fixture
+def workers(qtbot: QtBot) -> Iterator[Workers]:
+    pool = Workers()
+    yield pool
+    pool.close()
+
+
+def _ended(qtbot: QtBot, job: Job) -> None:
+    with qtbot.waitSignal(job.ended, timeout=30_000):
+        pass
+
+
+def test_given_work_when_run_then_its_steps_and_its_result_arrive(qtbot: QtBot, workers: Workers) -> None:
+    job = workers.run("double", desktop_jobs.double, 21.0)
+    steps, results = [], []
+    job.stepped.connect(steps.append)
+    job.done.connect(results.append)
+    _ended(qtbot, job)
+    assert results == [42.0]
+    assert [(s.fraction, s.message, dict(s.values)) for s in steps] == [(0.5, "half way", {"cost": 1.0})]
+
+
+def test_given_work_that_fails_when_run_then_one_sentence_comes_and_the_pool_goes_on(
+    qtbot: QtBot, workers: Workers
+) -> None:
+    messages: list[str] = []
+    for function in (desktop_jobs.refuse, desktop_jobs.trip, desktop_jobs.vanish):
+        job = workers.run("fail", function)
+        job.failed.connect(messages.append)
+        _ended(qtbot, job)
+    assert messages[0] == "There is nothing to work on."
+    assert "by accident" in messages[1]
+    assert "Nothing recorded is affected" in messages[2]
+    good = workers.run("double", desktop_jobs.double, 1.0)
+    results: list[float] = []
+    good.done.connect(results.append)
+    _ended(qtbot, good)
+    assert results == [2.0]
+
+
+@pytest.mark.parametrize("function", [desktop_jobs.patient, desktop_jobs.deaf])
+def test_given_running_work_when_cancelled_then_it_ends_even_if_it_does_not_listen(
+    qtbot: QtBot, workers: Workers, function: object
+) -> None:
+    job = workers.run("long", function)  # type: ignore[arg-type]
+    qtbot.wait(1500)
+    seen: list[str] = []
+    job.cancelled.connect(lambda: seen.append("cancelled"))
+    job.failed.connect(seen.append)
+    job.cancel()
+    started = time.monotonic()
+    _ended(qtbot, job)
+    assert seen == ["cancelled"]
+    assert time.monotonic() - started < 8

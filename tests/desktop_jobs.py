@@ -1,0 +1,47 @@
+"""Work for the desktop's worker processes, in a module that they can import."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from analysis.errors import DataError
+from analysis.progress import Progress
+
+
+def double(value: float, progress: Progress) -> float:
+    progress.report(0.5, "half way", cost=1.0)
+    return 2 * value
+
+
+def refuse(progress: Progress) -> None:
+    raise DataError("There is nothing to work on.")
+
+
+def trip(progress: Progress) -> None:
+    raise ZeroDivisionError("by accident")
+
+
+def patient(progress: Progress) -> None:
+    """Runs until it is cancelled."""
+    while True:
+        progress.report(0.1, "waiting")
+        time.sleep(0.01)
+
+
+def deaf(progress: Progress) -> None:
+    """Never asks whether it should end."""
+    time.sleep(600)
+
+
+def vanish(progress: Progress) -> None:
+    os._exit(3)
+
+
+def grind(seconds: float, progress: Progress) -> int:
+    """Keeps a core busy in pure Python."""
+    until, count = time.monotonic() + seconds, 0
+    while time.monotonic() < until:
+        count += sum(range(2000))
+        progress.report(0.5, "grinding")
+    return count
