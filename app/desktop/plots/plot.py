@@ -75,8 +75,6 @@ class Plot(Card):
             axis.enableAutoSIPrefix(False)
             axis.setStyle(tickFont=self.theme.font(11), tickTextOffset=self.theme.px(4), tickLength=-4)
             axis.label.setFont(self.theme.font(11))
-            axis.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)  # text and grid are drawn once
-            axis.label.setCacheMode(QGraphicsItem.CacheMode.DeviceCoordinateCache)
         item.getAxis("left").setWidth(self.theme.px(62))
         item.getAxis("bottom").setHeight(self.theme.px(38))
         item.showGrid(x=True, y=True, alpha=0.25)
@@ -84,8 +82,18 @@ class Plot(Card):
         if self.items:
             item.setXLink(self.items[0])
         self.items.append(item)
+        self._cache_axes(True)
         self._colour_item(item)
         return item
+
+    def _cache_axes(self, on: bool) -> None:
+        """Text and grid as a ready picture: drawing them anew costs four fifths of a live frame."""
+        mode = QGraphicsItem.CacheMode.DeviceCoordinateCache if on else QGraphicsItem.CacheMode.NoCache
+        for item in self.items:
+            for name in ("left", "bottom"):
+                axis = item.getAxis(name)
+                axis.setCacheMode(mode)
+                axis.label.setCacheMode(mode)
 
     def clear_rows(self) -> None:
         """Remove every plot; add rows anew."""
@@ -244,10 +252,13 @@ class Plot(Card):
         if kind == ".csv":
             with path.open("w", newline="", encoding="utf-8") as file:
                 csv.writer(file).writerows(self.table())
-        elif kind == ".svg":
+            return
+        self._cache_axes(False)  # sharp text at any size
+        if kind == ".svg":
             self._export_svg(path)
         else:
             _picture(self.view, 2).save(str(path))
+        self._cache_axes(True)
 
     def _export_svg(self, path: Path) -> None:
         from PyQt6.QtSvg import QSvgGenerator
