@@ -38,7 +38,8 @@ def make_window(qtbot: QtBot, folders: Path) -> Iterator[Callable[..., MainWindo
         window.resize(1280, 720)
         window.show_page(page)
         window.show()
-        qtbot.waitExposed(window)
+        with qtbot.waitExposed(window):
+            window.activateWindow()  # without a window manager nobody else does
         if begin:
             window.begin([])
             qtbot.waitUntil(lambda: window.bench.rig.running, timeout=60_000)
