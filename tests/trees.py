@@ -7,6 +7,7 @@ f(x + ih), over h, is f'(x) to rounding. Non-smooth functions decide by the real
 from __future__ import annotations
 
 import cmath
+import math
 import random
 import re
 from collections.abc import Callable, Mapping
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 from analysis.model import Model
 from analysis.model.code import source
@@ -32,10 +35,25 @@ class Outside(Exception):
     """The point lies outside the domain of the expression, or within rounding of a corner or a pole."""
 
 
+class Lenient:
+    """Python's mathematics as compiled code does it: NaN or infinity instead of an exception."""
+
+    nan = math.nan
+
+    def __getattr__(self, name: str) -> Callable[..., float]:
+        def function(*args: float) -> float:
+            with np.errstate(all="ignore"):
+                return np.float64(getattr(np, re.sub("^a(?=sin|cos|tan)", "arc", name))(*args))
+
+        return function
+
+
 def uncompiled(model: Model) -> ModuleType:
     """The generated source as ordinary Python: the same text that is compiled, at no compile time."""
     module = ModuleType("generated")
-    exec(re.sub(r"@njit\(.*\)", "", source(model.equations)), module.__dict__)
+    text = re.sub(r"@njit\(.*\)", "", source(model.equations))
+    exec(text, module.__dict__)
+    module.__dict__["math"] = Lenient()
     return module
 
 

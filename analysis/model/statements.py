@@ -18,20 +18,24 @@ _LONGEST_PRODUCT = 32  # x**n by multiplication up to this n
 _LONGEST_LINE = 160
 
 # The root of a residual in [lower, upper]: Newton's method inside a shrinking bracket, bisection where it is
-# too slow. Without a change of sign at the ends 64 parts are searched; without any the answer is NaN: the
-# model has left its range.
+# too slow. Without a change of sign a bound serves if the root lies beyond it by rounding only; else 64 parts
+# are searched; without any change the answer is NaN: the model has left its range.
 _SOLVE = """
 @njit(error_model="numpy", nogil=True)
 def solve_{k}({args}):
     low = {lower}
     high = {upper}
-    at_low = residual_{k}(low{more})[0]
-    at_high = residual_{k}(high{more})[0]
-    if abs(at_low) <= 1e-13*abs(at_high):
+    at_low, slope_low = residual_{k}(low{more})
+    at_high, slope_high = residual_{k}(high{more})
+    if at_low == 0.0:
         return low
-    if abs(at_high) <= 1e-13*abs(at_low):
+    if at_high == 0.0:
         return high
     if not ((at_low < 0.0 and at_high > 0.0) or (at_low > 0.0 and at_high < 0.0)):
+        if abs(at_low) <= 1e-12*({width})*abs(slope_low):
+            return low
+        if abs(at_high) <= 1e-12*({width})*abs(slope_high):
+            return high
         found = False
         at_left = at_low
         for i in range(1, 65):
