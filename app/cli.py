@@ -13,6 +13,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "convert": ("app.commands.convert", "change a recording's format, or cut a part out of it"),
     "identify": ("app.commands.identify", "parameters of a model from recordings, with error bars"),
     "desktop": ("app.commands.desktop", "the window (also when no command is given)"),
+    "simulate": ("app.commands.simulate", "a model's motion as a sensor would record it"),
     "models": ("app.commands.models", "the library of models, or one of them in detail"),
 }
 

@@ -128,7 +128,7 @@ def test_given_the_friction_system_when_tanh_takes_the_displacement_as_printed_t
 @pytest.mark.parametrize(("force", "printed"), [(0.1, 0.25), (0.5, 1.0), (1.0, 2.0), (2.0, 3.0)])
 def test_given_the_tanh_stiffness_then_its_steady_amplitude_is_that_of_table_11(force, printed) -> None:
     times = np.linspace(0, 150, 6001)
-    run = simulate(load_model("tanh_stiffness"), times, values={"f": force})
+    run = simulate(load_model("tanh_stiffness"), times, values={"a": force})
     truth = independent(
         lambda t, y: [y[1], -0.3 * y[1] - y[0] - 0.5 * np.tanh(y[0]) + force * np.cos(1.3 * t)],
         times,
