@@ -82,7 +82,13 @@ class ColumnRecording(Recording):
         self._close = close
 
     def raw(self, channel: int, start: int, stop: int) -> NDArray[Any]:
-        data = np.asarray(self._columns[channel].read(start, stop))
+        try:
+            data = np.asarray(self._columns[channel].read(start, stop))
+        except Exception as error:  # a damaged file may fail in its reader only here
+            raise DataError(
+                f"The file is damaged: samples {start} to {stop} of '{self.names[channel]}' cannot be read "
+                f"({str(error) or type(error).__name__})."
+            ) from error
         if data.shape != (stop - start,):
             raise DataError(f"The file ends before sample {stop} of '{self.names[channel]}'.")
         return data.astype(self.about.channels[channel].numpy_type, copy=False)
@@ -178,6 +184,8 @@ def _rate(times: Column | None, declared: float | None, length: int, options: Op
             options.rate,
             source,
         )
+    if declared is None and times is not None:
+        raise DataError(f"{source} has too few samples to tell the sample rate: give it (--rate HZ).")
     if declared is None:
         raise DataError(
             f"{source} does not tell its sample rate, nor has it a column t: give it (--rate HZ)."

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
@@ -38,6 +38,7 @@ class Layout:
     names: list[str] | None  # the header row, if there is one
     skip: int  # lines before the first row of numbers
     columns: int
+    trailing: bool = False  # a delimiter ends each line
 
 
 def open_file(path: Path, options: Options) -> Recording:
@@ -108,7 +109,8 @@ def detect(path: Path) -> Layout:
         ]
     if not body and not header:
         raise DataError(f"{path.name} holds no table of numbers.")
-    return Layout(delimiter, decimal_comma, names, skip, width)
+    trailing = bool(body) and delimiter is not None and not _cells(body[0], delimiter)[-1]
+    return Layout(delimiter, decimal_comma, names, skip, width, trailing)
 
 
 def read_columns(path: Path, layout: Layout) -> list[NDArray[np.float64]]:
@@ -121,6 +123,8 @@ def read_columns(path: Path, layout: Layout) -> list[NDArray[np.float64]]:
     try:
         table = _load_fast(path, layout)
     except ValueError:
+        table = None
+    if table is None or table.shape[1] != layout.columns:
         table = _load_carefully(path, layout)
     return [np.ascontiguousarray(table[:, i]) for i in range(layout.columns)]
 
@@ -129,14 +133,12 @@ def _load_fast(path: Path, layout: Layout) -> NDArray[np.float64]:
     with path.open("r", encoding="utf-8", errors="replace", newline=None) as file:
         for _ in range(layout.skip):
             file.readline()
-        lines = (line.replace(",", ".") for line in file) if layout.decimal_comma else file
-        return np.loadtxt(
-            lines,
-            delimiter=layout.delimiter,
-            ndmin=2,
-            usecols=range(layout.columns),
-            comments=list(COMMENTS),
-        )
+        lines: Iterable[str] = file
+        if layout.trailing:
+            lines = (line.rstrip().removesuffix(layout.delimiter or "") for line in lines)
+        if layout.decimal_comma:
+            lines = (line.replace(",", ".") for line in lines)
+        return np.loadtxt(lines, delimiter=layout.delimiter, ndmin=2, comments=list(COMMENTS))
 
 
 def _load_carefully(path: Path, layout: Layout) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +19,24 @@ UNSET_YEAR = 1905  # LabVIEW's zero of time is 1904: a start in that year was ne
 
 def open_file(path: Path, options: Options) -> Recording:
     from nptdms import TdmsFile
+    from nptdms.log import log_manager
 
-    file = TdmsFile.open(path)
+    log_manager.set_level(logging.ERROR)  # what it warns of on the terminal, we say in the metadata
+    handle = path.open("rb")
     try:
+        file = TdmsFile.open(handle)
         channels = [c for group in file.groups() for c in group.channels()]
-        found = Found(path.name, close=file.close)
+        found = Found(path.name, close=handle.close)
         for channel in channels:
             column = _column(channel)
             if column is not None:
                 found.columns.append(column)
         found.start = next((s for s in map(_start, channels) if s is not None), None)
         found.metadata = {k: _plain(v) for k, v in file.properties.items()}
+        if file.file_status.incomplete_final_segment:
+            found.metadata["warning"] = "the file ends inside its last segment: what is there was read"
     except BaseException:
-        file.close()
+        handle.close()
         raise
     return recording_from(found, options)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ SECONDS = {
 }  # fmt: skip
 JITTER = 0.02  # of a sample interval: what rounding to a few digits does to uniform times
 BLOCK = 1 << 20
+Times = Callable[[int, int], NDArray[np.float64]]  # samples start to stop
 
 
 def is_time(name: str) -> bool:
@@ -42,7 +43,7 @@ def checked_rate(rate: float, given: float | None, source: str) -> float:
     return rate
 
 
-def rate_of_times(times: Callable[[int, int], NDArray[np.float64]], count: int, source: str) -> float:
+def rate_of_times(times: Times, count: int, source: str) -> float:
     """The rate in Hz of uniform times in seconds, read a block at a time.
 
     Non-uniform times are refused with where and how much. Among the rates that the times' rounding allows,
@@ -56,25 +57,51 @@ def rate_of_times(times: Callable[[int, int], NDArray[np.float64]], count: int, 
     interval = (last - first) / (count - 1)
     if not np.isfinite(interval) or interval <= 0:
         raise DataError(f"{source} has times that do not increase from the first to the last sample.")
-    worst, where, digit = 0.0, 0, 0.0
-    for start in range(0, count, BLOCK):
-        block = times(start, min(start + BLOCK, count))
+    worst, where = _largest_deviation(times, count, first, interval, source)
+    if worst > JITTER * interval:
+        first, interval = _fitted(times, count)
+        worst, where = _largest_deviation(times, count, first, interval, source)
+        digit = _printed_digit(times(0, min(count, BLOCK)), interval)
+        if (
+            not 0 < worst <= 0.51 * digit <= 0.26 * interval
+        ):  # times printed with few digits are uniform still
+            raise DataError(
+                f"{source} is not sampled uniformly: a time is off by {worst:.3g} s at sample {where}, "
+                f"the mean step being {interval:.6g} s (--resample HZ interpolates)."
+            )
+    doubt = min(max(2 * worst / (interval * (count - 1)), 1e-13), 1e-4)
+    return simplest(1 / interval, doubt)
+
+
+def _blocks(count: int) -> Iterator[tuple[int, int]]:
+    return ((start, min(start + BLOCK, count)) for start in range(0, count, BLOCK))
+
+
+def _largest_deviation(
+    times: Times, count: int, first: float, interval: float, source: str
+) -> tuple[float, int]:
+    """How far a time is from the uniform grid at most, in seconds, and at which sample."""
+    worst, where = 0.0, 0
+    for start, stop in _blocks(count):
+        block = times(start, stop)
         if not np.isfinite(block).all():
             bad = start + int(np.flatnonzero(~np.isfinite(block))[0])
             raise DataError(f"{source} has a time that is not a number at sample {bad}.")
-        if start == 0:
-            digit = _printed_digit(block, interval)
-        off = np.abs(block - (first + interval * np.arange(start, start + len(block))))
+        off = np.abs(block - (first + interval * np.arange(start, stop)))
         if off.max() > worst:
             worst, where = float(off.max()), start + int(off.argmax())
-    # Times printed with few digits are uniform up to that rounding.
-    if worst > max(JITTER * interval, 0.51 * digit):
-        raise DataError(
-            f"{source} is not sampled uniformly: a time is off by {worst:.3g} s at sample {where}, "
-            f"the mean step being {interval:.6g} s (--resample HZ interpolates)."
-        )
-    doubt = min(max(2 * worst / (interval * (count - 1)), 1e-13), 1e-4)
-    return simplest(1 / interval, doubt)
+    return worst, where
+
+
+def _fitted(times: Times, count: int) -> tuple[float, float]:
+    """First time and interval of the straight line of least squares through all times."""
+    middle, total, moment = (count - 1) / 2, 0.0, 0.0
+    for start, stop in _blocks(count):
+        block = times(start, stop)
+        total += float(block.sum())
+        moment += float(block @ (np.arange(start, stop) - middle))
+    interval = moment * 12 / (count * (count * count - 1.0))
+    return total / count - middle * interval, interval
 
 
 def simplest(value: float, relative: float) -> float:
