@@ -9,6 +9,11 @@ from importlib import import_module
 
 # Command, module, one line of help. Modules are imported only when their command is used: --help stays fast.
 COMMANDS: dict[str, tuple[str, str]] = {
+    "devices": ("app.commands.devices", "what is connected to this machine"),
+    "rigs": ("app.commands.rigs", "the rigs that are known, or one of them in detail"),
+    "acquire": ("app.commands.acquire", "record a rig: seconds, periods, a trigger or a whole sequence"),
+    "replay": ("app.commands.replay", "play a recording as if it were a rig"),
+    "stop": ("app.commands.stop", "stop every drive that runs on this machine, at once"),
     "info": ("app.commands.info", "what a recording holds, and whether it is intact"),
     "convert": ("app.commands.convert", "change a recording's format, or cut a part out of it"),
     "identify": ("app.commands.identify", "parameters of a model from recordings, with error bars"),

@@ -68,8 +68,8 @@ class Capture:
         self.recorded = 0  # samples of the current capture
         self._past: deque[Block] = deque()  # pre-trigger
         self._writing: _Writing | None = None
-        self._thread = threading.Thread(target=self._run, name="recorder", daemon=True)
-        self._thread.start()
+        self._done = threading.Event()  # not Thread.join: Ctrl-C during a join takes a thread for ended
+        threading.Thread(target=self._run, name="recorder", daemon=True).start()
 
     # -- from the reading thread
 
@@ -112,13 +112,13 @@ class Capture:
                 self.failed = failure
             self._closing = True
             self._state.notify_all()
-        self._thread.join()
+        self._done.wait()
 
     stop = end
 
     @property
     def done(self) -> bool:
-        return not self._thread.is_alive()
+        return self._done.is_set()
 
     @property
     def triggered(self) -> bool:
@@ -127,12 +127,17 @@ class Capture:
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until the recording is complete; True if it is."""
-        self._thread.join(seconds)
-        return self.done
+        return self._done.wait(seconds)
 
     # -- the recording thread
 
     def _run(self) -> None:
+        try:
+            self._record()
+        finally:
+            self._done.set()
+
+    def _record(self) -> None:
         try:
             while (block := self._next()) is not None:
                 if self._write(block):

@@ -90,34 +90,59 @@ class Engine:
         self._taps: list[Tap] = []
         self._capture: Capture | None = None
         self._alarmed: Capture | None = None
-        self._thread: threading.Thread | None = None
+        self._ended = threading.Event()  # not Thread.join: Ctrl-C during a join takes a thread for ended
+        self._ended.set()
         self._stopping = threading.Event()
         self._status = Status()
         self._expected = 0
+        self._goal: int | None = None  # read no further; None: free running
+        self._moved = threading.Condition()
         self._earliest = np.inf
 
     # -- life
 
-    def start(self) -> None:
-        """Start the source and the thread that reads it."""
-        if self._thread is not None and self._thread.is_alive():
+    def start(self, held: bool = False) -> None:
+        """Start the source and the thread that reads it.
+
+        ``held``: a source that can wait is read only as far as :meth:`advance` says, so that what is done
+        between two calls happens at a known sample.
+        """
+        if not self._ended.is_set():
             raise InstrumentError("The acquisition runs already.")
         self._stopping.clear()
         self._expected, self._earliest = 0, np.inf
+        self._goal = 0 if held and self.source.waits else None
         self._status = Status(running=True)
         self.source.start()
-        self._thread = threading.Thread(target=self._run, name="acquisition", daemon=True)
-        self._thread.start()
+        self._ended.clear()
+        threading.Thread(target=self._run, name="acquisition", daemon=True).start()
+
+    def advance(self, seconds: float, watch: Callable[[float], None] | None = None) -> None:
+        """Wait until the stream has moved on by ``seconds``; ``watch`` is told how far it is, 0 to 1.
+
+        InstrumentError if the stream ends before.
+        """
+        with self._moved:
+            start, count = self._expected, max(1, round(seconds * self.source.rate))
+            if self._goal is not None:
+                self._goal = start + count
+                self._moved.notify_all()
+        while self._expected < start + count:
+            if not self.status.running:
+                raise InstrumentError(self.status.failure or "The source has ended.")
+            if watch is not None:
+                watch((self._expected - start) / count)
+            with self._moved:
+                self._moved.wait(0.05)
 
     def stop(self) -> None:
         """End the stream: finish a running recording, stop the source."""
-        self._stopping.set()
-        if self._thread is not None:
-            self._thread.join(PATIENCE)
-            if self._thread.is_alive():
-                self.source.stop()  # a source that waits for something lets its reader go
-            self._thread.join()
-            self._thread = None
+        with self._moved:
+            self._stopping.set()
+            self._moved.notify_all()
+        if not self._ended.wait(PATIENCE):
+            self.source.stop()  # a source that waits for something lets its reader go
+        self._ended.wait()
 
     def tap(self, seconds: float = 4.0) -> Tap:
         """A live view that keeps up to ``seconds`` of blocks between two looks."""
@@ -160,18 +185,37 @@ class Engine:
     # -- the reading thread
 
     def _run(self) -> None:
-        failure = ""
         try:
-            while not self._stopping.is_set():
-                block = self.source.read(np.empty((len(self.source.channels), self._block)))
+            self._end(self._read())
+        finally:
+            self._ended.set()
+
+    def _read(self) -> str:
+        """Read until the end; what went wrong, in words."""
+        try:
+            while count := self._due():
+                block = self.source.read(np.empty((len(self.source.channels), count)))
                 self._take(block)
+                with self._moved:
+                    self._expected = block.stop_index
+                    self._moved.notify_all()
                 if block.ended:
                     break
         except ShakedownError as error:
-            failure = "" if self._stopping.is_set() else str(error)
+            return "" if self._stopping.is_set() else str(error)
         except Exception as error:
-            failure = f"The acquisition failed ({type(error).__name__}: {error})."
-        self._end(failure)
+            return f"The acquisition failed ({type(error).__name__}: {error})."
+        return ""
+
+    def _due(self) -> int:
+        """How many samples to read next; 0 when asked to stop."""
+        with self._moved:
+            self._moved.wait_for(
+                lambda: self._stopping.is_set() or self._goal is None or self._goal > self._expected
+            )
+            if self._stopping.is_set():
+                return 0
+            return self._block if self._goal is None else min(self._block, self._goal - self._expected)
 
     def _take(self, block: Block) -> None:
         lost, late = self._count(block)
@@ -203,7 +247,6 @@ class Engine:
         late = lateness > LATE_SECONDS and not self.source.waits
         if late:
             self._earliest = behind  # once per delay, not once per block behind it
-        self._expected = block.stop_index
         status = self._status
         with self._lock:
             self._status = replace(

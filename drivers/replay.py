@@ -98,6 +98,8 @@ class ReplaySource:
         """Go on from another sample of the recording."""
         with self._state:
             self._position = min(max(0, index), self.samples)
+            if self._index == 0:
+                return  # nothing was played yet: it just begins there
             self._index += 1
             self._zero -= 1 / self.rate
             self._reason = f"moved to sample {self._position} of the recording"

@@ -248,7 +248,7 @@ def test_given_a_second_recording_while_one_runs_then_refused() -> None:
     capture.stop()
     engine.record(lambda n: SlowSink(0.0)).stop()
     engine.stop()
-    assert not [t for t in threading.enumerate() if t.name in ("recorder", "acquisition")]
+    wait_until(lambda: not [t for t in threading.enumerate() if t.name in ("recorder", "acquisition")])
 
 
 def test_given_an_hour_of_simulated_time_then_the_sample_clock_is_right_to_a_millionth() -> None:

@@ -1,0 +1,326 @@
+"""`shakedown acquire`: record a rig, for some seconds or periods, behind a trigger, or a whole sequence."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from analysis.errors import DataError, ShakedownError
+from app.output import add_json_option, table, terminal_progress, write_json
+
+if TYPE_CHECKING:
+    from analysis.progress import Progress
+    from drivers.engine import Engine
+    from drivers.rig import Rig, RigProfile
+
+SOFT_START = 0.5  # s until the drive is up
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("rig", help="name of a rig (see `shakedown rigs`) or a profile file")
+    parser.add_argument(
+        "--out", required=True, metavar="FILE", help="recording to write; a folder for a sequence"
+    )
+    length = parser.add_mutually_exclusive_group()
+    length.add_argument("--seconds", type=float, help="how long to record; without it until Ctrl-C")
+    length.add_argument("--periods", type=float, help="the same in periods of the drive")
+    parser.add_argument("--sequence", metavar="FILE", help="run a plan of steps or sweeps from a TOML file")
+    parser.add_argument("--fast", action="store_true", help="virtual rigs: as fast as the machine can")
+    parser.add_argument("--settle", type=float, help="seconds to let pass first (default: the rig's own)")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="rate, drive (amplitude, frequency ...) or a parameter of a virtual specimen",
+    )
+    parser.add_argument("--no-drive", action="store_true", help="record without driving the shaker")
+    parser.add_argument(
+        "--trigger", metavar="COND", help="such as 'x > 0.5' or 'x < -1': start at this crossing"
+    )
+    parser.add_argument("--before", type=float, default=0.0, help="seconds kept from before the trigger")
+    parser.add_argument("--hold-off", type=float, default=0.0, help="seconds without another trigger")
+    parser.add_argument("--captures", type=int, default=1, help="recordings to make, one per trigger")
+    parser.add_argument("--seed", type=int, default=0, help="of a virtual rig's noise")
+    parser.add_argument("--note", default="", help="kept in the recording")
+    add_json_option(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from drivers.rig import load_rig
+
+    profile = load_rig(args.rig).with_changes(**_changes(load_rig(args.rig), args.set))
+    if args.fast and not profile.virtual:
+        raise DataError(f"The rig '{profile.key}' is real: it cannot run faster than time.")
+    rig = _open(profile, args)
+    from drivers.engine import Engine
+
+    engine = Engine(rig.source, rig.exciter, 0.25 if args.fast else 0.02)
+    try:
+        if args.sequence:
+            result = _sequence(rig, engine, args)
+        else:
+            result = _record(rig, engine, args)
+    finally:
+        engine.stop()
+        rig.close()
+    if not write_json(args.json, result):
+        _print(result)
+    return 1 if result["problem"] else 0
+
+
+def _open(profile: RigProfile, args: argparse.Namespace) -> Rig:
+    if args.fast:
+        from drivers.clock import InstantClock
+        from drivers.rig import open_rig
+
+        return open_rig(profile, InstantClock(), args.seed)
+    from drivers.guarded import open_guarded
+
+    return open_guarded(profile, args.seed)
+
+
+def _changes(profile: RigProfile, settings: list[str]) -> dict[str, Any]:
+    """What --set asks for: the rate, fields of the drive, and the rest for the specimen."""
+    changes: dict[str, Any] = {}
+    specimen: dict[str, float] = {}
+    drive = set() if profile.drive is None else set(profile.drive.describe())
+    for setting in settings:
+        name, _, text = setting.partition("=")
+        try:
+            value = float(text)
+        except ValueError:
+            raise DataError(f"--set takes NAME=NUMBER, not '{setting}'.") from None
+        if name == "rate" or name in drive:
+            changes[name] = value
+        else:
+            specimen[name] = value
+    return {**changes, "specimen": specimen} if specimen else changes
+
+
+def _record(rig: Rig, engine: Engine, args: argparse.Namespace) -> dict[str, Any]:
+    from drivers.capture import recording_to
+
+    length = _length(rig, args)
+    out = Path(args.out)
+    foreign = _foreign(out)
+    target = out.with_name(out.name + ".recording.h5") if foreign else out
+    metadata = _metadata(rig, args)
+    progress = terminal_progress()
+    engine.start(held=True)
+    driven = not args.no_drive and rig.profile.drive is not None
+    if driven:
+        rig.play()
+    settle = rig.profile.settle if args.settle is None else args.settle
+    _advance(rig, engine, settle + (SOFT_START if driven else 0.0), progress, "settling")
+    capture = engine.record(
+        recording_to(target, rig.source, metadata), length, _trigger(args), max(1, args.captures)
+    )
+    interrupted = False
+    try:
+        if args.trigger or length is None:
+            while not capture.wait(0.05):
+                rig.beat()
+                if rig.source.waits:
+                    engine.advance(1.0)
+                state = "waiting for the trigger" if not capture.triggered else "recording"
+                progress.report(0.5, f"{state}, {capture.recorded / rig.source.rate:.1f} s; Ctrl-C ends")
+        else:
+            _advance(rig, engine, length / rig.source.rate, progress, "recording")
+            while not capture.wait(0.05):
+                rig.beat()
+    except KeyboardInterrupt:
+        interrupted = True
+    except ShakedownError:
+        pass  # said below: what was recorded is saved
+    capture.end()
+    progress.report(1.0, "done")
+    _ramp_down(rig, engine)
+    return _result(rig, engine, capture, out if foreign else None, interrupted)
+
+
+def _advance(rig: Rig, engine: Engine, seconds: float, progress: Progress, message: str) -> None:
+    if seconds <= 0:
+        return
+
+    def watch(part: float) -> None:
+        rig.beat()
+        progress.report(0.999 * part, f"{message}, {seconds * (1 - part):.0f} s left")
+
+    engine.advance(seconds, watch)
+
+
+def _ramp_down(rig: Rig, engine: Engine) -> None:
+    if rig.exciter is None:
+        return
+    rig.exciter.stop("recording finished")
+    if engine.status.running:
+        engine.advance(0.1)
+
+
+def _length(rig: Rig, args: argparse.Namespace) -> int | None:
+    seconds = args.seconds
+    if args.periods is not None:
+        frequency = getattr(rig.profile.drive, "frequency", None)
+        if not frequency:
+            raise DataError("--periods needs a rig that is driven by a sine.")
+        seconds = args.periods / frequency
+    if seconds is None:
+        if args.fast:
+            raise DataError("--fast needs --seconds or --periods.")
+        return None
+    if not 0 < seconds < 1e9:
+        raise DataError(f"The length must be a positive time, not {seconds:g} s.")
+    return max(1, round(seconds * rig.source.rate))
+
+
+def _trigger(args: argparse.Namespace) -> Any:
+    from drivers.trigger import Trigger
+
+    if not args.trigger:
+        return None
+    found = re.fullmatch(r"\s*(\S+?)\s*([<>])\s*([-+.\deE]+)\s*", args.trigger)
+    try:
+        name, sign, level = found.groups()  # type: ignore[union-attr]
+        return Trigger(name, float(level), "rising" if sign == ">" else "falling", args.before, args.hold_off)
+    except (AttributeError, ValueError):
+        raise DataError(f"--trigger takes a condition such as 'x > 0.5', not '{args.trigger}'.") from None
+
+
+def _metadata(rig: Rig, args: argparse.Namespace) -> dict[str, Any]:
+    from importlib.metadata import version
+
+    from drivers.capture import calibration_of
+
+    profile = rig.profile
+    return {
+        "rig": profile.key,
+        "rig_name": profile.name,
+        "model": profile.model,
+        "calibration": calibration_of(rig.source),
+        "drive": None if profile.drive is None or args.no_drive else profile.drive.describe(),
+        "notes": args.note,
+        "seed": args.seed if profile.virtual else None,
+        "versions": {"shakedown": version("shakedown-lab")},
+    }
+
+
+def _foreign(out: Path) -> bool:
+    """Whether the name asks for another format than the native one."""
+    from drivers.formats import format_for_writing
+
+    if out.suffix in ("", ".h5"):
+        return False
+    try:
+        return format_for_writing(out).name != "native"
+    except DataError:
+        return False  # a dot in the name, no format: run1.5 becomes run1.5.h5
+
+
+def _result(
+    rig: Rig, engine: Engine, capture: Any, foreign: Path | None, interrupted: bool
+) -> dict[str, Any]:
+    from drivers.formats import open_lazily, write
+
+    status = engine.status
+    files, channels, samples, drive = [], {}, 0, None
+    for number, finished in enumerate(capture.finished):
+        path = finished.path
+        with open_lazily(path) as recording:
+            record = recording.read()
+            samples += len(record)
+            drive = record.excitation
+            if number == 0:
+                channels = {n: _statistics(record.channels[n]) for n in record.names}
+            if foreign is not None:
+                name = (
+                    foreign
+                    if number == 0
+                    else foreign.with_name(f"{foreign.stem}-{number + 1}{foreign.suffix}")
+                )
+                write(recording, name)
+        if foreign is not None:
+            path.unlink()
+            path = name
+        files.append(str(path))
+    problem = status.failure or capture.failed or ("" if files else "nothing was recorded")
+    return {
+        "rig": rig.profile.key,
+        "files": files,
+        "rate": rig.source.rate,
+        "samples": samples,
+        "seconds": samples / rig.source.rate,
+        "channels": channels,
+        "excitation": None if drive is None else vars(drive),
+        "gaps": status.gaps,
+        "lost": status.lost,
+        "overloads": status.overloads,
+        "late": status.late,
+        "interrupted": interrupted,
+        "problem": problem or None,
+    }
+
+
+def _statistics(channel: Any) -> dict[str, Any]:
+    good = channel.data[channel.valid()]
+    numbers = (
+        {"mean": good.mean(), "rms": good.std(), "min": good.min(), "max": good.max()} if len(good) else {}
+    )
+    return {"unit": channel.unit, **{k: float(v) for k, v in numbers.items()}}
+
+
+def _sequence(rig: Rig, engine: Engine, args: argparse.Namespace) -> dict[str, Any]:
+    from drivers.sequence import SequenceRun, load_sequence
+
+    plan = SequenceRun(load_sequence(args.sequence), args.out, _metadata(rig, args))
+    resumed = plan.next_step
+    engine.start(held=True)
+    problem = ""
+    begin = time.monotonic()
+    interrupted = False
+    try:
+        plan.run(rig, engine, terminal_progress())
+    except KeyboardInterrupt:
+        interrupted = True
+    except ShakedownError as error:
+        problem = str(error)
+    status = engine.status
+    return {
+        "rig": rig.profile.key,
+        "files": [str(p) for p in plan.done],
+        "steps": len(plan.sequence.steps),
+        "done": plan.next_step,
+        "resumed_at": resumed,
+        "took": time.monotonic() - begin,
+        "gaps": status.gaps,
+        "lost": status.lost,
+        "overloads": status.overloads,
+        "late": status.late,
+        "interrupted": interrupted,
+        "problem": problem or status.failure or None,
+    }
+
+
+def _print(result: dict[str, Any]) -> None:
+    if "steps" in result:
+        print(f"{result['done']} of {result['steps']} steps done, in {Path(result['files'][0]).parent}"
+              if result["files"] else "no step was done")  # fmt: skip
+        if result["interrupted"]:
+            print("Stopped by you; the same command goes on where it stopped.")
+    else:
+        print(f"{', '.join(result['files'])}: {result['seconds']:.2f} s, {result['samples']} samples "
+              f"at {result['rate']:g} Hz")  # fmt: skip
+        rows = [(n, c["unit"], *(c.get(k, float("nan")) for k in ("mean", "rms", "min", "max")))
+                for n, c in result["channels"].items()]  # fmt: skip
+        print(table(["channel", "unit", "mean", "rms", "min", "max"], rows))
+        drive = result["excitation"]
+        if drive:
+            phase = "" if drive["phase"] is None else f", phase {drive['phase']:.4f} rad at the first sample"
+            print(f"drive: {drive['waveform']} {drive['amplitude']:g} at {drive['frequency']:g} Hz{phase}")
+    print(f"gaps {result['gaps']} ({result['lost']} samples), overloads {result['overloads']}, "
+          f"late blocks {result['late']}")  # fmt: skip
+    if result["problem"]:
+        print(f"Problem: {result['problem']}")

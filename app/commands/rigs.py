@@ -1,0 +1,56 @@
+"""`shakedown rigs`: the rigs that are known, or one of them in detail."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from app.output import add_json_option, table, write_json
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("rig", nargs="?", help="name or profile file of one rig")
+    add_json_option(parser)
+
+
+def run(args: argparse.Namespace) -> None:
+    from drivers.rig import load_rig, rig_files
+
+    profiles = [load_rig(name) for name in ([args.rig] if args.rig else rig_files())]
+    if write_json(args.json, [_describe(p) for p in profiles]):
+        return
+    if not args.rig:
+        known = [
+            (p.key, p.rate, len(p.channels), p.instruments["source"]["driver"], p.name) for p in profiles
+        ]
+        print(table(["rig", "Hz", "channels", "source", "what it is"], known))
+        return
+    profile = profiles[0]
+    print(f"{profile.name}\n{profile.description}\n")
+    rows = [(c.name, c.unit, c.kind, c.sensitivity, c.range, c.sensor) for c in profile.channels]
+    print(table(["channel", "unit", "kind", "V/unit", "range V", "sensor"], rows))
+    limits = profile.limits
+    print(f"\nrate {profile.rate:g} Hz; drive at most {limits.peak:g} V, "
+          f"{limits.lowest_frequency:g} to {limits.highest_frequency:g} Hz, {limits.slew:g} V/s")  # fmt: skip
+    if profile.drive is not None:
+        values = ", ".join(f"{k} {v}" for k, v in profile.drive.describe().items() if k != "kind")
+        print(f"drive at start: {profile.drive.kind}, {values}")
+    for name, instrument in profile.instruments.items():
+        print(f"{name}: {instrument['driver']}")
+
+
+def _describe(profile: Any) -> dict[str, Any]:
+    limits = {k: v for k, v in vars(profile.limits).items() if v != float("inf")}
+    return {
+        "rig": profile.key,
+        "name": profile.name,
+        "description": profile.description,
+        "rate": profile.rate,
+        "model": profile.model,
+        "channels": [
+            {"name": c.name, "unit": c.unit, "kind": c.kind, "sensor": c.sensor} for c in profile.channels
+        ],
+        "limits": limits,
+        "drive": None if profile.drive is None else profile.drive.describe(),
+        "instruments": {name: i["driver"] for name, i in profile.instruments.items()},
+    }

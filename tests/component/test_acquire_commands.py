@@ -1,0 +1,148 @@
+"""The commands rigs, devices, acquire, replay and stop, as a user calls them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.cli import main
+from drivers.formats import read
+
+
+def call(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, object]:
+    assert main([*argv, "--json", "-"]) == 0
+    return json.loads(capsys.readouterr().out)  # type: ignore[no-any-return]
+
+
+def test_given_rigs_then_every_profile_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = call(capsys, "rigs")
+    assert {"two_well_beam", "two_well_beam_modern", "cantilever"} <= {r["rig"] for r in listed}  # type: ignore
+    assert main(["rigs", "two_well_beam"]) == 0
+    text = capsys.readouterr().out
+    assert "strain gauge" in text and "187.5 Hz" in text
+
+
+def test_given_devices_then_virtual_rigs_are_there_and_missing_drivers_are_said(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = call(capsys, "devices")
+    kinds = {d["kind"] for d in found["devices"]}  # type: ignore[attr-defined]
+    assert "virtual" in kinds
+    assert "nidaqmx" in kinds or any("NI" in note for note in found["notes"])  # type: ignore[attr-defined]
+
+
+def test_given_acquire_fast_then_the_recording_is_there_and_repeatable(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    arguments = [
+        "acquire",
+        "two_well_beam",
+        "--seconds",
+        "20",
+        "--fast",
+        "--seed",
+        "4",
+        "--set",
+        "amplitude=1.4",
+    ]
+    result = call(capsys, *arguments, "--out", str(tmp_path / "run1"))
+    call(capsys, *arguments, "--out", str(tmp_path / "run2"))
+    assert result["samples"] == 3750 and result["gaps"] == 0 and result["problem"] is None
+    first, second = read(tmp_path / "run1.h5"), read(tmp_path / "run2.h5")
+    assert all(np.array_equal(first[n], second[n]) for n in first.names)
+    drive = first.excitation
+    assert drive is not None and drive.phase is not None and drive.amplitude == 1.4
+    expected = 1.4 * np.cos(2 * np.pi * 7.5 * first.times + drive.phase)
+    assert np.abs(first["drive"] - expected).max() < 0.003
+    assert first.metadata["rig"] == "two_well_beam" and first.metadata["drive"]["amplitude"] == 1.4
+
+
+def test_given_acquire_to_csv_with_periods_then_a_table_of_whole_periods(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "run.csv"
+    call(capsys, "acquire", "two_well_beam", "--periods", "40", "--fast", "--out", str(out))
+    assert len(read(out)) == 1000 and [p.name for p in tmp_path.iterdir()] == ["run.csv"]
+
+
+def test_given_a_trigger_then_the_crossing_is_where_it_should_be(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    result = call(
+        capsys, "acquire", "two_well_beam", "--seconds", "1", "--fast", "--out", str(tmp_path / "t"),
+        "--trigger", "x > 0.9", "--before", "0.2", "--captures", "2", "--hold-off", "2",
+    )  # fmt: skip
+    assert len(result["files"]) == 2  # type: ignore[arg-type]
+    for file in result["files"]:  # type: ignore[attr-defined]
+        record = read(file)
+        at = record.metadata["trigger_index"]
+        assert record["x"][at - 1] < 0.9 <= record["x"][at] and at in (37, 38) and len(record) == 188
+
+
+def test_given_a_sequence_then_recordings_and_resuming(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text("amplitude = 1.0\nfrequencies = [6.0, 7.5]\nseconds = 2.0\nsettle = 0.5\n")
+    arguments = ["acquire", "two_well_beam", "--fast", "--sequence", str(plan), "--out", str(tmp_path / "s")]
+    first = call(capsys, *arguments)
+    assert first["done"] == 2 and first["resumed_at"] == 0
+    assert call(capsys, *arguments)["resumed_at"] == 2
+
+
+def test_given_replay_then_the_copy_is_the_recording(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    call(capsys, "acquire", "cantilever", "--seconds", "3", "--fast", "--out", str(tmp_path / "run"))
+    result = call(capsys, "replay", str(tmp_path / "run.h5"), "--fast", "--out", str(tmp_path / "copy"))
+    assert result["samples"] == 6144
+    before, after = read(tmp_path / "run.h5"), read(tmp_path / "copy.h5")
+    assert all(before[n].tobytes() == after[n].tobytes() for n in before.names)
+    assert before.metadata == after.metadata and before.start == after.start
+    late = call(capsys, "replay", str(tmp_path / "run.h5"), "--fast", "--start", "2")
+    assert late["samples"] == 2048
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["acquire", "two_wells", "--seconds", "1"], "two_well_beam"),
+        (["acquire", "two_well_beam", "--fast"], "--seconds"),
+        (["acquire", "two_well_beam", "--fast", "--seconds", "-3"], "positive"),
+        (["acquire", "two_well_beam", "--fast", "--seconds", "1", "--set", "amplitude=9"], "amplitude limit"),
+        (["acquire", "two_well_beam", "--fast", "--seconds", "1", "--set", "amplitude=x"], "NAME=NUMBER"),
+        (["acquire", "two_well_beam", "--fast", "--seconds", "1", "--set", "k9=3"], "k9"),
+        (["acquire", "two_well_beam", "--fast", "--seconds", "1", "--trigger", "x=1"], "x > 0.5"),
+        (["acquire", "two_well_beam", "--fast", "--seconds", "1", "--trigger", "q>1"], "'q'"),
+    ],
+)
+def test_given_wrong_wishes_then_one_sentence_and_exit_code_1(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main([*arguments, "--out", str(tmp_path / "run")]) == 1
+    message = capsys.readouterr().err
+    assert words in message and message.count("\n") == 1 and not list(tmp_path.iterdir())
+
+
+def test_given_ctrl_c_in_real_time_then_what_was_recorded_is_saved(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "app.cli", "acquire", "two_well_beam", "--settle", "0",
+               "--out", str(tmp_path / "run"), "--json", "-"]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        deadline = time.monotonic() + 30
+        journal = tmp_path / "run.h5.journal"
+        while not (journal.exists() and journal.stat().st_size > 5000) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+    result = json.loads(out)
+    assert result["interrupted"] and result["problem"] is None and result["samples"] > 100
+    assert len(read(tmp_path / "run.h5")) == result["samples"]
