@@ -48,6 +48,7 @@ SIGNATURES = {
     "jac_sparse_many": types.void(*_SAMPLES, _MATRIX, _MATRIX, _MATRIX),
     "jac_p_sparse_many": types.void(*_SAMPLES, _MATRIX, _MATRIX),
     "rhs_sets": types.void(_VECTOR, _MATRIX, _MATRIX, _MATRIX, _MATRIX),
+    "rk4_sets": types.void(_VECTOR, _VECTOR, types.int64, _MATRIX, _MATRIX),
 }
 # Kernels as arguments of functions that are themselves compiled once: integrators and solvers.
 RHS_TYPE = types.FunctionType(SIGNATURES["rhs"])
@@ -151,6 +152,12 @@ class Kernels:
     def pattern_p(self) -> np.ndarray:
         """Rows and columns of the entries of Jp that are not zero by structure, int64[2, b]."""
         return np.array(self._module.PATTERN_P)
+
+    @cached_property
+    def rk4_sets(self) -> Any:
+        """rk4_sets(t[N], h[N], steps, X[n, N], P[k, N]): each column moves by Runge-Kutta steps of its own
+        size; None for models with measured inputs."""
+        return self._compiled("rk4_sets") if hasattr(self._module, "rk4_sets") else None
 
     @cached_property
     def rhs_sets(self) -> Any:

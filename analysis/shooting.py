@@ -69,7 +69,8 @@ def periodic_orbit(
             if flow is not None and np.linalg.norm(shooting.gaps(trial, flow[0])) < size * (1 + 1e-9) + 1e-13:
                 break
             step, step_period = step / 2, step_period / 2
-        else:
+        else:  # no step is better: either lost, or at the integrator's own error
+            converged = bool(size < 100 * rtol * (1.0 + np.abs(nodes).max()))
             break
         nodes, period, (ends, jacobians, slopes) = trial, trial_period, flow
         scale = 1.0 + np.abs(nodes).max()
