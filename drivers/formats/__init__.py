@@ -63,7 +63,10 @@ FORMATS: tuple[Format, ...] = (
 def read(path: Path | str, rate: float | None = None, resample: float | None = None) -> Record:
     """The whole file as a record. ``rate`` (Hz) for files that do not say; see :func:`open_lazily`."""
     with open_lazily(path, rate, resample) as recording:
-        return recording.read()
+        try:
+            return recording.read()
+        except MemoryError:
+            raise DataError(f"{Path(path).name} does not fit in memory: cut a part out of it.") from None
 
 
 def open_lazily(path: Path | str, rate: float | None = None, resample: float | None = None) -> Recording:

@@ -84,6 +84,8 @@ class ColumnRecording(Recording):
     def raw(self, channel: int, start: int, stop: int) -> NDArray[Any]:
         try:
             data = np.asarray(self._columns[channel].read(start, stop))
+        except MemoryError:
+            raise
         except Exception as error:  # a damaged file may fail in its reader only here
             raise DataError(
                 f"The file is damaged: samples {start} to {stop} of '{self.names[channel]}' cannot be read "

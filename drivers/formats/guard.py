@@ -19,7 +19,10 @@ SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 def check_in_subprocess(path: Path) -> None:
     """DataError if opening the file and touching each of its parts fails, crashes or takes too long."""
-    if _superblock_version(path) >= 2:
+    version = _superblock_version(path)
+    if version is None:
+        raise DataError(f"{path.name} is not an HDF5 file, or its beginning is damaged.")
+    if version >= 2:
         return
     command = [sys.executable, "-m", "drivers.formats.guard", str(path)]
     try:
@@ -30,14 +33,15 @@ def check_in_subprocess(path: Path) -> None:
         raise DataError(f"{path.name} is not an HDF5 file, or it is damaged or cut short.")
 
 
-def _superblock_version(path: Path) -> int:
+def _superblock_version(path: Path) -> int | None:
+    """None if there is no HDF5 signature where one may be."""
     with path.open("rb") as file:
         for position in (0, 512, 1024, 2048):
             file.seek(position)
             head = file.read(9)
             if head[:8] == SIGNATURE and len(head) == 9:
                 return head[8]
-    return 0
+    return None
 
 
 def touch_everything(path: Path) -> None:

@@ -74,8 +74,8 @@ class ContainerRecording(Recording):
     def envelope(
         self, channel: str, start: int, stop: int, bins: int
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """From the stored overview where a bin holds many samples; an edge may then reach into its neighbour
-        by at most one cell, half a bin or less, so a peak is never missed."""
+        """From the stored overview where a bin holds many samples; a bin then
+        reaches into its neighbours by at most one cell, half a bin or less, and no peak is missed."""
         start, stop, _ = slice(start, stop).indices(len(self))
         edges = bin_edges(start, stop, bins)
         fitting = [f for f in LEVELS if 2 * f * max(len(edges) - 1, 1) <= stop - start]
@@ -85,9 +85,10 @@ class ContainerRecording(Recording):
         key = self._keys[self.position(channel)]
         first, last = start // factor, -(-stop // factor)
         cells = np.asarray(self._file["overview"][key][str(factor)][:, first:last])
-        cuts = edges // factor - first
-        cuts[-1] = last - first
-        return np.fmin.reduceat(cells[0], cuts[:-1]), np.fmax.reduceat(cells[1], cuts[:-1])
+        cells = np.pad(cells, ((0, 0), (0, 1)), constant_values=np.nan)
+        # Each bin takes every cell that it touches: pairs of first and one past last, every other result.
+        pairs = np.stack([edges[:-1] // factor, -(-edges[1:] // factor)], axis=1).ravel() - first
+        return np.fmin.reduceat(cells[0], pairs)[::2], np.fmax.reduceat(cells[1], pairs)[::2]
 
     def verify(self) -> Verdict:
         """Every chunk is read once; HDF5 compares each with its checksum."""

@@ -1,0 +1,242 @@
+"""Files that are damaged, hostile or not what they claim: one clear sentence, exit code 1, nothing else."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from analysis.errors import DataError
+from analysis.record import Record
+from app.cli import main
+from drivers.formats import FORMATS, open_lazily, read, write
+from drivers.recording import Recorder
+
+SUFFIXES = sorted({s for form in FORMATS for s in form.suffixes})
+MAGICS = [
+    b"", b"SHKJ", b"\x89HDF\r\n\x1a\n\x03", b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM",
+    b"TDSm\x0e\x00\x00\x00", b"RIFF\xff\xff\x00\x00WAVEfmt ", b"LabVIEW Measurement\t\n",
+    b"    -1\n    58\n", b"    -1\n    58b     1     2\n",
+    b"t,x\n", b"\xef\xbb\xbft;x\n", b"\xff\xfet\x00", b"    -1\n   151\n",
+]  # fmt: skip
+quick = settings(
+    max_examples=40,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+
+
+def attempt(path: Path) -> str | None:
+    """Read everything, as a user would: the sentence if it was refused, None if it was read."""
+    begun = time.monotonic()
+    try:
+        record = read(path)
+        assert all(len(c.data) == len(record) for c in record.channels.values())
+        return None
+    except DataError as error:
+        sentence = str(error)
+    assert sentence.strip().endswith((".", ")"))
+    assert "\n" not in sentence
+    assert len(sentence) < 500
+    assert time.monotonic() - begun < 30
+    return sentence
+
+
+@cache
+def valid(suffix: str) -> bytes:
+    """A small good file of each kind."""
+    rng = np.random.default_rng(1)
+    record = Record.from_arrays(
+        100.0, {"x": rng.standard_normal(300), "y": np.arange(300.0)}, units={"x": "mm"}, metadata={"a": 1}
+    )
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / f"good{suffix}"
+        if suffix == ".journal":
+            recorder = Recorder(Path(name) / "good", 100.0, ["x", "y"])
+            for start in range(0, 300, 50):
+                recorder.append([record["x"][start : start + 50], record["y"][start : start + 50]], start)
+            recorder.note("half way")
+            recorder._journal.close()
+            return recorder.journal_path.read_bytes()
+        write(record, path)
+        return path.read_bytes()
+
+
+@pytest.fixture(autouse=True)
+def little_memory() -> Iterator[None]:
+    """No file may make us take gigabytes, whatever it claims."""
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    with Path("/proc/self/statm").open() as file:
+        used = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (3 << 30), limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, limits)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("quarter", [0, 1, 2, 3])
+def test_given_a_file_cut_at_a_quarter_then_it_is_refused_or_what_is_there_is_read(
+    tmp_path: Path, suffix: str, quarter: int
+) -> None:
+    content = valid(suffix)
+    path = tmp_path / f"cut{suffix}"
+    path.write_bytes(content[: len(content) * quarter // 4])
+    sentence = attempt(path)
+    if quarter == 0:
+        assert sentence is not None
+        assert "empty" in sentence
+    elif suffix in (".h5", ".hdf5", ".mat", ".wav"):  # these know how long they should be
+        assert sentence is not None
+
+
+@pytest.mark.parametrize(
+    "suffix", sorted({f.suffixes[0] for f in FORMATS if f.name != "hdf5"} | {".ufa", ".journal"})
+)
+def test_given_flipped_bytes_then_the_file_is_read_or_refused(tmp_path: Path, suffix: str) -> None:
+    content = valid(suffix)
+
+    @quick
+    @given(
+        st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1, max_size=6)
+    )
+    def flip(changes: list[tuple[float, int]]) -> None:
+        changed = bytearray(content)
+        for where, value in changes:
+            changed[int(where**2 * len(changed))] = (
+                value  # more often near the beginning, where the tables are
+            )
+        path = tmp_path / f"flipped{suffix}"
+        path.write_bytes(changed)
+        attempt(path)
+
+    flip()
+
+
+@pytest.mark.parametrize("magic", range(len(MAGICS)))
+def test_given_random_bytes_behind_any_beginning_then_they_are_refused(tmp_path: Path, magic: int) -> None:
+    @quick
+    @given(st.binary(max_size=400), st.sampled_from(SUFFIXES))
+    def random_bytes(content: bytes, suffix: str) -> None:
+        path = tmp_path / f"random{suffix}"
+        path.write_bytes(MAGICS[magic] + content)
+        attempt(path)
+
+    random_bytes()
+
+
+@quick
+@given(st.text(alphabet='0123456789.,;-+eEnaif \t\n"[]tx#%', max_size=300))
+def test_given_any_text_of_a_tables_characters_then_it_is_read_or_refused(text: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.csv"
+        path.write_text(text, encoding="utf-8")
+        attempt(path)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".txt", ".lvm", ".uff", ".mat", ".h5", ".tdms", ".wav"])
+@pytest.mark.parametrize("unit", [b"1,", b"a", b"(", b"\x00", b"1 "])
+def test_given_ten_megabytes_in_one_line_then_they_are_refused_at_once(
+    tmp_path: Path, suffix: str, unit: bytes
+) -> None:
+    path = tmp_path / f"line{suffix}"
+    path.write_bytes(unit * (10_000_000 // len(unit)))
+    begun = time.process_time()
+    assert attempt(path) is not None
+    assert time.process_time() - begun < 5
+
+
+def test_given_a_long_line_after_good_ones_then_it_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "late.csv"
+    path.write_bytes(b"t,x\n0,1\n1,2\n" + b"7," * 5_000_000)
+    assert attempt(path) is not None
+    path = tmp_path / "late.lvm"
+    path.write_bytes(valid(".lvm") + b"7\t" * 5_000_000)
+    assert attempt(path) is not None
+
+
+@pytest.mark.parametrize(
+    "content", ["__import__('os').system('touch hacked'),x\n1,2\n2,3\n", "t,x\n0,=cmd()\n1,2\n"]
+)
+def test_given_code_in_a_table_then_nothing_is_executed(
+    tmp_path: Path, content: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text(content, encoding="utf-8")
+    attempt(tmp_path / "a.csv")
+    assert [p.name for p in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_given_a_pickle_inside_then_it_stays_closed(tmp_path: Path) -> None:
+    import pickle
+
+    class Trap:
+        def __reduce__(self) -> tuple[object, tuple[str]]:
+            return Path.touch, (tmp_path / "hacked",)  # type: ignore[return-value]
+
+    np.save(tmp_path / "a.mat", np.array([Trap()], dtype=object), allow_pickle=True)
+    (tmp_path / "a.mat.npy").rename(tmp_path / "a.mat")
+    (tmp_path / "b.dat").write_bytes(pickle.dumps(Trap()))
+    with h5py.File(tmp_path / "c.hdf5", "w") as file:
+        file["x"] = np.void(pickle.dumps(Trap()))
+        file["link"] = h5py.ExternalLink("d.hdf5", "/secret")
+    with h5py.File(tmp_path / "d.hdf5", "w") as file:
+        file["secret"] = np.arange(10.0)
+    for name in ("a.mat", "b.dat", "c.hdf5"):
+        assert attempt(tmp_path / name) is not None
+    assert not (tmp_path / "hacked").exists()
+
+
+def test_given_claims_of_gigantic_sizes_then_no_memory_is_taken(tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "huge.hdf5", "w") as file:
+        file.create_dataset("x", shape=(1 << 50,), chunks=(1 << 16,), dtype="f8")
+        file.attrs["fs"] = 1000.0
+    with open_lazily(tmp_path / "huge.hdf5") as recording:  # sparse: it can be looked at, but not loaded
+        assert len(recording) == 1 << 50
+        assert recording.values("x", 1 << 40, (1 << 40) + 5).tolist() == [0.0] * 5
+    assert "memory" in str(attempt(tmp_path / "huge.hdf5"))
+    bomb = tmp_path / "bomb.mat"
+    import zlib
+
+    packed = zlib.compress(bytes(20_000_000))
+    head = b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM"
+    bomb.write_bytes(head + (15).to_bytes(4, "little") + len(packed).to_bytes(4, "little") + packed)
+    assert attempt(bomb) is not None
+
+
+@pytest.mark.parametrize(
+    "content", [b"t,x\n0,1\n0.1,2\n0.35,3\n", b"t,x\n0,1\n1,word\n", b"", b"\x00\x01\x02", b"t,x\n"]
+)
+@pytest.mark.parametrize("command", [["info"], ["convert"]])
+def test_given_a_bad_file_then_the_command_says_one_sentence_and_ends_with_1(
+    tmp_path: Path, content: bytes, command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(content)
+    arguments = [*command, str(path)] + ([str(tmp_path / "b.h5")] if command == ["convert"] else [])
+    assert main(arguments) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("shakedown: ")
+    assert captured.err.count("\n") == 1
+    assert not (tmp_path / "b.h5").exists()
+
+
+def test_given_a_missing_file_or_a_folder_then_the_program_says_so(tmp_path: Path) -> None:
+    for target, word in ((tmp_path / "none.csv", "No such file"), (tmp_path, "directory")):
+        command = [sys.executable, "-m", "app.cli", "info", str(target)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 1
+        assert word in done.stderr
+        assert "Traceback" not in done.stderr
