@@ -1,19 +1,199 @@
-"""Identify."""
+"""Identify: an equation of motion, fitted to the record in hand, with error bars."""
 
 from __future__ import annotations
 
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QSplitter, QTabWidget, QVBoxLayout, QWidget
+
+from analysis.identification import Identification
+from analysis.methods import METHODS
+from analysis.progress import Step
+from app.desktop import tasks
 from app.desktop.page import Page
-from app.desktop.widgets.basics import Empty
+from app.desktop.plots.convergence import Convergence
+from app.desktop.widgets.basics import Card, button, label, progress_bar, scrolled, set_role
+from app.desktop.widgets.mapping import Mapping
+from app.desktop.widgets.modelcard import ModelCard
+from app.desktop.widgets.results import ResultTable
 from app.desktop.workbench import Workbench
+from app.desktop.worker import Job
+
+LONG = 200_000  # samples; more are cut, because a fit gains little from them
 
 
 class IdentifyPage(Page):
-    """Waits for a record."""
+    """Model to the left; channels, method and result to the right."""
 
     def __init__(self, bench: Workbench) -> None:
         super().__init__(bench)
-        empty = Empty(
-            self.theme, "identify", "Take a recording in hand to fit an equation to it.", "Go to Recordings"
+        self.job: Job | None = None
+        self.model_card = ModelCard(bench)
+        self.mapping = Mapping(self.theme)
+        self.convergence = Convergence(self.theme)
+        self.result_view, self.compare_view = ResultTable(self.theme), ResultTable(self.theme)
+        left = QWidget()
+        column = QVBoxLayout(left)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(self.theme.px(10))
+        column.addWidget(self.model_card, 3)
+        channels = Card(self.theme, "Channels", "Which measured channel is which quantity of the model")
+        self.no_record = label("Take a recording in hand first.", "muted", wrap=True)
+        channels.add(self.no_record)
+        channels.add(scrolled(self.mapping), 1)
+        column.addWidget(channels, 2)
+        right = QWidget()
+        beside = QVBoxLayout(right)
+        beside.setContentsMargins(0, 0, 0, 0)
+        beside.setSpacing(self.theme.px(10))
+        beside.addWidget(self._fit_card())
+        lower = QSplitter(Qt.Orientation.Vertical)
+        lower.setHandleWidth(self.theme.px(10))
+        lower.setChildrenCollapsible(False)
+        lower.addWidget(self.convergence)
+        results = Card(self.theme)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.addTab(self.result_view, "Result")
+        self.tabs.addTab(self.compare_view, "Compare runs")
+        results.add(self.tabs, 1)
+        lower.addWidget(results)
+        lower.setStretchFactor(0, 2)
+        lower.setStretchFactor(1, 3)
+        beside.addWidget(lower, 1)
+        self.splitter = QSplitter(Qt.Orientation.Horizontal)
+        for part in (left, right):
+            self.splitter.addWidget(part)
+        self.splitter.setStretchFactor(0, 4)
+        self.splitter.setStretchFactor(1, 5)
+        self.splitter.setHandleWidth(self.theme.px(10))
+        self.splitter.setChildrenCollapsible(False)
+        if sizes := bench.settings.layout.get("identify"):
+            self.splitter.setSizes(sizes)
+        self.body.addWidget(self.splitter, 1)
+        bench.model_changed.connect(self._rebuild)
+        bench.record_changed.connect(self._rebuild)
+        self._rebuild()
+
+    def _fit_card(self) -> QWidget:
+        card = Card(self.theme)
+        row = QHBoxLayout()
+        self.method = QComboBox()
+        for name, (_, what) in METHODS.items():
+            self.method.addItem(f"{name}: {what}", name)
+            self.method.setItemData(self.method.count() - 1, what, Qt.ItemDataRole.ToolTipRole)
+        self.method.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.method.setMinimumContentsLength(10)
+        self.method.setToolTip("How the parameters are found")
+        best = self.method.findData("auto")
+        self.method.setCurrentIndex(best if best >= 0 else max(self.method.findData("path"), 0))
+        self.run_button = button(
+            "Identify", self.run, "Fit the model to the record in hand", "primary", "Ctrl+Return"
         )
-        empty.button.clicked.connect(lambda: bench.go("recordings"))
-        self.body.addWidget(empty)
+        self.cancel_button = button("Cancel", self.cancel, "End the fit; nothing is lost")
+        self.cancel_button.hide()
+        row.addWidget(self.method, 1)
+        row.addWidget(self.cancel_button)
+        row.addWidget(self.run_button)
+        card.box.addLayout(row)
+        self.bar = progress_bar(1000)
+        card.add(self.bar)
+        self.state = label("", "small", wrap=True)
+        card.add(self.state)
+        return card
+
+    # -- what is in hand
+
+    def on_show(self) -> None:
+        if not self.model_card.text():
+            self.model_card.choose(self._suggested())
+
+    def on_hide(self) -> None:
+        self.bench.settings.layout["identify"] = self.splitter.sizes()
+
+    def _suggested(self) -> str:
+        """The model that the rig's profile names, the last one used, or the plainest of the library."""
+        rig = self.bench.rig.rig
+        if self.bench.settings.model:
+            return self.bench.settings.model
+        if rig is not None and rig.profile is not None and rig.profile.model:
+            return rig.profile.model
+        return "duffing"
+
+    def _rebuild(self) -> None:
+        """The model or the record has changed."""
+        record = self.bench.record
+        before = self.mapping.values()
+        self.mapping.rebuild(self.bench.model, record.record if record else None)
+        for name, box in self.mapping.boxes.items():
+            if before.get(name):
+                box.setCurrentText(before[name])
+        self.no_record.setVisible(record is None)
+        ready = record is not None and self.bench.model is not None
+        self.run_button.setEnabled(ready and self.job is None)
+        if self.job is None:
+            self.state.setText("" if ready else "A record and a model are needed.")
+
+    # -- fitting
+
+    def run(self) -> None:
+        """Start the fit in a process of its own."""
+        record, model = self.bench.record, self.bench.model
+        if record is None or model is None or self.job is not None:
+            return
+        data, note = record.record, ""
+        if len(data) > LONG:
+            data, note = data.cut(0, LONG), f" The first {LONG} samples are used."
+        method = str(self.method.currentData())
+        self.convergence.begin()
+        self.job = self.bench.workers.run(
+            f"Identifying {model.name}",
+            tasks.identify_record,
+            model.text,
+            data,
+            self.mapping.values(),
+            method,
+            {},
+        )
+        self.job.stepped.connect(self._step)
+        self.job.done.connect(self._done)
+        self.job.failed.connect(lambda text: self._say(text, "bad"))
+        self.job.cancelled.connect(lambda: self._say("Cancelled; nothing is lost.", "small"))
+        self.job.ended.connect(self._ended)
+        self._say(f"Compiling the equations.{note}", "small")
+        self.run_button.setEnabled(False)
+        self.cancel_button.show()
+
+    def cancel(self) -> None:
+        if self.job is not None:
+            self._say("Ending the fit …", "small")
+            self.job.cancel()
+
+    def _step(self, step: Step) -> None:
+        self.bar.setValue(round(1000 * step.fraction))
+        self._say(step.message, "small")
+        self.convergence.take(step.values)
+
+    def _done(self, result: Identification) -> None:
+        self.bench.take_result(result)
+        self.convergence.show_history(result.history)
+        self.result_view.show_result(result)
+        self.compare_view.compare(self.bench.results)
+        self.tabs.setCurrentIndex(0)
+        if result.converged:
+            self._say(f"Converged after {result.iterations} steps.", "good")
+        else:
+            self._say(
+                "The fit did not converge: do not trust the numbers. Try better guesses, fewer "
+                "unknowns or another method.",
+                "bad",
+            )
+
+    def _ended(self) -> None:
+        self.job = None
+        self.bar.setValue(0)
+        self.cancel_button.hide()
+        self.run_button.setEnabled(True)
+
+    def _say(self, text: str, role: str) -> None:
+        self.state.setText(text)
+        set_role(self.state, role)

@@ -1,0 +1,94 @@
+"""What the pages have done in worker processes: plain functions, arrays and texts in, results out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.errors import ModelError
+from analysis.progress import Progress
+from analysis.record import Record
+
+if TYPE_CHECKING:
+    from analysis.identification import Identification
+    from analysis.model import Model
+
+Samples = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class CheckedModel:
+    """A model text that was understood, with its mathematics as a picture; or the reason why not."""
+
+    text: str
+    model: Model | None = None
+    picture: bytes = b""  # PNG
+    problem: str = ""
+
+
+def warm_up(progress: Progress) -> None:
+    """Import what every analysis needs, so that the first one starts at once."""
+    import numba  # noqa: F401
+    import scipy.linalg
+    import scipy.signal  # noqa: F401
+
+    import analysis.model  # noqa: F401
+
+
+def check_model(text: str, source: str, colour: str, size: float, progress: Progress) -> CheckedModel:
+    """Read a model; a mistake is part of the answer, because it is expected while somebody writes."""
+    from analysis.model import Model
+
+    try:
+        model = Model.from_toml(text, source)
+    except ModelError as error:
+        return CheckedModel(text, problem=str(error))
+    return CheckedModel(text, model, picture_of(model.latex_equations(), colour, size))
+
+
+def picture_of(lines: list[str], colour: str, size: float) -> bytes:
+    """Formulae typeset one below the other, as a PNG with a transparent ground; ``size`` in pixels."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(12, 0.1), dpi=200)
+    FigureCanvasAgg(figure)
+    for row, line in enumerate(lines):
+        figure.text(0, -row * size * 2.4 * 2 / 200 / 0.1, f"${line}$", color=colour, fontsize=size * 72 / 100)
+    target = BytesIO()
+    figure.savefig(target, format="png", transparent=True, bbox_inches="tight", pad_inches=0.02)
+    return target.getvalue()
+
+
+def mapped(record: Record, mapping: Mapping[str, str]) -> Record:
+    """The record with channels under the names that the model uses."""
+    channels = dict(record.channels)
+    for name, channel in mapping.items():
+        if channel:
+            record[channel]  # an unknown channel is refused here, in words
+            channels[name] = record.channels[channel]
+        else:
+            channels.pop(name, None)
+    return replace(record, channels=channels)
+
+
+def identify_record(
+    text: str,
+    record: Record,
+    mapping: Mapping[str, str],
+    method: str,
+    options: dict[str, Any],
+    progress: Progress,
+) -> Identification:
+    """Fit a model, given by its text, to a record."""
+    from analysis.methods import identify
+    from analysis.model import Model
+
+    progress.report(0.0, "Compiling the equations")
+    model = Model.from_toml(text)
+    return identify(model, mapped(record, mapping), method, progress, **options)

@@ -1,0 +1,183 @@
+"""The model: chosen from the library or written, checked while one types, shown as mathematics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtGui import QFont, QFontDatabase, QPixmap
+from PyQt6.QtWidgets import (
+    QComboBox,
+    QFileDialog,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.desktop import tasks
+from app.desktop.tasks import CheckedModel
+from app.desktop.widgets.basics import Card, IconButton, label, scrolled, set_role, timer
+from app.desktop.workbench import Workbench
+
+TYPING = 350  # ms without a key before the text is checked
+
+
+class ModelCard(Card):
+    """Chooser, rendered mathematics and editor. A text without mistakes becomes the model in hand."""
+
+    checked = pyqtSignal()
+
+    def __init__(self, bench: Workbench) -> None:
+        super().__init__(bench.theme, "Model")
+        self.bench, theme = bench, bench.theme
+        self.source = ""
+        self._running = False
+        self._again = False
+        self.chooser = QComboBox()
+        self.chooser.setToolTip("Models of the library")
+        self.chooser.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.chooser.activated.connect(self._picked)
+        load = IconButton(theme, "folder", "Open a model file")
+        load.clicked.connect(self._open)
+        save = IconButton(theme, "export", "Save this text as a model file")
+        save.clicked.connect(self._save)
+        row = QHBoxLayout()
+        row.addWidget(self.chooser, 1)
+        row.addWidget(load)
+        row.addWidget(save)
+        self.box.addLayout(row)
+        self.picture = QLabel()
+        self.picture.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        self.about = label("", "small", wrap=True)
+        shown = QWidget()
+        column = QVBoxLayout(shown)
+        column.setContentsMargins(0, theme.px(6), 0, 0)
+        column.addWidget(self.picture)
+        column.addWidget(self.about)
+        column.addStretch(1)
+        self.editor = QPlainTextEdit()
+        self.editor.setToolTip("The model as text: states, inputs, parameters. It is checked while you type.")
+        self.editor.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        mono = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
+        mono.setStyleHint(QFont.StyleHint.Monospace)
+        mono.setPixelSize(theme.px(12))
+        self.editor.setFont(mono)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.addTab(scrolled(shown), "Mathematics")
+        self.tabs.addTab(self.editor, "Text")
+        self.add(self.tabs, 1)
+        self.verdict = label("", "small", wrap=True)
+        self.verdict.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.add(self.verdict)
+        self._later = timer(self, TYPING, self.check, single=True)
+        self.editor.textChanged.connect(self._later.start)
+        theme.changed.connect(self._later.start)
+        self._list()
+
+    def _list(self) -> None:
+        from drivers.library import model_files
+
+        self.chooser.clear()
+        for name, path in model_files().items():
+            self.chooser.addItem(name.replace("_", " "), str(path))
+        self.chooser.setCurrentIndex(-1)
+
+    def choose(self, name: str) -> None:
+        """Take a model of the library by its name, or a file by its path."""
+        from drivers.library import model_files
+
+        path = model_files().get(name, Path(name))
+        at = self.chooser.findData(str(path))
+        self.chooser.setCurrentIndex(at)
+        self.load(path, name)
+
+    def load(self, path: Path, source: str) -> None:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            self.bench.say(f"{path.name} cannot be read as a model: {error}.", "bad")
+            return
+        self.source = source
+        self.editor.setPlainText(text)
+        self.check()
+
+    def text(self) -> str:
+        return self.editor.toPlainText()
+
+    def check(self) -> None:
+        """Have the text read elsewhere; the newest text wins."""
+        self._later.stop()
+        if not self.text().strip():
+            return
+        if self._running:
+            self._again = True
+            return
+        self._running = True
+        theme = self.bench.theme
+        job = self.bench.workers.run(
+            "Reading the model",
+            tasks.check_model,
+            self.text(),
+            Path(self.source or "model").name,
+            theme.colours.text,
+            15 * theme.scale,
+            quiet=True,
+        )
+        job.done.connect(self._answer)
+        job.failed.connect(lambda text: self._say(text, "bad"))
+        job.ended.connect(self._finished)
+
+    def _finished(self) -> None:
+        self._running = False
+        if self._again:
+            self._again = False
+            self.check()
+
+    def _answer(self, found: CheckedModel) -> None:
+        if found.text != self.text():
+            return
+        if found.model is None:
+            self._say(found.problem, "bad")
+            return
+        model = found.model
+        image = QPixmap()
+        image.loadFromData(found.picture)
+        image.setDevicePixelRatio(2.0)
+        self.picture.setPixmap(image)
+        self.about.setText("\n".join(filter(None, (model.description, model.reference))))
+        count = len(model.free)
+        self._say(f"Understood: {len(model.states)} states, {count} unknown parameters.", "good")
+        if self.bench.model is None or self.bench.model.text != model.text:
+            self.bench.take_model(model, self.source)
+        self.checked.emit()
+
+    def _say(self, text: str, role: str) -> None:
+        self.verdict.setText(text)
+        set_role(self.verdict, role)
+
+    def _picked(self, index: int) -> None:
+        path = Path(self.chooser.itemData(index))
+        self.load(path, path.stem)
+
+    def _open(self) -> None:
+        name, _ = QFileDialog.getOpenFileName(self, "Open a model", str(Path.home()), "Models (*.toml)")
+        if name:
+            self.chooser.setCurrentIndex(-1)
+            self.load(Path(name), name)
+
+    def _save(self) -> None:
+        name, _ = QFileDialog.getSaveFileName(
+            self, "Save the model", str(Path.home() / "model.toml"), "Models (*.toml)"
+        )
+        if not name:
+            return
+        try:
+            Path(name).write_text(self.text(), encoding="utf-8")
+        except OSError as error:
+            self.bench.say(f"The model could not be saved: {error.strerror}.", "bad")
+            return
+        self.source = name
