@@ -92,3 +92,57 @@ def identify_record(
     progress.report(0.0, "Compiling the equations")
     model = Model.from_toml(text)
     return identify(model, mapped(record, mapping), method, progress, **options)
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """The motion as points in a space: measured channels, or one channel and its past."""
+
+    points: Samples  # [n, N]
+    labels: tuple[str, ...]
+    valid: NDArray[np.bool_] | None = None
+
+
+def space_of(record: Record, channels: tuple[str, ...], dimension: int, delay: int) -> Space:
+    """Points from measured channels; with a single channel from its delays (Yuan 1995, eq. 4.1)."""
+    from analysis.embedding import delay_coordinates
+
+    valid = np.stack([record.channels[name].valid() for name in channels]).all(axis=0)
+    if len(channels) > 1:
+        units = [record.channels[n].unit for n in channels]
+        labels = tuple(f"{n} [{u or '–'}]" for n, u in zip(channels, units, strict=True))
+        return Space(np.stack([record[name] for name in channels]), labels, valid)
+    (name,) = channels
+    points = delay_coordinates(np.where(valid, record[name], np.nan), dimension, delay)
+    unit, dt = record.channels[name].unit or "–", record.dt
+    later = [f"{name}(t + {1e3 * k * delay * dt:.4g} ms) [{unit}]" for k in range(1, dimension)]
+    return Space(points, (f"{name}(t) [{unit}]", *later), np.isfinite(points).all(axis=0))
+
+
+def find_orbits(
+    record: Record,
+    channels: tuple[str, ...],
+    dimension: int,
+    delay: int,
+    frequency: float,
+    longest: int,
+    epsilon: float | None,
+    progress: Progress,
+) -> tuple[Space, Any]:
+    """Periodic orbits of a record: at multiples of the drive's period, or of any period without one."""
+    from analysis.autonomous import autonomous_orbits
+    from analysis.orbits import forced_orbits
+
+    space = space_of(record, channels, dimension, delay)
+    if frequency > 0:
+        found = forced_orbits(
+            space.points,
+            record.rate / frequency,
+            multiples=range(1, longest + 1),
+            epsilon=epsilon,
+            valid=space.valid,
+            progress=progress,
+        )
+    else:
+        found = autonomous_orbits(space.points, epsilon=epsilon, valid=space.valid, progress=progress)
+    return space, found

@@ -41,6 +41,7 @@ class IdentifyPage(Page):
         channels.add(self.no_record)
         channels.add(scrolled(self.mapping), 1)
         column.addWidget(channels, 2)
+        left.setMinimumWidth(self.theme.px(340))
         right = QWidget()
         beside = QVBoxLayout(right)
         beside.setContentsMargins(0, 0, 0, 0)
@@ -57,8 +58,7 @@ class IdentifyPage(Page):
         self.tabs.addTab(self.compare_view, "Compare runs")
         results.add(self.tabs, 1)
         lower.addWidget(results)
-        lower.setStretchFactor(0, 2)
-        lower.setStretchFactor(1, 3)
+        lower.setSizes([100, 170])
         beside.addWidget(lower, 1)
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
         for part in (left, right):

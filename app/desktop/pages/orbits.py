@@ -1,17 +1,38 @@
-"""Orbits."""
+"""Orbits: the periodic orbits hidden in the record in hand, as small multiples."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg
+from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QSpinBox, QStackedWidget, QVBoxLayout, QWidget
+
+from analysis.record import Record
+from app.desktop import tasks
 from app.desktop.page import Page
-from app.desktop.widgets.basics import Empty
+from app.desktop.plots.orbit import OrbitTile
+from app.desktop.plots.plot import Plot
+from app.desktop.tasks import Space
+from app.desktop.widgets.basics import Card, Empty, Number, add_row, button, form, label, scrolled, set_role
+from app.desktop.widgets.flow import FlowLayout
 from app.desktop.workbench import Workbench
+from app.desktop.worker import Job
+
+TILES = 60  # shown at most
+DRIVES = ("drive", "f", "force", "w", "y")  # channels that are no motion of the specimen
 
 
 class OrbitsPage(Page):
-    """Waits for a record."""
+    """Search above, counts by period, and the gallery below; a click includes or leaves out."""
 
     def __init__(self, bench: Workbench) -> None:
         super().__init__(bench)
+        self.job: Job | None = None
+        self.space: Space | None = None
+        self.found: Any = None
+        self.tiles: list[OrbitTile] = []
+        self.stack = QStackedWidget()
         empty = Empty(
             self.theme,
             "orbits",
@@ -19,4 +40,205 @@ class OrbitsPage(Page):
             "Go to Recordings",
         )
         empty.button.clicked.connect(lambda: bench.go("recordings"))
-        self.body.addWidget(empty)
+        self.stack.addWidget(empty)
+        self.stack.addWidget(self._work())
+        self.body.addWidget(self.stack, 1)
+        bench.record_changed.connect(self._record_changed)
+        self._record_changed()
+
+    def _work(self) -> QWidget:
+        theme = self.theme
+        whole = QWidget()
+        column = QHBoxLayout(whole)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(theme.px(10))
+        side = QWidget()
+        side.setFixedWidth(theme.px(300))
+        left = QVBoxLayout(side)
+        left.setContentsMargins(0, 0, 0, 0)
+        left.setSpacing(theme.px(10))
+        search = Card(theme, "Search")
+        fields = form(theme)
+        self.channels = QComboBox()
+        self.frequency = Number(0.0, 0.0, 1e9, "Hz", 4)
+        self.longest = QSpinBox()
+        self.longest.setRange(1, 50)
+        self.longest.setValue(10)
+        self.longest.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+        self.epsilon = Number(0.0, 0.0, 20.0, "%", 2)
+        self.epsilon.setSpecialValueText("chosen by itself")
+        add_row(theme, fields, "Motion from", self.channels, "Measured channels, or one channel and its past")
+        add_row(theme, fields, "Drive", self.frequency, "Frequency of the drive; 0 for a system without one")
+        add_row(theme, fields, "Longest", self.longest, "Longest orbit, in periods of the drive")
+        add_row(
+            theme,
+            fields,
+            "Closure",
+            self.epsilon,
+            "How closely an orbit must return, in % of the motion's size",
+        )
+        search.box.addLayout(fields)
+        self.run_button = button(
+            "Find orbits", self.run, "Search the record for near-repeats", "primary", "Ctrl+Return"
+        )
+        search.add(self.run_button)
+        self.state = label("", "small", wrap=True)
+        search.add(self.state)
+        left.addWidget(search)
+        self.histogram = Plot(
+            theme,
+            "Close returns",
+            "period [drive periods]",
+            "returns [–]",
+            "How often the motion nearly repeats",
+        )
+        self.bars = pg.BarGraphItem(x=[], height=[], width=0.7, brush=theme.colours.data[0], pen=None)
+        self.histogram.item.addItem(self.bars)
+        left.addWidget(self.histogram, 1)
+        column.addWidget(side)
+        gallery = Card(theme, "Orbits", "Click an orbit to include it or leave it out")
+        self.count = label("", "small")
+        gallery.head.addWidget(self.count)
+        self.all_button = button("All", lambda: self._include(True), "Include every orbit")
+        self.none_button = button("None", lambda: self._include(False), "Leave every orbit out")
+        gallery.head.addWidget(self.all_button)
+        gallery.head.addWidget(self.none_button)
+        self.grid = QWidget()
+        self.flow = FlowLayout(theme.px(10))
+        self.grid.setLayout(self.flow)
+        gallery.add(scrolled(self.grid), 1)
+        column.addWidget(gallery, 1)
+        return whole
+
+    # -- the record
+
+    def _record_changed(self) -> None:
+        record = self.bench.record
+        self.stack.setCurrentIndex(0 if record is None else 1)
+        if record is None:
+            return
+        self.channels.clear()
+        for names in motions(record.record):
+            self.channels.addItem(
+                " and ".join(names) if len(names) > 1 else f"{names[0]} and its past", names
+            )
+        drive = record.record.excitation
+        self.frequency.setValue(drive.frequency if drive is not None else 0.0)
+        self._show(None, None)
+        self._say("", "small")
+
+    def run(self) -> None:
+        record = self.bench.record
+        if record is None or self.job is not None:
+            return
+        names = self.channels.currentData()
+        frequency = self.frequency.value()
+        dimension, delay = self._embedding(record.record, frequency)
+        epsilon = self.epsilon.value() / 100 or None
+        self.job = self.bench.workers.run(
+            "Finding orbits", tasks.find_orbits, record.record, names, dimension, delay, frequency,
+            self.longest.value(), epsilon,
+        )  # fmt: skip
+        self.job.stepped.connect(lambda step: self._say(step.message, "small"))
+        self.job.done.connect(lambda answer: self._show(*answer))
+        self.job.failed.connect(lambda text: self._say(text, "bad"))
+        self.job.cancelled.connect(lambda: self._say("Cancelled.", "small"))
+        self.job.ended.connect(self._ended)
+        self.run_button.setEnabled(False)
+
+    def _embedding(self, record: Record, frequency: float) -> tuple[int, int]:
+        """Dimension and delay found on the Embed page, or the thesis' rule of a small part of a period."""
+        chosen = self.bench.findings.get("embedding")
+        if chosen is not None:
+            return chosen.dimension, chosen.delay
+        return 4, max(1, round(record.rate / (frequency or record.rate / 50) / 16))
+
+    def _ended(self) -> None:
+        self.job = None
+        self.run_button.setEnabled(True)
+
+    # -- the gallery
+
+    def _show(self, space: Space | None, found: Any) -> None:
+        self.space, self.found = space, found
+        while (item := self.flow.takeAt(0)) is not None:
+            widget = item.widget()
+            if widget is not None:
+                widget.deleteLater()
+        self.tiles = []
+        self.bars.setOpts(x=[], height=[])
+        if found is None or space is None:
+            self._tell()
+            return
+        frame = _frame(space.points)
+        for orbit in found.orbits[:TILES]:
+            piece = space.points[:, orbit.segment]
+            tile = OrbitTile(self.theme, piece[0], piece[1], frame, _words(orbit, self._rate()))
+            tile.toggled.connect(self._tell)
+            self.flow.addWidget(tile)
+            self.tiles.append(tile)
+        period = self._rate() / self.frequency.value() if self.frequency.value() else self._rate()
+        unit = "drive periods" if self.frequency.value() else "s"
+        self.histogram.item.setLabel("bottom", f"period [{unit}]")
+        heights = np.asarray(found.recurrences, dtype=float)
+        lags = np.asarray(found.lags, dtype=float) / period
+        width = 0.7 if self.frequency.value() else float(np.median(np.diff(lags))) if len(lags) > 1 else 1.0
+        self.bars.setOpts(x=lags, height=heights, width=width)
+        self.histogram.fit()
+        if len(found) == 0:
+            self._say(
+                "No orbit was found. Ask for less closure, longer orbits, or record for longer.", "warn"
+            )
+        else:
+            self._say(" ".join(found.messages), "small")
+        self._tell()
+
+    def _rate(self) -> float:
+        record = self.bench.record
+        return record.record.rate if record is not None else 1.0
+
+    def _include(self, on: bool) -> None:
+        for tile in self.tiles:
+            tile.setChecked(on)
+
+    def chosen(self) -> list[Any]:
+        """The orbits that are included."""
+        return (
+            [o for o, tile in zip(self.found.orbits, self.tiles, strict=False) if tile.isChecked()]
+            if self.tiles
+            else []
+        )
+
+    def _tell(self) -> None:
+        """Count, and hand the chosen orbits on to later pages."""
+        chosen = self.chosen()
+        self.count.setText(f"{len(chosen)} of {len(self.tiles)} included" if self.tiles else "")
+        if self.found is not None:
+            self.bench.find("orbits", (self.space, chosen))
+
+    def _say(self, text: str, role: str) -> None:
+        self.state.setText(text)
+        set_role(self.state, role)
+
+
+def motions(record: Record) -> list[tuple[str, ...]]:
+    """Ways to see the motion: the specimen's channels together, then each by itself with its past."""
+    own = [n for n in record.names if n not in DRIVES] or list(record.names)
+    together = [tuple(own)] if len(own) > 1 else []
+    return [*together, *((name,) for name in own)]
+
+
+def _frame(points: Any) -> tuple[float, float, float, float]:
+    x, y = points[0], points[1]
+    return float(np.nanmin(x)), float(np.nanmax(x)), float(np.nanmin(y)), float(np.nanmax(y))
+
+
+def _words(orbit: Any, rate: float) -> tuple[str, ...]:
+    """Period, closure and stability of an orbit."""
+    period = (
+        f"Period {orbit.multiple}" if orbit.multiple is not None else f"Period {orbit.period / rate:.4g} s"
+    )
+    sizes = np.abs(orbit.multipliers)
+    known = len(sizes) and np.isfinite(sizes).any()
+    stable = f"grows ×{np.nanmax(sizes):.3g} per turn" if known else "stability unknown"
+    return period, f"closes to {100 * orbit.closure:.2g} %, seen {orbit.count}×", stable

@@ -9,13 +9,16 @@ import numpy as np
 from app.desktop.plots.plot import Plot
 from app.desktop.theme import Theme
 
+# what a report may carry, the most telling first, and what it is called on the axis
+QUANTITIES = {"step": "change", "change": "change", "cost": "misfit", "misfit": "misfit", "rms": "misfit"}
+
 
 class Convergence(Plot):
-    """Misfit over the steps of the work under way."""
+    """Change from step to step, or the misfit, of the work under way."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(
-            theme, "Convergence", "step [–]", "misfit [–]", "The misfit should fall and then stay level"
+            theme, "Convergence", "step [–]", "change [–]", "How much each step still changes: it should fall"
         )
         self._curve = self.curve(colour=0)
         self._dots = self.points(colour=0, size=6)
@@ -28,9 +31,10 @@ class Convergence(Plot):
 
     def take(self, values: Mapping[str, float]) -> None:
         """Take one report; numbers other than the misfit are ignored."""
-        for name in ("cost", "misfit", "residual", "chi2", "rms"):
+        for name, words in QUANTITIES.items():
             if name in values and np.isfinite(values[name]) and values[name] > 0:
                 self._values.append(float(values[name]))
+                self.item.setLabel("left", f"{words} [–]")
                 self._draw()
                 return
 
@@ -46,4 +50,8 @@ class Convergence(Plot):
         heights = np.log10(np.maximum(self._values, 1e-300)) if self._values else np.empty(0)
         self._curve.setData(steps, heights)
         self._dots.setData(steps, heights)
-        self.item.enableAutoRange()
+        self.item.setXRange(0.5, max(len(self._values), 4) + 0.5, padding=0)
+        if self._values:
+            low, high = float(heights.min()), float(heights.max())
+            middle, half = 0.5 * (low + high), max(0.6 * (high - low), 1.0)  # always a decade or two in view
+            self.item.setYRange(middle - half, middle + half, padding=0)

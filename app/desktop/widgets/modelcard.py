@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtGui import QFont, QFontDatabase, QPixmap
+from PyQt6.QtCore import QRectF, Qt, pyqtSignal
+from PyQt6.QtGui import QFont, QFontDatabase, QPainter, QPaintEvent, QPixmap
 from PyQt6.QtWidgets import (
     QComboBox,
     QFileDialog,
     QHBoxLayout,
-    QLabel,
     QPlainTextEdit,
     QTabWidget,
     QVBoxLayout,
@@ -23,6 +22,42 @@ from app.desktop.widgets.basics import Card, IconButton, label, scrolled, set_ro
 from app.desktop.workbench import Workbench
 
 TYPING = 350  # ms without a key before the text is checked
+
+
+class FittedPicture(QWidget):
+    """A picture drawn at half its resolution, or smaller where it would not fit."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._image = QPixmap()
+        policy = self.sizePolicy()
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+
+    def show_image(self, image: QPixmap) -> None:
+        self._image = image
+        self.updateGeometry()
+        self.update()
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+    def heightForWidth(self, width: int) -> int:
+        if self._image.isNull():
+            return 0
+        return round(self._image.height() * self._factor(width)) + 2
+
+    def _factor(self, width: int) -> float:
+        return min(0.5, width / max(self._image.width(), 1))
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        if self._image.isNull():
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+        factor = self._factor(self.width())
+        box = QRectF(0, 0, self._image.width() * factor, self._image.height() * factor)
+        painter.drawPixmap(box, self._image, QRectF(self._image.rect()))
 
 
 class ModelCard(Card):
@@ -49,8 +84,7 @@ class ModelCard(Card):
         row.addWidget(load)
         row.addWidget(save)
         self.box.addLayout(row)
-        self.picture = QLabel()
-        self.picture.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop)
+        self.picture = FittedPicture()
         self.about = label("", "small", wrap=True)
         shown = QWidget()
         column = QVBoxLayout(shown)
@@ -146,8 +180,7 @@ class ModelCard(Card):
         model = found.model
         image = QPixmap()
         image.loadFromData(found.picture)
-        image.setDevicePixelRatio(2.0)
-        self.picture.setPixmap(image)
+        self.picture.show_image(image)
         self.about.setText("\n".join(filter(None, (model.description, model.reference))))
         count = len(model.free)
         self._say(f"Understood: {len(model.states)} states, {count} unknown parameters.", "good")
