@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.desktop.settings import config_folder
-from drivers.protocols import Exciter, SensorController, Source
+from drivers.protocols import Exciter, Source
 from drivers.rig import RigProfile
 from drivers.waveform import Waveform
+
+PATIENCE = 3.0  # s without a sign of life of the window after which the drive ramps down
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,8 @@ class OpenedRig:
     close: Callable[[], object]
     tap: Callable[[float], object] | None = None
     profile: RigProfile | None = None
-    controllers: dict[str, SensorController] | None = None
+    beat: Callable[[], object] | None = None  # sign of life of the window
+    emergency: Callable[[], object] | None = None  # stops the drive without waiting for anything
 
     @property
     def virtual(self) -> bool:
@@ -49,13 +52,21 @@ def rig_paths() -> dict[str, Path]:
 
 
 def open_rig(name: str) -> OpenedRig:
-    """A rig by its name, or by the path of its profile."""
-    from drivers import rig as rigs
+    """A rig by its name, or by the path of its profile; its instruments live in a process of their own."""
+    from drivers.guarded import open_guarded
+    from drivers.rig import load_rig
 
-    rig = rigs.open_rig(rigs.load_rig(rig_paths().get(name, name)))
-    tap = rig.specimen.tap if rig.specimen is not None else None
+    rig = open_guarded(load_rig(rig_paths().get(name, name)), patience=PATIENCE)
     return OpenedRig(
-        name, rig.profile.name, rig.source, rig.exciter, rig.close, tap, rig.profile, rig.controllers
+        name,
+        rig.profile.name,
+        rig.source,
+        rig.exciter,
+        rig.close,
+        rig.specimen.tap if rig.specimen is not None else None,
+        rig.profile,
+        rig.beat,
+        rig.emergency_stop,
     )
 
 

@@ -21,11 +21,54 @@ from app.desktop.opening import OpenedRig, open_replay, open_rig
 from drivers.capture import Capture
 from drivers.engine import Engine, Status, Tap
 from drivers.limits import Limits
-from drivers.protocols import Block, ChannelInfo, DriveState, InstrumentError
+from drivers.protocols import Block, ChannelInfo, DriveState, Exciter, InstrumentError
 from drivers.trigger import Trigger
 from drivers.waveform import Waveform
 
 WATCH = 100  # ms
+
+
+class Commands:
+    """Calls to instruments, one after the other in a thread of their own: an answer may take its time."""
+
+    def __init__(self, refused: Callable[[str], object]) -> None:
+        self._refused = refused
+        self._calls: list[tuple[str, Callable[[], object]]] = []
+        self._state = threading.Condition()
+        self._ended = False
+        threading.Thread(target=self._run, name="commands", daemon=True).start()
+
+    def put(self, kind: str, call: Callable[[], object]) -> None:
+        """Queue a call; of several waiting ones of the same kind only the newest is done."""
+        with self._state:
+            self._calls = [c for c in self._calls if c[0] != kind]
+            self._calls.append((kind, call))
+            self._state.notify()
+
+    def stop(self, call: Callable[[], object]) -> None:
+        """Forget what is waiting and do this instead."""
+        with self._state:
+            self._calls = [("stop", call)]
+            self._state.notify()
+
+    def end(self) -> None:
+        with self._state:
+            self._ended = True
+            self._calls = []
+            self._state.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._state:
+                self._state.wait_for(lambda: self._calls or self._ended)
+                if self._ended:
+                    return
+                _, call = self._calls.pop(0)
+            try:
+                call()
+            except ShakedownError as error:
+                with contextlib.suppress(RuntimeError):  # the window may be gone
+                    self._refused(str(error))
 
 
 class RigDesk(QObject):
@@ -38,6 +81,7 @@ class RigDesk(QObject):
     recording_changed = pyqtSignal()
     recorded = pyqtSignal(object)  # Path of a finished recording
     ended = pyqtSignal()  # a replay has come to its end
+    refused = pyqtSignal(str)  # an instrument would not do what was asked, and why
     _ready = pyqtSignal(object, object)  # from the opening thread: OpenedRig or None, error
 
     def __init__(self, library: Callable[[], Path]) -> None:
@@ -46,6 +90,9 @@ class RigDesk(QObject):
         self._rig: OpenedRig | None = None
         self._engine: Engine | None = None
         self._tap: Tap | None = None
+        self._commands: Commands | None = None
+        self._drive = DriveState()
+        self._closing: threading.Thread | None = None
         self._capture: Capture | None = None
         self._reported = 0  # finished recordings told of
         self._opening = 0  # number of the newest attempt; older ones are closed when they arrive
@@ -109,13 +156,15 @@ class RigDesk(QObject):
         return self._engine.status if self._engine else Status()
 
     def drive(self) -> DriveState:
-        if self._rig is None or self._rig.exciter is None:
-            return DriveState(reason="no shaker")
-        return self._rig.exciter.state()
+        """What the exciter did at the newest block."""
+        return self._drive
 
     def blocks(self) -> list[Block]:
         """The blocks that have arrived since the last call."""
-        return self._tap.read() if self._tap else []
+        blocks = self._tap.read() if self._tap else []
+        if blocks and blocks[-1].drive is not None:
+            self._drive = blocks[-1].drive
+        return blocks
 
     # -- opening and closing
 
@@ -144,6 +193,8 @@ class RigDesk(QObject):
                     (number, None), f"The rig could not be opened ({type(error).__name__}: {error})."
                 )
             else:
+                if rig.beat is not None:
+                    rig.beat()
                 self._ready.emit((number, rig), "")
 
         threading.Thread(target=work, name="opening", daemon=True).start()
@@ -159,6 +210,7 @@ class RigDesk(QObject):
             return
         engine = Engine(rig.source, rig.exciter)
         self._rig, self._engine, self._tap = rig, engine, engine.tap()
+        self._commands = Commands(self.refused.emit)
         try:
             engine.start()
         except ShakedownError as error:
@@ -172,7 +224,11 @@ class RigDesk(QObject):
         """Let go of the rig in use; what is being recorded is saved first, in a thread."""
         rig, engine = self._rig, self._engine
         self._rig = self._engine = self._tap = None
+        self._drive = DriveState()
         self._watch.stop()
+        if self._commands is not None:
+            self._commands.end()
+            self._commands = None
         if rig is None or engine is None:
             return
         capture, self._capture = self._capture, None
@@ -193,34 +249,46 @@ class RigDesk(QObject):
         """Ramp down, save what is being recorded, let go of the instruments; waits for it."""
         self._opening += 1
         self._release()
-        thread = getattr(self, "_closing", None)
-        if thread is not None:
-            thread.join(30)
+        if self._closing is not None:
+            self._closing.join(30)
 
     # -- driving
 
     def play(self, waveform: Waveform) -> None:
-        self._exciter().play(waveform)
+        """Ramp up to a waveform. What can be refused at once is refused at once."""
+        exciter = self._exciter()
+        exciter.limits.check_frequency(*waveform.band)
+        exciter.limits.check_amplitude(waveform.amplitude)
+        self._ask("play", lambda: exciter.play(waveform))
 
     def change(self, frequency: float | None = None, amplitude: float | None = None) -> None:
-        self._exciter().change(frequency, amplitude)
+        exciter = self._exciter()
+        self._ask("change", lambda: exciter.change(frequency, amplitude))
 
     def stop(self, reason: str = "stopped") -> None:
-        """Ramp the drive to zero at once. Never fails."""
-        if self._rig is not None and self._rig.exciter is not None:
-            try:
-                self._rig.exciter.stop(reason)
-            except ShakedownError as error:
-                self.failed.emit(f"{error} Use the emergency stop of the amplifier.")
+        """Ramp the drive to zero at once. Never waits, never fails."""
+        rig = self._rig
+        if rig is None or rig.exciter is None or self._commands is None:
+            return
+        if rig.emergency is not None:
+            rig.emergency()
+        exciter = rig.exciter
+        self._commands.stop(lambda: exciter.stop(reason))
 
     def tap(self, strength: float = 1.0) -> None:
-        if self._rig is not None and self._rig.tap is not None:
-            self._rig.tap(strength)
+        rig = self._rig
+        if rig is not None and rig.tap is not None:
+            tap = rig.tap
+            self._ask("tap", lambda: tap(strength))
 
-    def _exciter(self) -> Any:
+    def _exciter(self) -> Exciter:
         if self._rig is None or self._rig.exciter is None:
             raise InstrumentError("This rig has no shaker.")
         return self._rig.exciter
+
+    def _ask(self, kind: str, call: Callable[[], object]) -> None:
+        if self._commands is not None:
+            self._commands.put(kind, call)
 
     # -- recording
 
@@ -270,16 +338,18 @@ class RigDesk(QObject):
     # -- watching
 
     def _look(self) -> None:
-        """Notice what has happened in the threads of the engine."""
+        """Give a sign of life, and notice what has happened in the threads of the engine."""
+        if self._rig is not None and self._rig.beat is not None:
+            self._rig.beat()
         capture, engine = self._capture, self._engine
         if capture is not None and capture.done:
             self._capture = None
             self.recording_changed.emit()
             for finished in capture.finished[self._reported :]:
                 self.recorded.emit(finished.path)
-            if capture.failed:
-                self.failed.emit(capture.failed)
-        if engine is not None and not engine.status.running and not self.failure:
+            if capture.failed and engine is not None and engine.status.running:
+                self.failed.emit(capture.failed)  # otherwise the engine says the same in a moment
+        if engine is not None and not engine.status.running and self._capture is None:
             failure = engine.status.failure
             self._watch.stop()
             if failure:

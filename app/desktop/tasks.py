@@ -107,7 +107,7 @@ def space_of(record: Record, channels: tuple[str, ...], dimension: int, delay: i
     """Points from measured channels; with a single channel from its delays (Yuan 1995, eq. 4.1)."""
     from analysis.embedding import delay_coordinates
 
-    valid = np.stack([record.channels[name].valid() for name in channels]).all(axis=0)
+    valid = np.asarray(np.stack([record.channels[name].valid() for name in channels]).all(axis=0))
     if len(channels) > 1:
         units = [record.channels[n].unit for n in channels]
         labels = tuple(f"{n} [{u or '–'}]" for n, u in zip(channels, units, strict=True))
@@ -116,7 +116,8 @@ def space_of(record: Record, channels: tuple[str, ...], dimension: int, delay: i
     points = delay_coordinates(np.where(valid, record[name], np.nan), dimension, delay)
     unit, dt = record.channels[name].unit or "–", record.dt
     later = [f"{name}(t + {1e3 * k * delay * dt:.4g} ms) [{unit}]" for k in range(1, dimension)]
-    return Space(points, (f"{name}(t) [{unit}]", *later), np.isfinite(points).all(axis=0))
+    finite = np.asarray(np.isfinite(points).all(axis=0))
+    return Space(points, (f"{name}(t) [{unit}]", *later), finite)
 
 
 def find_orbits(

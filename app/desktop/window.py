@@ -22,6 +22,7 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
+from app.desktop import tasks
 from app.desktop.icons import icon, pixmap
 from app.desktop.page import Page
 from app.desktop.pages import STAGES, Stage
@@ -267,8 +268,13 @@ class MainWindow(QMainWindow):
         """What can wait until the window is on the screen: open the rig, shake, warm the workers."""
         self.bench.rig.opened.connect(self._rig_opened)
         self.bench.rig.failed.connect(lambda text: self.bench.say(text, "bad"))
+        self.bench.rig.refused.connect(lambda text: self.bench.say(text, "bad"))
         self.bench.rig.recorded.connect(self._recorded)
         self.bench.rig.open(self.bench.settings.rig)
+        self.bench.workers.warm(tasks.warm_up)
+        self.bench.restore_unfinished()
+        for name in files:
+            self.bench.take_file(Path(name))
         if not self.bench.settings.tour_done:
             self.start_tour()
 

@@ -101,6 +101,21 @@ class Workbench(QObject):
         self.results.append(result)
         self.result_changed.emit()
 
+    def restore_unfinished(self) -> None:
+        """Finish what a crash left in the library, elsewhere, and say so."""
+        job = self.workers.run(
+            "Looking for unfinished recordings", restore, self.settings.library_folder, quiet=True
+        )
+        job.done.connect(self._restored)
+        job.failed.connect(lambda text: self.say(text, "warn"))
+
+    def _restored(self, paths: list[Path]) -> None:
+        for path in paths:
+            self.rig.recorded.emit(path)
+        if paths:
+            names = ", ".join(path.stem for path in paths)
+            self.say(f"A recording was cut off and has been restored: {names}.", "warn", "recordings")
+
     def find(self, name: str, value: Any) -> None:
         """Hand a finding on to later pages."""
         self.findings[name] = value
@@ -134,3 +149,15 @@ def read_file(path: Path, progress: Progress) -> Record:
 
     progress.report(0.0, f"Reading {path.name}")
     return read(path)
+
+
+def restore(folder: Path, progress: Progress) -> list[Path]:
+    """Recordings that no living program is writing, made whole; runs in a worker."""
+    from drivers.recording import find_unfinished, recover
+
+    unfinished = find_unfinished(folder) if folder.is_dir() else []
+    done = []
+    for number, path in enumerate(unfinished):
+        progress.report(number / len(unfinished), f"Restoring {path.name}")
+        done.append(recover(path).path)
+    return done

@@ -240,5 +240,5 @@ def _words(orbit: Any, rate: float) -> tuple[str, ...]:
     )
     sizes = np.abs(orbit.multipliers)
     known = len(sizes) and np.isfinite(sizes).any()
-    stable = f"grows ×{np.nanmax(sizes):.3g} per turn" if known else "stability unknown"
-    return period, f"closes to {100 * orbit.closure:.2g} %, seen {orbit.count}×", stable
+    stable = f"multiplier {np.nanmax(sizes):.3g}" if known else "stability unknown"
+    return period, f"closure {100 * orbit.closure:.2g} %, {orbit.count}×", stable

@@ -1,0 +1,180 @@
+"""What goes wrong at a rig: the window says so in words, and nothing recorded is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.desktop import rigdesk
+from app.desktop.opening import OpenedRig
+from app.desktop.window import MainWindow
+from app.desktop.workbench import Notice
+from drivers.counter import CounterSource, Fault
+from drivers.formats import read
+
+Make = Callable[..., MainWindow]
+
+
+def _counting(monkeypatch: pytest.MonkeyPatch, *faults: Fault, rate: float = 2000.0) -> None:
+    """The next rig that is opened counts, and fails where it is told to."""
+    source = CounterSource(2, rate, faults=faults)
+    monkeypatch.setattr(
+        rigdesk, "open_rig", lambda name: OpenedRig(name, "Counter", source, None, source.close)
+    )
+
+
+def _notices(window: MainWindow) -> list[Notice]:
+    heard: list[Notice] = []
+    window.bench.noticed.connect(heard.append)
+    return heard
+
+
+def test_given_a_device_that_is_lost_while_recording_then_everything_up_to_there_is_saved(
+    make_window: Make, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _counting(monkeypatch, Fault("error", 3000))
+    window = make_window()
+    heard, rig = _notices(window), window.bench.rig
+    saved: list[Path] = []
+    rig.recorded.connect(saved.append)
+    rig.record("until it breaks")
+    qtbot.waitUntil(lambda: bool(saved) and any(n.level == "bad" for n in heard), timeout=20_000)
+    problem = next(n for n in heard if n.level == "bad")
+    assert "broke" in problem.text
+    assert window.notice.isVisible() and window.notice.notice == problem  # stays until dismissed
+    counted = read(saved[0])["c0"]
+    assert len(counted) > 1000
+    assert np.array_equal(np.diff(counted), np.ones(len(counted) - 1))
+    assert counted[-1] > 2900
+    assert not rig.recording and rig.failure
+    window.show_page("recordings")  # the window still works
+
+
+def test_given_gaps_and_overloads_then_they_are_counted_drawn_and_stored(
+    make_window: Make, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _counting(monkeypatch, Fault("gap", 2500, 300), Fault("overload", 4000, 50))
+    window = make_window()
+    rig = window.bench.rig
+    with qtbot.waitSignal(rig.recorded, timeout=20_000) as saved:
+        rig.record("holes", seconds=2.5)
+    window.status.refresh()
+    assert window.status.cells["gaps"].text() == "1 gaps"
+    assert window.status.cells["overloads"].text() == "1 overloads"
+    channel = read(saved.args[0]).channels["c0"]
+    assert [stop - start for start, stop in channel.gaps] == [300]
+    assert [stop - start for start, stop in channel.clipped] == [50]
+    assert window.bench.feed.stats[0].overloads == 1
+
+
+def test_given_a_disk_that_takes_nothing_when_recording_then_it_is_said_and_the_window_lives(
+    window: MainWindow, qtbot: QtBot, folders: Path
+) -> None:
+    heard = _notices(window)
+    blocked = folders / "file"
+    blocked.write_text("not a folder")
+    window.bench.settings.library = str(blocked / "recordings")
+    panel = window.pages["acquire"].record_panel  # type: ignore[attr-defined]
+    panel.toggle()
+    assert any("could not be started" in n.text for n in heard)
+    assert not window.bench.rig.recording
+    assert not panel.button.isChecked()
+
+
+def test_given_a_full_disk_while_recording_then_it_ends_loudly_with_what_fitted(
+    make_window: Make, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _counting(monkeypatch, rate=20_000.0)
+    window = make_window()
+    heard = _notices(window)
+    written = 0
+    real = os.writev
+
+    def small_disk(handle: int, parts: list[bytes]) -> int:
+        nonlocal written
+        written += sum(memoryview(part).nbytes for part in parts)
+        if written > 400_000:
+            raise OSError(28, "No space left on device")
+        return real(handle, parts)
+
+    monkeypatch.setattr("drivers.journal.os.writev", small_disk)
+    window.bench.rig.record("too long")
+    qtbot.waitUntil(lambda: any(n.level == "bad" for n in heard), timeout=20_000)
+    text = next(n.text for n in heard if n.level == "bad")
+    assert "space" in text.lower() or "full" in text.lower() or "disk" in text.lower()
+    assert not window.bench.rig.recording
+    assert window.bench.rig.running  # the stream itself goes on
+
+
+def test_given_a_rig_that_does_not_exist_when_opened_then_the_window_says_which_there_are(
+    make_window: Make, qtbot: QtBot
+) -> None:
+    window = make_window(begin=False, rig="no_such_rig")
+    heard = _notices(window)
+    window.begin([])
+    qtbot.waitUntil(lambda: any(n.level == "bad" for n in heard), timeout=20_000)
+    assert "no_such_rig" in heard[0].text
+    assert window.bench.rig.channels == ()
+
+
+def test_given_a_drive_beyond_the_limits_when_asked_for_then_it_is_refused_in_words(
+    window: MainWindow, qtbot: QtBot
+) -> None:
+    heard = _notices(window)
+    panel = window.pages["acquire"].drive_panel  # type: ignore[attr-defined]
+    qtbot.waitUntil(lambda: window.bench.rig.drive().playing, timeout=10_000)
+    window.bench.rig.change(frequency=1e5)
+    qtbot.waitUntil(lambda: any(n.level == "bad" for n in heard), timeout=10_000)
+    assert "Hz" in heard[-1].text
+    assert panel.frequency.maximum() <= 60.0
+
+
+def test_given_a_window_killed_while_recording_when_started_again_then_the_recording_is_restored(
+    make_window: Make, qtbot: QtBot, folders: Path
+) -> None:
+    script = (
+        "from PyQt6.QtWidgets import QApplication\n"
+        "from app.desktop import rigdesk\n"
+        "from app.desktop.main import build\n"
+        "from app.desktop.opening import OpenedRig\n"
+        "from app.desktop.settings import Settings\n"
+        "from drivers.counter import CounterSource\n"
+        "if __name__ == '__main__':\n"
+        "    source = CounterSource(2, 2000.0)\n"
+        "    rigdesk.open_rig = lambda name: OpenedRig(name, 'Counter', source, None, source.close)\n"
+        "    app = QApplication(['x'])\n"
+        "    window = build(Settings(tour_done=True))\n"
+        "    window.show()\n"
+        "    window.bench.rig.opened.connect(lambda: window.bench.rig.record('killed'))\n"
+        "    window.begin([])\n"
+        "    app.exec()\n"
+    )
+    victim = subprocess.Popen(
+        [sys.executable, "-c", script],
+        env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
+        cwd=Path(__file__).parents[3],
+        stderr=subprocess.DEVNULL,
+    )
+    journal = folders / "data" / "shakedown" / "recordings" / "killed.h5.journal"
+    deadline = time.monotonic() + 40
+    while not (journal.exists() and journal.stat().st_size > 30_000) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    victim.send_signal(signal.SIGKILL)
+    victim.wait(10)
+    assert journal.stat().st_size > 30_000
+    window = make_window(begin=False)
+    heard = _notices(window)
+    window.bench.restore_unfinished()
+    qtbot.waitUntil(lambda: any("restored" in n.text for n in heard), timeout=40_000)
+    counted = read(journal.with_name("killed.h5"))["c0"]
+    assert len(counted) * 16 > 20_000
+    assert np.array_equal(np.diff(counted), np.ones(len(counted) - 1))
