@@ -20,6 +20,7 @@ from app.desktop.window import MainWindow
 from app.desktop.workbench import Notice
 from drivers.counter import CounterSource, Fault
 from drivers.formats import read
+from drivers.protocols import Block, LinkLost, Samples
 
 Make = Callable[..., MainWindow]
 
@@ -32,6 +33,17 @@ def _counting(monkeypatch: pytest.MonkeyPatch, *faults: Fault, rate: float = 200
     )
 
 
+class Fragile(CounterSource):
+    """A counter whose cable can be pulled."""
+
+    broken = False
+
+    def read(self, into: Samples) -> Block:
+        if self.broken:
+            raise LinkLost("The device was unplugged; what was recorded so far is safe.")
+        return super().read(into)
+
+
 def _notices(window: MainWindow) -> list[Notice]:
     heard: list[Notice] = []
     window.bench.noticed.connect(heard.append)
@@ -41,20 +53,25 @@ def _notices(window: MainWindow) -> list[Notice]:
 def test_given_a_device_that_is_lost_while_recording_then_everything_up_to_there_is_saved(
     make_window: Make, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _counting(monkeypatch, Fault("error", 3000))
+    source = Fragile(2, 2000.0)
+    monkeypatch.setattr(
+        rigdesk, "open_rig", lambda name: OpenedRig(name, "Counter", source, None, source.close)
+    )
     window = make_window()
     heard, rig = _notices(window), window.bench.rig
     saved: list[Path] = []
     rig.recorded.connect(saved.append)
     rig.record("until it breaks")
+    qtbot.wait(1500)
+    source.broken = True
     qtbot.waitUntil(lambda: bool(saved) and any(n.level == "bad" for n in heard), timeout=20_000)
     problem = next(n for n in heard if n.level == "bad")
-    assert "broke" in problem.text
+    assert "unplugged" in problem.text
     assert window.notice.isVisible() and window.notice.notice == problem  # stays until dismissed
     counted = read(saved[0])["c0"]
     assert len(counted) > 1000
     assert np.array_equal(np.diff(counted), np.ones(len(counted) - 1))
-    assert counted[-1] > 2900
+    assert counted[-1] == rig.status().samples - 1  # to the last sample that arrived
     assert not rig.recording and rig.failure
     window.show_page("recordings")  # the window still works
 
