@@ -79,11 +79,13 @@ def test_given_a_device_that_is_lost_while_recording_then_everything_up_to_there
 def test_given_gaps_and_overloads_then_they_are_counted_drawn_and_stored(
     make_window: Make, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _counting(monkeypatch, Fault("gap", 2500, 300), Fault("overload", 4000, 50))
+    _counting(monkeypatch, Fault("gap", 12_000, 300), Fault("overload", 13_000, 50))
     window = make_window()
     rig = window.bench.rig
     with qtbot.waitSignal(rig.recorded, timeout=20_000) as saved:
-        rig.record("holes", seconds=2.5)
+        rig.record("holes")
+        qtbot.waitUntil(lambda: rig.status().samples > 13_200, timeout=20_000)
+        rig.stop_recording()
     window.status.refresh()
     assert window.status.cells["gaps"].text() == "1 gaps"
     assert window.status.cells["overloads"].text() == "1 overloads"
