@@ -175,8 +175,9 @@ class Feed(QObject):
         positions = np.array(ready) - start
         positions = positions[positions >= 1]
         if positions.size:
-            joined = np.concatenate([self.section, sample_at(data, positions)], axis=1)
-            self.section = joined[:, -SECTION_POINTS:]
+            points = sample_at(data, positions)
+            points = points[:, np.isfinite(points).all(axis=0)]  # beside a gap there is nothing to read
+            self.section = np.concatenate([self.section, points], axis=1)[:, -SECTION_POINTS:]
 
     def _measure(self) -> None:
         """Statistics of the last second."""

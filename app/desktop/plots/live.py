@@ -272,8 +272,11 @@ class Portrait(LivePlot):
         ys = held[x, lag:] if own else held[y]
         if step > 1:
             xs, ys = xs[::step], ys[::step]
+        there = np.flatnonzero(np.isfinite(xs) & np.isfinite(ys))
+        if len(there) == 0:
+            return  # all of it was lost
         self._trail.setData(xs, ys)
-        self._head.setData(xs[-1:], ys[-1:])
+        self._head.setData(xs[there[-1:]], ys[there[-1:]])
         self._follow(xs, ys)
 
     def _follow(self, xs: Any, ys: Any) -> None:

@@ -113,8 +113,9 @@ class Scope(Plot):
             else:
                 y = np.empty(2 * low.shape[1])
                 y[0::2], y[1::2] = low[index], high[index]
-            self._curves[row].setData(x, y)
-            self._follow(row, y)
+            if np.isfinite(y).any():
+                self._curves[row].setData(x, y)
+                self._follow(row, y)
 
     def _follow(self, row: int, y: Any) -> None:
         """Keep the vertical range around the signal; widen at once, narrow only when much too wide."""
