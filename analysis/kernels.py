@@ -58,6 +58,8 @@ OUT_TYPE = types.FunctionType(SIGNATURES["out"])
 OUT_JAC_TYPE = types.FunctionType(SIGNATURES["out_jac"])
 RHS_SETS_TYPE = types.FunctionType(SIGNATURES["rhs_sets"])
 
+MAX_CACHED = 1000  # models whose code is kept on disk
+
 # Fused multiply-add, reciprocals and unsigned zeros are allowed; NaN and infinity keep their meaning.
 FASTMATH = frozenset({"contract", "arcp", "nsz"})
 
@@ -225,6 +227,22 @@ def _write(path: Path, text: str) -> None:
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)
     Path(temporary).replace(path)
+    _prune(path.parent)
+
+
+def _prune(folder: Path) -> None:
+    """Keep the newest models: a search over many equations must not fill the disk."""
+    files = sorted(folder.glob("gen_*.py"), key=_age)
+    for old in files[MAX_CACHED:]:
+        for file in [old, *(folder / "__pycache__").glob(f"{old.stem}.*")]:
+            file.unlink(missing_ok=True)
+
+
+def _age(path: Path) -> float:
+    try:
+        return -path.stat().st_mtime
+    except OSError:  # another process has just removed it
+        return 0.0
 
 
 @lru_cache(maxsize=1)

@@ -15,7 +15,7 @@ from analysis.model.graph import total_derivatives
 from analysis.model.statements import loads, solver, statements, symbol_names
 from analysis.model.stepping import rk4_sets
 
-TILE = 16
+TILE = 16  # as in runtime.py, which is not imported here: it needs the compiler
 MAX_ROWS = 1000  # of a tile, which lies on the stack
 
 _HEADER = '''"""Made by Shakedown from the equations of a model; may be deleted at any time."""
@@ -24,7 +24,7 @@ import math
 import numpy as np
 from numba import carray, njit
 
-from analysis.model.runtime import cos, exp, sin, stack, tan, tanh
+from analysis.model.runtime import cos, exp, read_row, sin, stack, tan, tanh, write_row
 
 PATTERN_X = np.array({x}, dtype=np.int64).reshape(-1, 2).T
 PATTERN_P = np.array({p}, dtype=np.int64).reshape(-1, 2).T
@@ -200,8 +200,8 @@ class _Tile:
         lines = []
         for name, is_matrix in self.matrices.items():
             if is_matrix and self.entries[name]:
-                lines.append(f"ROWS_{self.kernel}_{name} = np.array({[i for i, _ in self.entries[name]]})")
-                lines.append(f"COLUMNS_{self.kernel}_{name} = np.array({[j for _, j in self.entries[name]]})")
+                for axis, table in enumerate(self.table_names(name)):
+                    lines.append(f"{table} = np.array({[index[axis] for index in self.entries[name]]})")
         return lines
 
     def loop(
@@ -209,13 +209,14 @@ class _Tile:
     ) -> list[str]:
         size = rows * TILE
         lines = [
-            f"    tile = carray(stack({size}), ({size},))",
+            f"    memory = stack({size})",
+            f"    tile = carray(memory, ({size},))",
             f"    for start in range(0, ts.shape[0], {TILE}):",
             f"        size = min({TILE}, ts.shape[0] - start)",
             f"        if size == {TILE}:",
-            *self.copy_in("start + j"),
+            *self.read_tile(),
             "        else:",
-            *self.copy_in("start + min(j, size - 1)"),  # the last sample fills the rest of the tile
+            *self.read_last(),
             f"        for j in range({TILE}):",
             "            t = tile[j]",
         ]
@@ -229,15 +230,26 @@ class _Tile:
                 lines.append(f"            tile[{row * TILE} + j] = {text[node]}")
                 row += 1
         lines.append(f"        if size == {TILE}:")
-        lines += [line for copy in copies for line in self.copy_out(*copy, str(TILE))] or ["            pass"]
+        lines += [line for copy in copies for line in self.write_tile(*copy)] or ["            pass"]
         lines.append("        else:")
-        lines += [line for copy in copies for line in self.copy_out(*copy, "size")] or ["            pass"]
+        lines += [line for copy in copies for line in self.write_last(*copy)] or ["            pass"]
         return lines
 
     def row(self, argument: str, index: int) -> int:
         return (self.first[argument] + index) * TILE
 
-    def copy_in(self, sample: str) -> list[str]:
+    def read_tile(self) -> list[str]:
+        lines = ["            read_row(memory, 0, ts, 0, start)"]
+        for argument, count in self.sizes.items():
+            if count:
+                position = f"{self.row(argument, 0)} + i*{TILE}"
+                lines.append(f"            for i in range({count}):")
+                lines.append(f"                read_row(memory, {position}, {argument}, i, start)")
+        return lines
+
+    def read_last(self) -> list[str]:
+        """Fewer samples than a tile holds: the last one fills the rest."""
+        sample = "start + min(j, size - 1)"
         lines = [f"            for j in range({TILE}):", f"                tile[j] = ts[{sample}]"]
         for argument, count in self.sizes.items():
             if count:
@@ -249,15 +261,23 @@ class _Tile:
                 ]
         return lines
 
-    def copy_out(self, name: str, row: int, count: str) -> list[str]:
-        given = len(self.entries[name])
-        if not given:
-            return []
-        index = "i"
+    def write_tile(self, name: str, row: int) -> list[str]:
+        target = "i"
         if self.matrices[name]:
-            index = f"ROWS_{self.kernel}_{name}[i], COLUMNS_{self.kernel}_{name}[i]"
-        return [
-            f"            for i in range({given}):",
-            f"                for j in range({count}):",
-            f"                    {name}[{index}, start + j] = tile[{row * TILE} + i*{TILE} + j]",
-        ]
+            rows, columns = self.table_names(name)
+            target = f"{rows}[i]*{name}.shape[1] + {columns}[i]"
+        return self.over_rows(name, [f"write_row(memory, {row * TILE} + i*{TILE}, {name}, {target}, start)"])
+
+    def write_last(self, name: str, row: int) -> list[str]:
+        index = ", ".join(f"{table}[i]" for table in self.table_names(name)) if self.matrices[name] else "i"
+        inner = f"    {name}[{index}, start + j] = tile[{row * TILE} + i*{TILE} + j]"
+        return self.over_rows(name, ["for j in range(size):", inner])
+
+    def over_rows(self, name: str, inner: list[str]) -> list[str]:
+        count = len(self.entries[name])
+        if not count:
+            return []
+        return [f"            for i in range({count}):", *(f"                {line}" for line in inner)]
+
+    def table_names(self, name: str) -> tuple[str, str]:
+        return f"ROWS_{self.kernel}_{name}", f"COLUMNS_{self.kernel}_{name}"
