@@ -2,8 +2,8 @@
 
     x' = f(t, x, u, p) + lambda (K e + Ki w),   e = y_measured(t) - y(t, x, u, p),   w' = e  (or e^2)
 
-This is eq. (4) of Manikantan et al. (2020) with a gain for every state and output instead of one kp and kd. At
-lambda = 0 it is plain simulation. Where the measurement is missing (NaN) the controller lets go.
+This is eq. (4) of Manikantan et al. (2020) with a gain for every state and output instead of one kp and kd.
+At lambda = 0 it is plain simulation. Where the measurement is missing (NaN) the controller lets go.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _DIVERGED = 1e12  # a state beyond this (in its own unit) is not coming back
     nogil=True,
     error_model="numpy",
 )  # fmt: skip
-def _rate(
+def _rate(  # type: ignore[no-untyped-def]  # compiled: the types are in the signature
     jac,
     out_jac,
     t,
@@ -63,7 +63,7 @@ def _rate(
     jp,
     yx,
     yp,
-):  # type: ignore[no-untyped-def]  # compiled: types are in the signature
+):
     """Rate of the augmented state z: row per state and integral, column 0 the value, then sensitivities.
 
     The first len(free) sensitivity columns belong to parameters, the rest to initial values.
@@ -160,16 +160,18 @@ LUTHER = _scheme(
 @njit(
     types.int64(
         JAC_TYPE, OUT_JAC_TYPE, _2, _1, _1, types.float64, types.float64, types.int64, types.int64, _2, _1,
-        types.int64[::1], types.float64, types.float64, _3, _3, types.float64, _2, _2, types.boolean, _2, _2, _3,
+        types.int64[::1], types.float64, types.float64, _3, _3, types.float64, _2, _2, types.boolean,
+        _2, _2, _3,
     ),
     cache=True,
     nogil=True,
     error_model="numpy",
 )  # fmt: skip
-def _run(
+def _run(  # type: ignore[no-untyped-def]  # compiled
     jac, out_jac, stages, weights, times, t0, dt, samples, substeps, z, p, free, input_t0, input_dt,
-    input_coefficients, measured_coefficients, strength, gain, gain_integral, squared, states, outputs, slopes,
-):  # type: ignore[no-untyped-def]  # compiled  # fmt: skip
+    input_coefficients, measured_coefficients, strength, gain, gain_integral, squared,
+    states, outputs, slopes,
+):  # fmt: skip
     """Runge-Kutta over the samples; returns how many samples were reached before diverging.
 
     A stage at the end of a sample interval still belongs to it, so that a jump of an input there is not seen.
@@ -298,6 +300,10 @@ class Segment:
     def __len__(self) -> int:
         return self.outputs.shape[1]
 
+    @property
+    def times(self) -> Array:
+        return np.asarray(self.t0 + self.dt * np.arange(len(self)), dtype=np.float64)
+
     def cut(self, first: int, stop: int) -> Segment:
         """The samples first to stop; the initial state is the caller's to set."""
         outputs = np.ascontiguousarray(self.outputs[:, first:stop])
@@ -331,7 +337,7 @@ def run_coupled(
     sensitivities: bool = True,
     scheme: Scheme = CLASSICAL,
 ) -> CoupledRun:
-    """Simulate the coupled model over a segment; unknowns are parameters ``free`` and the free initial values."""
+    """Simulate the coupled model; the unknowns are the parameters ``free`` and the free initial values."""
     kernels = model.kernels()
     n, q, samples = len(model.states), len(model.outputs), len(segment)
     free_parameters = free if sensitivities else free[:0]
@@ -345,7 +351,8 @@ def run_coupled(
     slopes = np.full((q, unknowns, samples), np.nan)
     reached = _run(
         kernels.jac, kernels.out_jac, scheme.stages, scheme.weights, scheme.times, segment.t0, segment.dt,
-        samples, substeps, z, values, free_parameters, segment.inputs.t0, segment.inputs.dt, segment.inputs.coefficients,
+        samples, substeps, z, values, free_parameters, segment.inputs.t0, segment.inputs.dt,
+        segment.inputs.coefficients,
         segment.measured, strength, controller.gain, controller.integral, controller.squared,
         states, outputs, slopes,
     )  # fmt: skip
@@ -409,7 +416,7 @@ def kinematic_states(model: Model) -> dict[int, int]:
 
 
 def rough_states(model: Model, segment: Segment) -> Array:
-    """States along a segment as far as they can be read off: measured, differentiated, or the initial value."""
+    """States as far as they can be read off: measured, differentiated, or the initial value."""
     states = np.repeat(segment.initial[:, None], len(segment), axis=1)
     known = set()
     for i, name in enumerate(model.states):

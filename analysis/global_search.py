@@ -1,7 +1,7 @@
 """Global search without gradients, as a baseline: differential evolution, particle swarm, genetic algorithm.
 
-These are what the homotopy is compared with (Manikantan et al. 2020, Tables 2, 6 and 9). They need finite bounds
-for every parameter, give no error bars, and many thousand simulations.
+These are what the homotopy is compared with (Manikantan et al. 2020, Tables 2, 6 and 9). They need finite
+bounds for every parameter and many thousand simulations, and give no error bars.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def identify(model: Model, records: Sequence[Record], options: Options, progress
 def _differential_evolution(
     cost: Any, low: Array, high: Array, population: int, options: Options, watch: Any
 ) -> tuple[Array, float, int]:
-    from scipy.optimize import differential_evolution
+    from scipy.optimize import Bounds, differential_evolution
 
     generation = 0
 
@@ -97,7 +97,7 @@ def _differential_evolution(
 
     found = differential_evolution(
         cost,
-        list(zip(low, high, strict=True)),
+        Bounds(low, high),
         popsize=max(population // len(low), 5),
         maxiter=options.generations,
         tol=options.tolerance,

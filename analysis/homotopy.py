@@ -1,10 +1,10 @@
 """Homotopy shooting: few sensors, bad guesses, chaotic response (Manikantan et al. 2020).
 
-The model is coupled to its measurement by a controller (strength lambda = 1), which makes the misfit nearly convex;
-the parameters found there start the search with less coupling, until at lambda = 0 the model stands alone. Without
-noise the right parameters have no misfit at any lambda, so the default jumps straight to lambda = 0 and steps back
-only where that fails. ``plain`` is the published scheme: fixed steps of lambda, a scalar objective, finite
-differences.
+The model is coupled to its measurement by a controller (strength lambda = 1), which makes the misfit nearly
+convex; the parameters found there start the search with less coupling, until at lambda = 0 the model stands
+alone. Without noise the right parameters have no misfit at any lambda, so the default jumps straight to
+lambda = 0 and steps back only where that fails. ``plain`` is the published scheme: fixed steps of lambda, a
+scalar objective, finite differences.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ REFERENCE = (
     "mechanical systems with noisy partial state measurement using PID-controller penalty functions. "
     "Mathematics 8 (2020) 1084."
 )
-_LYAPUNOV_TIMES_TO_FOLLOW = 6.0  # e^6 = 400: beyond it one trajectory cannot be followed from a good guess
+_SURELY_LOST = 30.0  # Lyapunov times: an error grows by 1e13, so no single trajectory can follow
 _WINDOW_LYAPUNOV_TIMES = 3.0
 _ROUGH = 1e-3  # integration error over the spread of the outputs while coupled
 _ACCURATE = 1e-5  # integration error over the noise at the end
@@ -143,10 +143,12 @@ def _default(problem: OutputError, start: Point, options: Options, progress: Pro
     )
     coupled = search.stage(start, 1.0, 1e-2, 40, hopeful=True)
     exponent = growth_rate(model, problem.segments, coupled)
-    span = max(len(s) * s.dt for s in problem.segments)
-    if exponent * span > _LYAPUNOV_TIMES_TO_FOLLOW:
+    lyapunov_times = exponent * max(len(s) * s.dt for s in problem.segments)
+    if lyapunov_times > _SURELY_LOST:
         return _chaotic(search, coupled, exponent, options, warnings)
     fit, alone = _let_go(search, coupled, options)
+    if not alone and lyapunov_times > _WINDOW_LYAPUNOV_TIMES:
+        return _chaotic(search, coupled, exponent, options, warnings)
     if not alone:
         warnings.append("The coupling could not be removed completely: the model does not follow the record.")
     return _result(search, fit, options, warnings, alone and fit.converged)
@@ -157,7 +159,7 @@ def _let_go(search: _Search, coupled: Fit, options: Options) -> tuple[Fit, bool]
     strength, target, here = 1.0, 0.0, coupled
     while True:
         last = target == 0.0
-        fit = search.stage(here.point, target, options.tolerance if last else 1e-2, 50 if last else 12)
+        fit = search.stage(here.point, target, options.tolerance if last else 1e-2, 100 if last else 12)
         if misfit(search.problem, fit.evaluation) < _TRUSTED:
             if last:
                 return fit, True
@@ -169,7 +171,7 @@ def _let_go(search: _Search, coupled: Fit, options: Options) -> tuple[Fit, bool]
 
 
 def misfit(problem: OutputError, evaluation: Evaluation) -> float:
-    """Rms of the residual over the spread of the outputs; 0 when it is no larger than three times the noise."""
+    """Rms of the residual over the spread of the outputs; 0 within three times the noise."""
     if not np.isfinite(evaluation.cost):
         return np.inf
     if 2.0 * evaluation.cost < 9.0 * problem.samples:
@@ -192,7 +194,7 @@ def growth_rate(model: Model, segments: Sequence[Segment], fit: Fit) -> float:
     rates = []
     for segment, run in zip(segments, fit.evaluation.runs, strict=True):
         n, count = run.states.shape
-        times = segment.t0 + segment.dt * np.arange(count)
+        times = segment.times
         dx, jx = np.empty((n, count)), np.empty((n, n, count))
         jp = np.empty((n, len(fit.point.values), count))
         inputs = np.ascontiguousarray(segment.inputs.values(times))
@@ -205,11 +207,11 @@ def growth_rate(model: Model, segments: Sequence[Segment], fit: Fit) -> float:
 def _chaotic(
     search: _Search, coupled: Fit, exponent: float, options: Options, warnings: list[str]
 ) -> Identification:
-    """Windows of a few Lyapunov times, each with its own initial state, then the path of highest likelihood."""
+    """Windows of a few Lyapunov times, each with its own initial state, then the most likely path."""
     problem = search.problem
     warnings.append(
-        f"The motion is chaotic (largest exponent {exponent:.3g} per unit of time): no single trajectory follows "
-        f"the record, so it was fitted in windows of {_WINDOW_LYAPUNOV_TIMES:g} Lyapunov times."
+        f"The motion is chaotic (largest exponent {exponent:.3g} per unit of time): no single trajectory "
+        f"follows the record, so it was fitted in windows of {_WINDOW_LYAPUNOV_TIMES:g} Lyapunov times."
     )
     windows, initials = [], []
     for segment, run in zip(problem.segments, coupled.evaluation.runs, strict=True):
@@ -230,12 +232,12 @@ def _chaotic(
 
 
 def _finished(search: _Search, coupled: Fit, windowed: Fit, result: Identification) -> Identification:
-    """The whole record as one path of highest likelihood, from the windows' parameters and the coupled motion."""
+    """The most likely path over the whole record, from the windows' parameters and the coupled motion."""
     from analysis import path_estimate
 
     problem, unknowns = search.problem, search.problem.unknowns
     segments = [
-        path_estimate.Segment(s.t0 + s.dt * np.arange(len(s)), s.outputs, run.states, s.inputs)
+        path_estimate.Segment(s.times, s.outputs, run.states, s.inputs)
         for s, run in zip(problem.segments, coupled.evaluation.runs, strict=True)
     ]
     k = len(windowed.point.values)

@@ -1,7 +1,7 @@
 """The published homotopy (Manikantan et al. 2020, section 2.1): fixed steps of lambda, a scalar objective.
 
-Each step minimises eq. (5), J = 1/2 int (y_measured - y)^2 dt, by sequential quadratic programming with finite
-differences, as the authors did with fmincon; the counts are those of their tables.
+Each step minimises eq. (5), J = 1/2 int (y_measured - y)^2 dt, by sequential quadratic programming with
+finite differences, as the authors did with fmincon; the counts are those of their tables.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def minimise_plain(
     problem: OutputError, start: Point, options: Options, progress: Progress
 ) -> Identification:
     """Lower lambda from 1 to 0 in steps of delta, each time from the last solution."""
-    from scipy.optimize import minimize
+    from scipy.optimize import Bounds, minimize
 
     from analysis.homotopy import REFERENCE
 
@@ -67,12 +67,12 @@ def minimise_plain(
     steps = max(1, round(1.0 / options.delta))
     for step in range(steps + 1):
         strength = max(0.0, 1.0 - step * options.delta)
+
+        def cost_at(search: Array, strength: float = strength) -> float:
+            return objective(problem, at(search), controller, strength)
+
         found = minimize(
-            lambda s, strength=strength: objective(problem, at(s), controller, strength),
-            search,
-            method="SLSQP",
-            bounds=list(zip(low, high, strict=True)),
-            options={"ftol": 1e-14, "maxiter": 300},
+            cost_at, search, method="SLSQP", bounds=Bounds(low, high), options={"ftol": 1e-14, "maxiter": 300}
         )
         search, cost, converged = found.x, float(found.fun), bool(found.success)
         evaluations += int(found.nfev)

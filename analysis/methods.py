@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 # name: module, what it is for (shown by --help and in the desktop's chooser)
 METHODS: dict[str, tuple[str, str]] = {
     "path": ("analysis.path", "maximum likelihood over the states at all samples and the parameters"),
+    "homotopy": (
+        "analysis.homotopy",
+        "few sensors and poor guesses: couple the model to the record, then let go",
+    ),
+    "global": (
+        "analysis.global_search",
+        "differential evolution, particle swarm or genetic search, as a baseline",
+    ),
     "beam": ("analysis.beam", "stiffness, mass and damping along a beam from point sensors or frequencies"),
 }
 

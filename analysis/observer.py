@@ -1,9 +1,9 @@
 """Gains that make a model follow its measurement: an observer designed for the parameters' uncertainty.
 
-The published choice (Manikantan et al. 2020) is one hand-picked gain on every state. Here the gain is the steady
-Kalman gain of the model linearised along the record, where the "process noise" is what wrong parameters do to the
-right-hand side: feedback goes where the parameters enter and nowhere else. Its strength is raised until the
-synchronisation test at lambda = 1 is passed.
+The published choice (Manikantan et al. 2020) is one hand-picked gain on every state. Here the gain is the
+steady Kalman gain of the model linearised along the record, the "process noise" being what wrong parameters
+do to the right-hand side: feedback goes where the parameters enter and nowhere else. Its strength is raised
+until the synchronisation test at lambda = 1 is passed.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-_SYNCHRONISED = 0.2  # rms of the error over rms of the signal that counts as following
+_SYNCHRONISED = 0.1  # rms of the error over rms of the signal that counts as following
 _STRENGTHS = 10.0 ** np.arange(-6.0, 9.0)
 _MOST_SUBSTEPS = 64  # a sample: faster observers follow the noise and nothing else
 
 
 def uniform_controller(model: Model, gain: float, integral: float = 0.0, squared: bool = False) -> Controller:
-    """The published controller: one gain on every state, the integral term on those that are not kinematic."""
+    """The published controller: one gain on every state, the integral on those that are not kinematic."""
     n, q = len(model.states), len(model.outputs)
     integral_gain = np.full((n, q), integral)
     integral_gain[list(kinematic_states(model))] = 0.0
@@ -46,7 +46,7 @@ def observer_controller(
 
     slope, spread, seen = _linearised(model, segments[0], point.values, unknowns)
     process = strength * spread + 1e-12 * np.trace(spread) * np.eye(len(slope)) + 1e-300 * np.eye(len(slope))
-    measured = np.isfinite(segments[0].outputs).any(axis=1)
+    measured = np.asarray(np.isfinite(segments[0].outputs).any(axis=1))
     sensor = np.diag(np.where(measured, sigma**2, 1.0))
     seen = np.where(measured[:, None], seen, 0.0)
     try:
@@ -63,12 +63,12 @@ def observer_controller(
 def _linearised(
     model: Model, segment: Segment, values: Array, unknowns: Unknowns
 ) -> tuple[Array, Array, Array]:
-    """Mean Jacobian along the record, what the parameters' ranges do to the rates, and the mean output slope."""
+    """Mean Jacobian along the record, what the parameters' ranges do to the rates, mean output slope."""
     kernels = model.kernels()
     n, k, q = len(model.states), len(values), len(model.outputs)
     stride = max(1, len(segment) // 2000)
     states = np.ascontiguousarray(rough_states(model, segment)[:, ::stride])
-    times = segment.t0 + segment.dt * stride * np.arange(states.shape[1])
+    times = np.ascontiguousarray(segment.times[::stride])
     inputs = np.ascontiguousarray(segment.inputs.values(times))
     count = states.shape[1]
     rates, jx, jp = np.empty((n, count)), np.empty((n, n, count)), np.empty((n, k, count))

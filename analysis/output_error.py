@@ -1,8 +1,8 @@
 """Output error: parameters and initial values whose simulated outputs are nearest to the measured ones.
 
 Levenberg-Marquardt on the weighted residuals of several segments that share the parameters, with forward
-sensitivities, bounds, and logarithmic scale for parameters whose bounds span decades. A trajectory that diverges
-costs infinity, so the damping grows and the search goes on.
+sensitivities, bounds, and logarithmic scale for parameters whose bounds span decades. A trajectory that
+diverges costs infinity, so the damping grows and the search goes on.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LARGEST_LOG_STEP = np.log(
 
 @dataclass(frozen=True, eq=False)
 class Unknowns:
-    """The parameters to be found: position in the model's vector, bounds, and which are searched on log scale."""
+    """The parameters to be found: position in the model's vector, bounds, which are on log scale."""
 
     positions: NDArray[np.int64]
     lower: Array
@@ -69,7 +69,7 @@ class Unknowns:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Where the search stands: parameter values (all of the model's) and the initial state of each segment."""
+    """Where the search stands: all parameter values and the initial state of each segment."""
 
     values: Array
     initials: tuple[Array, ...]
@@ -190,14 +190,14 @@ class OutputError:
                 if settled:
                     return Fit(here, True, iteration, history)
             else:
-                damping = max(damping, 1e-6) * growth
+                damping = max(damping * growth, 1e-2)
                 growth *= 2.0
                 if damping > 1e12:  # no step lowers the cost any more: rounding is reached
                     return Fit(here, True, iteration, history)
         return Fit(here, False, most_iterations, history)
 
     def _step(self, here: Evaluation, damping: float) -> tuple[Array, list[Array], float]:
-        """Damped Gauss-Newton step in search coordinates; initial values are eliminated segment by segment."""
+        """Damped Gauss-Newton step in search coordinates; initial values are eliminated by segment."""
         active = self._active(here)
         gradient, hessian = here.gradient.copy(), here.hessian + damping * np.diag(np.diag(here.hessian))
         eliminated = []
@@ -222,8 +222,7 @@ class OutputError:
         return outwards_low | outwards_high
 
     def _in_box(self, point: Point, gradient: Array, hessian: Array, active: NDArray[np.bool_]) -> Array:
-        """Minimiser of the quadratic model within the bounds: what hits a bound stays there, the rest is solved
-        again."""
+        """Minimiser of the quadratic model within the bounds; what hits a bound stays there."""
         limit = np.where(self.unknowns.logarithmic, _LARGEST_LOG_STEP, np.inf)
         now = self.unknowns.to_search(point.values[self.unknowns.positions])
         low, high = self.unknowns.search_bounds

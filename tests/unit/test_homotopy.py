@@ -1,0 +1,183 @@
+"""Homotopy shooting on the systems of Manikantan et al. (2020); truth by independent integration (DOP853)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from analysis.errors import DataError
+from analysis.methods import identify
+from analysis.model import Model
+from analysis.progress import Progress
+from analysis.record import Channel, Record
+from drivers.library import load_model
+
+WELLS = {"single_well": (20.0, 15), "double_well": (20.0, 15), "double_hump": (2.5, 15)}
+
+
+def truth_record(
+    model: Model, seconds: float, rate: float, channels: list[str], max_step: float = np.inf
+) -> Record:
+    """The outputs of a model at its own values, integrated by SciPy from the model's initial state."""
+    kernels, p = model.kernels(), model.values()
+    n, none = len(model.states), np.zeros(0)
+
+    def rhs(t: float, x: np.ndarray) -> np.ndarray:
+        rate = np.empty(n)
+        kernels.rhs(t, x, none, p, rate)
+        return rate
+
+    times = np.arange(round(seconds * rate) + 1) / rate
+    start = [model.initial[s].value for s in model.states]
+    solution = solve_ivp(
+        rhs, (0, times[-1]), start, "DOP853", times, rtol=1e-11, atol=1e-12, max_step=max_step
+    )
+    outputs = np.empty((len(model.outputs), len(times)))
+    kernels.out_many(times, np.ascontiguousarray(solution.y), np.zeros((0, len(times))), p, outputs)
+    named = dict(zip(model.outputs, outputs, strict=True))
+    return Record.from_arrays(rate, {name: named[name] for name in channels})
+
+
+def noisy(record: Record, level: float, rng: np.random.Generator) -> Record:
+    """Noise of ``level`` times the rms of each channel."""
+    arrays = {
+        name: record[name] + level * np.sqrt(np.mean(record[name] ** 2)) * rng.normal(size=len(record))
+        for name in record.names
+    }
+    return record.with_channels(**arrays)
+
+
+@pytest.fixture(scope="module", params=list(WELLS))
+def well(request: pytest.FixtureRequest) -> tuple[Model, Record, int]:
+    model = load_model(f"van_der_pol_duffing_{request.param}")
+    seconds, runs = WELLS[request.param]
+    return model, truth_record(model, seconds, 100.0, ["x"]), runs
+
+
+def errors(model: Model, found: dict[str, float]) -> np.ndarray:
+    return np.array([found[name] - model.parameters[name].value for name in model.free])
+
+
+def test_given_the_upper_bounds_then_the_truth_is_found_in_few_sensitivity_runs(
+    well: tuple[Model, Record, int],
+) -> None:
+    model, record, most = well
+    start = model.with_values({name: model.parameters[name].upper for name in model.free})
+    result = identify(start, record, "homotopy")
+    assert result.converged
+    assert np.abs(errors(model, result.values())).max() < 1e-6
+    assert result.evaluations <= most
+
+
+def test_given_random_starts_in_the_bounds_then_each_finds_the_truth(
+    well: tuple[Model, Record, int], rng: np.random.Generator
+) -> None:
+    model, record, _ = well
+    for _ in range(15):
+        guess = {n: rng.uniform(model.parameters[n].lower, model.parameters[n].upper) for n in model.free}
+        result = identify(model.with_values(guess), record, "homotopy")
+        assert np.abs(errors(model, result.values())).max() < 1e-5, guess
+
+
+def test_given_the_published_scheme_then_it_finds_the_truth_and_counts(
+    well: tuple[Model, Record, int],
+) -> None:
+    model, record, _ = well
+    start = model.with_values({name: model.parameters[name].upper for name in model.free})
+    result = identify(start, record, "homotopy", plain=True)
+    assert np.abs(errors(model, result.values())).max() < 1e-4
+    assert [row["lambda"] for row in result.history] == pytest.approx([1.0, 0.8, 0.6, 0.4, 0.2, 0.0])
+    assert result.evaluations > result.iterations > 6
+
+
+def test_given_noise_then_the_intervals_cover_the_truth(rng: np.random.Generator) -> None:
+    model = load_model("van_der_pol_duffing_single_well")
+    clean = truth_record(model, 20.0, 100.0, ["x"])
+    start = model.with_values({name: model.parameters[name].upper for name in model.free})
+    covered = []
+    for _ in range(20):
+        result = identify(start, noisy(clean, 0.05, rng), "homotopy")
+        covered += [result.parameters[n].covers(model.parameters[n].value) for n in model.free]
+    # 60 intervals of 95 %: fewer than 51 has a probability below 0.001 for independent ones
+    assert sum(covered) >= 51
+
+
+def test_given_a_gap_and_unknown_initial_velocity_then_both_are_coped_with(rng: np.random.Generator) -> None:
+    model = load_model("van_der_pol_duffing_single_well")
+    record = noisy(truth_record(model, 20.0, 100.0, ["x"]), 0.01, rng)
+    broken = replace(record, channels={"x": Channel(record["x"], gaps=((500, 640),))})
+    free = Model.from_toml(model.text.replace("v = 0.0", "v = { guess = 0.8 }"))
+    result = identify(free.with_values({"alpha": 5.0, "beta": 5.0, "mu": 1.0}), broken, "homotopy")
+    assert result.converged
+    assert np.abs(errors(model, result.values())).max() < 0.01
+    assert result.parameters["v(0)"].covers(0.0)
+
+
+def test_given_a_chaotic_record_then_windows_and_path_find_what_one_trajectory_cannot(
+    rng: np.random.Generator,
+) -> None:
+    model = load_model("van_der_pol_duffing_double_well").with_values({"g": 0.3, "w": 1.2})
+    record = noisy(truth_record(model, 100 * 2 * np.pi / 1.2, 20.0, ["x"]), 0.01, rng)
+    result = identify(model.with_values({"alpha": 2.0, "beta": 3.0, "mu": 1.0}), record, "homotopy")
+    assert result.converged
+    relative = errors(model, result.values()) / np.array([model.parameters[n].value for n in model.free])
+    assert np.abs(relative).max() < 0.005
+    assert any("chaotic" in warning for warning in result.warnings)
+
+
+def test_given_the_engine_mount_from_its_lower_bounds_then_all_four_are_found() -> None:
+    model = load_model("engine_mount")
+    record = truth_record(model, 5.0, 1000.0, ["x1"])
+    start = model.with_values({name: model.parameters[name].lower for name in model.free})
+    result = identify(start, record, "homotopy")
+    truth = np.array([model.parameters[n].value for n in model.free])
+    assert np.abs(errors(model, result.values()) / truth).max() < 1e-6
+    assert result.evaluations <= 25
+
+
+def test_given_the_damper_then_its_redundancy_is_said_and_the_combinations_found() -> None:
+    model = load_model("magnetorheological_damper")
+    record = truth_record(model, 1.0, 1000.0, ["force"], max_step=1e-3)
+    start = model.with_values({name: model.parameters[name].lower for name in model.free})
+    result = identify(start, record, "homotopy")
+    v, truth = result.values(), model.parameters
+    assert 0.5 * result.residual["rms"] ** 2 < 1e-10
+    for name in ("c0", "k0", "n"):
+        assert v[name] == pytest.approx(truth[name].value, rel=1e-4)
+    assert v["alpha"] * v["A"] == pytest.approx(880 * 120, rel=1e-3)
+    # Scaling z by s leaves the force unchanged when alpha -> alpha/s, A -> s A, beta -> beta s^(1 - n): so
+    # the data know beta/alpha^(n - 1), as Table 8 shows (60.52/532.6 = 100/880).
+    assert v["beta"] / v["alpha"] == pytest.approx(100 / 880, rel=1e-3)
+    assert v["gamma"] / v["alpha"] == pytest.approx(100 / 880, rel=1e-3)
+    assert any("alpha" in sentence and "A" in sentence for sentence in result.undetermined)
+    assert np.isinf(result.parameters["alpha"].stderr) or np.isnan(result.parameters["alpha"].stderr)
+
+
+def test_given_a_record_without_any_output_then_one_sentence_says_so() -> None:
+    model = load_model("van_der_pol_duffing_single_well")
+    with pytest.raises(DataError):
+        identify(model, Record.from_arrays(100.0, {"z": np.zeros(500)}), "homotopy")
+
+
+def test_given_cancel_then_the_work_stops() -> None:
+    from analysis.errors import Cancelled
+
+    model = load_model("van_der_pol_duffing_single_well")
+    record = truth_record(model, 20.0, 100.0, ["x"])
+    start = model.with_values({name: model.parameters[name].upper for name in model.free})
+    with pytest.raises(Cancelled):
+        identify(start, record, "homotopy", Progress(cancelled=lambda: True))
+
+
+@pytest.mark.parametrize("algorithm", ["differential_evolution", "particle_swarm", "genetic"])
+def test_given_a_global_search_then_it_explains_most_of_the_double_well(algorithm: str) -> None:
+    model = load_model("van_der_pol_duffing_double_well")
+    record = truth_record(model, 20.0, 50.0, ["x"])
+    start = model.with_values({name: model.parameters[name].upper for name in model.free})
+    result = identify(start, record, "global", algorithm=algorithm, seed=3, generations=60)
+    assert result.evaluations > 500
+    whole = 0.5 * float(np.trapezoid(record["x"] ** 2, dx=record.dt))  # the misfit of no motion at all
+    assert result.residual["J"] < 0.5 * whole
