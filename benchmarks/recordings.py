@@ -8,10 +8,12 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
+from analysis.errors import DataError
 from app.output import table
 from drivers.formats import open_lazily
 from drivers.journal import ChannelSpec
@@ -59,28 +61,33 @@ def throughput(folder: Path, seconds: float = 10.0) -> list[tuple[str, float, st
     ]
 
 
-def crashes(folder: Path, kills: int, cuts: int) -> list[tuple[str, int, int, int, float, int]]:
-    """Rows: crash, how many, of them recovered, files lost, most lost in seconds, wrong samples."""
+def crashes(folder: Path, kills: int, cuts: int) -> list[tuple[str, int, int, float, int]]:
+    """Rows: crash, how many, of them unreadable, most lost in seconds, wrong samples."""
     rng = np.random.default_rng(20260501)
-    killed: list[Outcome] = []
-    for i in range(kills):
-        place = folder / f"kill{i}"
-        place.mkdir()
-        outcome = kill_once(place, float(rng.uniform(0.0, 1.6)), RATE, CHANNELS, BLOCK, seconds=1.0)
-        if outcome is not None:
-            killed.append(outcome)
-        for file in place.iterdir():
-            file.unlink()
+
+    def kill(number: int) -> Outcome | None:
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            delay = float(rng.uniform(0.0, 1.6))
+            return kill_once(Path(place), delay, RATE, CHANNELS, BLOCK, seconds=1.0)
+
+    killed = [_attempted(kill, i) for i in range(kills)]
     taken = take(folder, RATE, CHANNELS, BLOCK, seconds=10.0)
-    cut = [cut_power(taken, folder, rng) for _ in range(cuts)]
+    cut = [_attempted(lambda _: cut_power(taken, folder, rng), i) for i in range(cuts)]
     return [_row("kill -9", killed), _row("power cut", cut)]
 
 
-def _row(name: str, outcomes: list[Outcome]) -> tuple[str, int, int, int, float, int]:
-    lost_files = sum(o.kept == 0 and o.appended > 0 for o in outcomes)
+def _attempted(crash: Callable[[int], Outcome | None], number: int) -> Outcome | str | None:
+    try:
+        return crash(number)
+    except DataError as error:
+        return str(error)
+
+
+def _row(name: str, results: list[Outcome | str | None]) -> tuple[str, int, int, float, int]:
+    outcomes = [r for r in results if isinstance(r, Outcome)]
     most = max((o.lost / RATE for o in outcomes), default=0.0)
-    wrong = sum(o.wrong for o in outcomes)
-    return name, len(outcomes), sum(o.recovered for o in outcomes), lost_files, most, wrong
+    unreadable = sum(isinstance(r, str) for r in results)
+    return name, len(results), unreadable, most, sum(o.wrong for o in outcomes)
 
 
 def opening(folder: Path, samples: int, channels: int) -> tuple[str, float, float, float, float]:
@@ -114,7 +121,7 @@ def main() -> None:
         sizes = [(10_000_000, 8)] + ([(100_000_000, 1)] if args.large else [])
         rows = [opening(folder, *size) for size in sizes]
         print(table(("file", "GB", "write s", "open and overview s", "zoom s"), rows), "\n")
-        columns = ("crash", "times", "recovered", "files lost", "most lost s", "wrong samples")
+        columns = ("crash", "times", "unreadable", "most lost s", "wrong samples")
         print(table(columns, crashes(folder, args.kills, args.cuts)))
 
 

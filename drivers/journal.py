@@ -17,6 +17,7 @@ import secrets
 import struct
 import threading
 import zlib
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,13 +76,9 @@ class ChannelSpec:
         return values
 
 
-@dataclass(frozen=True)
-class Frame:
-    """Where the samples of one frame lie in the journal."""
-
-    first: int  # index of the first sample, from the start of the recording
-    count: int
-    position: int  # byte in the file where the samples start
+# Where the samples of a frame lie: index of the first from the recording's start, how many, byte in the file.
+# An array of these, because a day of recording has millions.
+FRAME = np.dtype([("first", np.int64), ("count", np.int64), ("position", np.int64)])
 
 
 class JournalWriter:
@@ -209,17 +206,17 @@ class Journal:
     path: Path
     header: Mapping[str, Any]
     channels: tuple[ChannelSpec, ...]
-    frames: tuple[Frame, ...]
+    frames: NDArray[np.void]  # of FRAME, in order of time
     events: tuple[Mapping[str, Any], ...]
     complete: bool  # the end frame is there and no frame is missing before it
     damaged_bytes: int  # bytes that belong to no whole frame
 
-    def read_channel(self, file: int, frame: Frame, channel: int) -> NDArray[Any]:
-        """The stored numbers of one channel in one frame, from the journal's open file."""
+    def read_channel(self, file: int, position: int, count: int, channel: int) -> NDArray[Any]:
+        """The stored numbers of one channel in the frame at that place of the journal's open file."""
         before = sum(c.numpy_type.itemsize for c in self.channels[:channel])
         kind = self.channels[channel].numpy_type
-        os.lseek(file, frame.position + before * frame.count, os.SEEK_SET)
-        return np.frombuffer(_read_all(file, kind.itemsize * frame.count), kind)
+        os.lseek(file, position + before * count, os.SEEK_SET)
+        return np.frombuffer(_read_all(file, kind.itemsize * count), kind)
 
 
 def read_journal(path: Path) -> Journal:
@@ -239,7 +236,7 @@ def _scan(path: Path, content: mmap.mmap) -> Journal:
     header, channels = _parse_header(path, content[head.start : head.stop])
     session = int(header["session"])
     per_sample = sum(c.numpy_type.itemsize for c in channels)
-    frames: list[Frame] = []
+    frames = array("q")
     events: list[Mapping[str, Any]] = []
     good = head.stop
     damaged = 0
@@ -262,15 +259,15 @@ def _scan(path: Path, content: mmap.mmap) -> Journal:
         missing |= frame.sequence != expected_sequence
         expected_sequence = frame.sequence + 1
         if frame.kind == _SAMPLES and frame.count * per_sample == frame.length and frame.count:
-            frames.append(Frame(frame.first, frame.count, frame.start))
+            frames.extend((frame.first, frame.count, frame.start))
         elif frame.kind == _EVENT:
             events.append(_parse_event(content[frame.start : frame.stop]))
         ended = frame.kind == _END
     damaged += len(content) - good
-    frames.sort(key=lambda f: f.first)
-    return Journal(
-        path, header, channels, tuple(frames), tuple(e for e in events if e), ended and not missing, damaged
-    )
+    table = np.frombuffer(frames, FRAME) if frames else np.empty(0, FRAME)
+    table = table[np.argsort(table["first"], kind="stable")]
+    found = tuple(e for e in events if e)
+    return Journal(path, header, channels, table, found, ended and not missing, damaged)
 
 
 @dataclass(frozen=True)

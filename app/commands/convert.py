@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from analysis.errors import DataError
-from app.output import add_json_option, write_json
+from app.output import add_json_option, terminal_progress, write_json
 from drivers.formats import format_for_writing, open_lazily, write
 from drivers.recording import Part, Recording
 
@@ -61,4 +61,4 @@ def _part(whole: Recording, args: argparse.Namespace) -> Recording:
         )
     start = round(args.begin * whole.rate)
     stop = min(round(min(end, whole.duration) * whole.rate), len(whole))
-    return Part(whole, start, stop, names)
+    return Part(whole, start, stop, names, terminal_progress())

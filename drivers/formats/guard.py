@@ -24,7 +24,7 @@ def check_in_subprocess(path: Path) -> None:
         raise DataError(f"{path.name} is not an HDF5 file, or its beginning is damaged.")
     if version >= 2:
         return
-    command = [sys.executable, "-m", "drivers.formats.guard", str(path)]
+    command = [sys.executable, "-P", "-m", "drivers.formats.guard", str(path)]
     try:
         run = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:

@@ -39,8 +39,9 @@ def finish(journal_path: Path, seconds: float | None = None, progress: Progress 
     Whatever happens, the journal is deleted only after the finished file has been proven.
     """
     try:
+        # -P: nothing in the folder we happen to stand in is taken for a module of ours.
         limit = seconds if seconds is not None else 30 + journal_path.stat().st_size / SLOWEST
-        command = [sys.executable, "-m", "drivers.recording", str(journal_path)]
+        command = [sys.executable, "-P", "-m", "drivers.recording", str(journal_path)]
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     except OSError as error:
         raise DataError(f"{journal_path.name} could not be finished: {error.strerror}.") from None
@@ -109,7 +110,7 @@ def _is_empty(journal_path: Path) -> bool:
     if journal_path.stat().st_size == 0:
         return True
     journal = read_journal(journal_path)
-    return not journal.frames and journal.damaged_bytes == 0
+    return len(journal.frames) == 0 and journal.damaged_bytes == 0
 
 
 def _tell(step: Step) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.errors import DataError
+from analysis.progress import SILENT, Progress
 from analysis.record import Channel, Excitation, Record, Span, moment_after
 from drivers.journal import ChannelSpec
 
@@ -177,14 +178,26 @@ class Recording(ABC):
 
 
 class Part(Recording):
-    """Some channels and a stretch of another recording, still read from there piece by piece."""
+    """Some channels and a stretch of another recording, still read from there piece by piece.
 
-    def __init__(self, whole: Recording, start: int, stop: int, channels: Sequence[str]) -> None:
+    ``progress`` hears how much of it has been read, whoever reads it.
+    """
+
+    def __init__(
+        self,
+        whole: Recording,
+        start: int,
+        stop: int,
+        channels: Sequence[str],
+        progress: Progress = SILENT,
+    ) -> None:
         start, stop, _ = slice(start, stop).indices(len(whole))
         about = whole.about
         self._whole = whole
         self._start = start
         self._positions = [whole.position(name) for name in channels]
+        self._progress = progress
+        self._read = 0
         samples = max(0, stop - start)
         super().__init__(
             Description(
@@ -205,6 +218,9 @@ class Part(Recording):
         )
 
     def raw(self, channel: int, start: int, stop: int) -> NDArray[Any]:
+        self._read += stop - start
+        done = self._read / max(1, len(self) * len(self._positions))
+        self._progress.report(done, f"{self.names[channel]}, {stop / self.rate:.0f} s")
         return self._whole.raw(self._positions[channel], self._start + start, self._start + stop)
 
 

@@ -21,7 +21,7 @@ from drivers.recording.lazy import Description
 
 
 class Recorder:
-    """Writes a recording while it is being made. Every method may be called from any thread.
+    """Writes a recording while it is being made. One thread appends; notes may come from any thread.
 
     Channels are given as names, or as :class:`ChannelSpec` with unit, stored type and calibration. Indices
     count samples of the source's stream; the first block's index becomes sample 0 of the recording.

@@ -21,7 +21,7 @@ class JournalRecording(Recording):
     def __init__(self, journal: Journal) -> None:
         super().__init__(_describe(journal))
         self._journal = journal
-        self._first = np.array([f.first for f in journal.frames], dtype=np.int64)
+        self._first = np.ascontiguousarray(journal.frames["first"])
         self._file = os.open(journal.path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
 
     def close(self) -> None:
@@ -34,11 +34,11 @@ class JournalRecording(Recording):
         result = np.full(stop - start, np.nan if spec.dtype[0] == "f" else 0, spec.numpy_type)
         at = max(0, int(np.searchsorted(self._first, start, side="right")) - 1)
         while at < len(self._first) and self._first[at] < stop:
-            frame = self._journal.frames[at]
-            begin, end = max(start, frame.first), min(stop, frame.first + frame.count)
+            first, count, position = self._journal.frames[at].item()
+            begin, end = max(start, first), min(stop, first + count)
             if end > begin:
-                part = self._journal.read_channel(self._file, frame, channel)
-                result[begin - start : end - start] = part[begin - frame.first : end - frame.first]
+                part = self._journal.read_channel(self._file, position, count, channel)
+                result[begin - start : end - start] = part[begin - first : end - first]
             at += 1
         return result
 
@@ -73,7 +73,8 @@ def _describe(journal: Journal) -> Description:
             drive = event["excitation"]
         else:
             events.append(event)
-    samples = max((f.first + f.count for f in journal.frames), default=0)
+    ends = journal.frames["first"] + journal.frames["count"]
+    samples = int(ends.max()) if len(ends) else 0
     holes = _holes(journal)
 
     def inside(found: list[Span]) -> tuple[Span, ...]:
@@ -99,9 +100,8 @@ def _describe(journal: Journal) -> Description:
 
 
 def _holes(journal: Journal) -> list[Span]:
-    holes, reached = [], 0
-    for frame in journal.frames:
-        if frame.first > reached:
-            holes.append((reached, frame.first))
-        reached = max(reached, frame.first + frame.count)
-    return holes
+    """Stretches between frames that no frame holds."""
+    starts = journal.frames["first"]
+    reached = np.maximum.accumulate(starts + journal.frames["count"])
+    before = np.concatenate([[0], reached[:-1]]) if len(starts) else reached
+    return [(int(a), int(b)) for a, b in zip(before[starts > before], starts[starts > before], strict=True)]
