@@ -125,19 +125,26 @@ def derivative_pairs(model: Model) -> dict[int, int]:
     return pairs
 
 
-def start_states(model: Model, measurement: Measurement, values: Array) -> Array:
-    """A first path [n, N]: states seen by the outputs, velocities by differentiation, others as the model
-    starts.
+@dataclass(frozen=True, eq=False)
+class StateSamples:
+    """States at the samples: those seen by the outputs, and velocities got from them by differentiation."""
 
-    Not smoothed beyond what the noise asks for; good enough for :func:`analysis.path_estimate.estimate_path`.
-    """
+    values: Array  # [n, N]
+    seen: NDArray[np.bool_]  # measured, directly or through an output that can be inverted
+    derived: dict[int, int]  # state j was got by differentiating state i: {j: i}
+
+
+def state_samples(model: Model, measurement: Measurement, values: Array, smoothed: bool) -> StateSamples:
+    """States as the outputs show them, smoothed as far as their noise asks for or as they are."""
     n, N = len(model.states), len(measurement.times)
     X = np.zeros((n, N))
     for name, initial in model.initial.items():
         X[model.states.index(name)] = initial.value
     seen = np.zeros(n, dtype=bool)
     measured = np.flatnonzero(measurement.measured)
-    smoothed = np.stack([smooth(_filled(measurement.outputs[i]), measurement.dt)[0] for i in measured])
+    rows = np.stack([_filled(measurement.outputs[i]) for i in measured])
+    if smoothed:
+        rows = np.stack([smooth(row, measurement.dt)[0] for row in rows])
     kernels, U = model.kernels(), measurement.inputs.values(measurement.times)
     Y = np.empty((len(model.outputs), N))
     Yx = np.empty((len(model.outputs), n, N))
@@ -145,20 +152,34 @@ def start_states(model: Model, measurement: Measurement, values: Array) -> Array
     for _ in range(6):
         kernels.out_jac_many(measurement.times, X, U, values, Y, Yx, Yp)
         G = Yx[measured].transpose(2, 0, 1)
-        step = (np.linalg.pinv(G) @ (smoothed - Y[measured]).T[:, :, None])[:, :, 0].T
+        seen |= np.any(G != 0, axis=(0, 1))
+        if np.all(G[:1] == G):  # linear outputs, as most are: one inverse serves all samples
+            step = np.linalg.pinv(G[0]) @ (rows - Y[measured])
+        else:
+            step = (np.linalg.pinv(G) @ (rows - Y[measured]).T[:, :, None])[:, :, 0].T
         if not np.all(np.isfinite(step)):
             break
         X += step
-        seen |= np.any(G != 0, axis=(0, 1))
         if np.all(np.abs(step).max(axis=1) <= 1e-9 * (np.ptp(X, axis=1) + 1e-300)):
             break
+    derived = {}
     for derivative, state in derivative_pairs(model).items():
         if seen[state] and not seen[derivative]:
             X[derivative] = smooth(X[state], measurement.dt)[1]
-            seen[derivative] = True
-        elif seen[derivative] and not seen[state]:
+            derived[derivative] = state
+    return StateSamples(X, seen, derived)
+
+
+def start_states(model: Model, measurement: Measurement, values: Array) -> Array:
+    """A first path [n, N] for the maximum-likelihood finisher; what nothing shows stays as the model
+    starts.
+    """
+    samples = state_samples(model, measurement, values, smoothed=True)
+    X, known = samples.values, samples.seen.copy()
+    known[list(samples.derived)] = True
+    for derivative, state in derivative_pairs(model).items():
+        if known[derivative] and not known[state]:
             X[state] = _integral(X[derivative], measurement.dt)
-            seen[state] = True
     return X
 
 
@@ -191,18 +212,8 @@ def path_segments(
                     np.ascontiguousarray(X[:, first:stop]),
                     measurement.inputs if measurement.inputs.count else None,
                     record,
-                    *(_known_start(model) if first == 0 else (None, None)),
                 )
             )
     if not segments:
         raise DataError("Every stretch of the records is broken by lost samples: nothing is left to fit.")
     return segments
-
-
-def _known_start(model: Model) -> tuple[Array | None, Array | None]:
-    """Initial values that the model states as known and no output measures."""
-    hidden = {s: i.value for s, i in model.initial.items() if not i.free and s not in model.outputs}
-    if not hidden:
-        return None, None
-    mean = np.array([hidden.get(name, np.nan) for name in model.states])
-    return mean, np.where(np.isfinite(mean), 1e-6 * np.maximum(np.abs(mean), 1.0), np.nan)

@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis import path_solver
+from analysis.descent import bounded_step
 from analysis.errors import DataError, ShakedownError
 from analysis.identifiability import pseudo_inverse
 from analysis.inputs import Inputs
 from analysis.progress import SILENT, Progress
+from analysis.unknowns import Unknowns
 
 Array = NDArray[np.float64]
 
@@ -159,16 +161,12 @@ class _Problem:
         chain = np.zeros(2 * self.q) if sensors is None else np.asarray(sensors, dtype=np.float64)
         self.values = np.ascontiguousarray(np.hstack([rows, np.tile(chain, (self.records, 1))]))
         self.free = np.array(sorted(free), dtype=np.int64)
-        self.unknowns = [
-            (int(j), r) for j in self.free for r in (range(self.records) if j in local else (-1,))
-        ]
-        self.place = {u: i for i, u in enumerate(self.unknowns)}
+        self.unknowns = Unknowns([int(j) for j in self.free], local, self.records)
         pad = np.full(2 * self.q, np.inf)
         low = np.full(self.k, -np.inf) if lower is None else np.asarray(lower, dtype=np.float64)
         high = np.full(self.k, np.inf) if upper is None else np.asarray(upper, dtype=np.float64)
         low, high = np.concatenate([low, -pad]), np.concatenate([high, pad])
-        self.low = np.array([low[j] for j, _ in self.unknowns])
-        self.high = np.array([high[j] for j, _ in self.unknowns])
+        self.low, self.high = self.unknowns.bounds(low, high)
         self.paths = [np.ascontiguousarray(s.states, dtype=np.float64).copy() for s in segments]
         joined = np.hstack(self.paths)
         if not np.all(np.isfinite(joined)):
@@ -248,13 +246,10 @@ class _Problem:
             if defects is not None:
                 C, R, start = defects[i], np.where(np.isnan(w.R), np.nan, 0.0), np.zeros(self.n)
             path_solver.forward(w.V, C, R, w.G, w.D, start, spread, slack, w.S, w.M, w.K, w.s, w.E, H, g)
-            where = [self._column(int(j), segment.record) for j in self.free]
+            where = self.unknowns.columns(segment.record)
             information[np.ix_(where, where)] += H
             gradient[where] += g
         return information, gradient
-
-    def _column(self, index: int, record: int) -> int:
-        return self.place[(index, record)] if (index, record) in self.place else self.place[(index, -1)]
 
     def _prior(self, segment: Segment, X: Array) -> tuple[Array, Array]:
         start, spread = np.zeros(self.n), _DIFFUSE * self.scale
@@ -268,7 +263,7 @@ class _Problem:
         """States' step for the unknowns' step; returns the largest multiplier in units of 1/range."""
         largest = 0.0
         for segment, w in zip(self.segments, self.work, strict=True):
-            own = np.array([step[self._column(int(j), segment.record)] for j in self.free])
+            own = step[self.unknowns.columns(segment.record)]
             path_solver.backward(w.V, w.G, own, w.S, w.M, w.K, w.s, w.E, w.dX, w.L)
             if len(w.L) > 1:
                 largest = max(largest, float(np.max(np.abs(w.L[1:]) * self.scale)))
@@ -287,7 +282,9 @@ class _Problem:
         for iteration in range(1, max_iterations + 1):
             soft = bool(slack.any())
             information, gradient = self._eliminate(np.diag(slack) if soft else np.zeros((self.n, 0)))
-            step = self._bounded_step(information, gradient, damping)
+            step = bounded_step(
+                information, gradient, self.unknowns.current(self.values), self.low, self.high, damping
+            )
             largest = self._path_step(step)
             penalty = max(penalty, 2.0 * largest)
             misfit, miss = self._cost([w.R for w in self.work]), self._miss([w.C for w in self.work])
@@ -379,42 +376,13 @@ class _Problem:
         length = longest
         while length > 1e-4:
             paths = [X + length * w.dX for X, w in zip(self.paths, self.work, strict=True)]
-            values = self._moved(length * step)
+            values = self.unknowns.moved(self.values, length * step)
             defects, residuals = self._evaluate(paths, values, self.fine)
             if merit(residuals, defects) <= bar * (1 + 1e-9) + 1e-9:
                 self.paths, self.values = paths, values
                 return length, residuals
             length *= 0.5
         return 0.0, [w.R for w in self.work]
-
-    def _moved(self, step: Array) -> Array:
-        values = self.values.copy()
-        for (index, record), change in zip(self.unknowns, step, strict=True):
-            rows = slice(None) if record < 0 else record
-            values[rows, index] += change
-        return values
-
-    def _current(self) -> Array:
-        return np.array([self.values[max(record, 0), index] for index, record in self.unknowns])
-
-    def _bounded_step(self, information: Array, gradient: Array, damping: float) -> Array:
-        """Newton's step inside the bounds: what would leave is set on its bound, the others solved for."""
-        here = self._current()
-        step = np.zeros(len(here))
-        active = np.zeros(len(here), dtype=bool)
-        for _ in range(len(here) + 1):
-            inside = ~active
-            if not inside.any():
-                break
-            rest = gradient[inside] - information[np.ix_(inside, active)] @ step[active]
-            matrix = information[np.ix_(inside, inside)]
-            step[inside] = pseudo_inverse(matrix + damping * np.diag(np.diag(matrix))) @ rest
-            out = inside & ((here + step < self.low) | (here + step > self.high))
-            if not out.any():
-                break
-            step[out] = np.clip(here[out] + step[out], self.low[out], self.high[out]) - here[out]
-            active |= out
-        return step
 
     def _update_sigma(self, residuals: list[Array]) -> float:
         """Noise levels from the residuals where they are not given; returns the largest relative change."""
@@ -445,10 +413,24 @@ class _Problem:
         residuals = [np.ascontiguousarray((w.R * self.sigma).T) for w in self.work]
         defect = max(float(np.max(np.abs(w.C) / self.scale)) for w in self.work)
         return PathEstimate(
-            self.values, self.unknowns, self._current(), pseudo_inverse(information), information, self.paths,
-            residuals, self.sigma, 2 * self._cost([w.R for w in self.work]), self._dof(), converged,
-            iteration, self.evaluations, self.fine, defect, history, message,
-        )  # fmt: skip
+            values=self.values,
+            unknowns=self.unknowns.items,
+            estimate=self.unknowns.current(self.values),
+            covariance=pseudo_inverse(information),
+            information=information,
+            states=self.paths,
+            residuals=residuals,
+            sigma=self.sigma,
+            chi2=2 * self._cost([w.R for w in self.work]),
+            dof=self._dof(),
+            converged=converged,
+            iterations=iteration,
+            evaluations=self.evaluations,
+            steps=self.fine,
+            defect=defect,
+            history=history,
+            message=message,
+        )
 
 
 @dataclass(frozen=True)

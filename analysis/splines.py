@@ -41,10 +41,6 @@ class Probes:
         _integrals(np.ascontiguousarray(F), self.first, weights, out)
         return out
 
-    def some(self, chosen: NDArray[np.int64]) -> Probes:
-        """A selection of the functions."""
-        return Probes(self.first[chosen], self.value[chosen], self.slope[chosen], self.curvature[chosen])
-
 
 @njit(void(_matrix, int64[::1], _matrix, _matrix), cache=True, nogil=True)
 def _integrals(F, first, weights, out):  # type: ignore[no-untyped-def]

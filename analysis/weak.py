@@ -1,0 +1,232 @@
+"""Method ``weak``: the weak form with B-spline test functions (Liu, Fang, Wang, Xu 2018), improved and as
+published.
+
+By default rows are weighted by the covariance that sensor noise gives them, the width of the test functions
+follows from the bandwidth of the data, and maximum likelihood over the path finishes the work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.errors import DataError, ModelError
+from analysis.identifiability import covariance_of, undetermined_words
+from analysis.identification import Identification, estimates
+from analysis.measurement import Measurement, StateSamples, measurements, noise_of, state_samples
+from analysis.progress import Progress
+from analysis.record import Record
+from analysis.weak_fit import Block, WeakEstimate, fit_weak
+from analysis.weak_system import Equation, WeakSystem, nodes
+
+if TYPE_CHECKING:
+    from analysis.model import Model
+
+Array = NDArray[np.float64]
+
+REFERENCES = ["Z. Liu, H. Fang, K.-W. Wang, J. Xu, Mech. Syst. Signal Process. 108 (2018) 97-111"]
+
+_PASS = (
+    0.3  # knot spacing times the highest frequency that matters: the test function lets 40 % of it through
+)
+_NARROWEST = 2  # knots at every sample alias what the samples hardly resolve
+_MEASURABLE = 1e-9  # least noise, as a fraction of a channel's standard deviation
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the weak form."""
+
+    plain: bool = False  # the published method: cubic splines on the samples, unweighted Gauss-Newton
+    spacing: int | None = None  # samples between knots of the test functions; None: from the bandwidth
+    per_record: tuple[str, ...] = ()  # parameters with a value of their own in each record
+    offsets: tuple[str, ...] = ()  # outputs whose sensor has an unknown constant offset
+    delays: tuple[str, ...] = ()  # outputs whose sensor lags by an unknown time
+    inputs: str = "cubic"  # measured inputs between samples: cubic, linear or hold
+    denoise: bool = True  # smooth noisy inputs first
+    finish: bool = True  # end with maximum likelihood over the path
+
+
+def identify(model: Model, records: Sequence[Record], options: Options, progress: Progress) -> Identification:
+    """Parameters from the weak form, by default finished by maximum likelihood."""
+    if options.plain:
+        from analysis.weak_plain import identify_plain
+
+        return identify_plain(model, records, options.inputs, progress)
+    share = 0.3 if options.finish else 1.0
+    weak = _identify(model, records, options, progress.part(0.0, share))
+    if not options.finish:
+        return weak
+    from analysis.path import finish
+
+    return finish(
+        model,
+        records,
+        weak,
+        progress.part(share, 1.0),
+        per_record=options.per_record,
+        offsets=options.offsets,
+        delays=options.delays,
+        inputs=options.inputs,
+        denoise=options.denoise,
+    )
+
+
+def _identify(
+    model: Model, records: Sequence[Record], options: Options, progress: Progress
+) -> Identification:
+    data = measurements(model, records, options.inputs, options.denoise)
+    if not model.free:
+        raise ModelError(f"{model.name} has no free parameter: give one a guess instead of a value.")
+    samples = [state_samples(model, m, model.values(), smoothed=False) for m in data]
+    equations = _equations(model, samples[0])
+    spacing = options.spacing or _spacing(data, samples)
+    blocks = _blocks(model, data, samples, equations, spacing)
+    n = len(model.states)
+    sensors = _sensor_indices(model, options)
+    free = [model.index(name) for name in model.free] + list(sensors)
+    wide = np.full(2 * n, np.inf)
+    found = fit_weak(
+        blocks,
+        np.concatenate([model.values(), np.zeros(2 * n)]),
+        free,
+        [model.index(name) for name in options.per_record],
+        np.concatenate([[p.lower for p in model.parameters.values()], -wide]),
+        np.concatenate([[p.upper for p in model.parameters.values()], wide]),
+        [model.index(name) for name in model.linear],
+        reweight=not options.finish,  # the finisher weighs everything anew
+        progress=progress,
+    )
+    names = [_name(model, sensors, index, record, len(records)) for index, record in found.unknowns]
+    return _identification(model, found, names, options, {"spacing": spacing, "functions": _count(blocks)})
+
+
+def _equations(model: Model, samples: StateSamples) -> list[Equation]:
+    """Which equations the data can be put into; an unmeasured state is refused with a pointer onwards."""
+    hidden = [s for i, s in enumerate(model.states) if not samples.seen[i] and i not in samples.derived]
+    if hidden:
+        raise DataError(
+            f"The weak form needs every state measured, but nothing shows {', '.join(hidden)}: "
+            "use method homotopy, which does without."
+        )
+    known = [i for i in range(len(model.states)) if i not in samples.derived.values()]
+    first_order = [i for i in known if i not in samples.derived]
+    return [Equation(i) for i in first_order] + [Equation(j, of=i) for j, i in samples.derived.items()]
+
+
+def _spacing(data: Sequence[Measurement], samples: Sequence[StateSamples]) -> int:
+    """Knot spacing such that the test functions pass what moves and stop what is only noise.
+
+    The highest frequency that matters: 99 % of the power of the derivative above the noise floor lies below
+    it. Wider test functions average more noise but no longer see the motion, narrower ones see mostly noise.
+    """
+    highest = 0.0
+    for s in samples:
+        for i in np.flatnonzero(s.seen):
+            highest = max(highest, _bandwidth(s.values[i], noise_of(s.values[i])))
+    longest = max(len(m.times) for m in data) // 24  # leave enough test functions
+    wanted = np.floor(_PASS / highest) if highest > 0 else longest
+    return int(np.clip(wanted, _NARROWEST, max(longest, _NARROWEST)))
+
+
+def _bandwidth(row: Array, noise: float) -> float:
+    """Frequency in cycles per sample."""
+    row = row[: 1 << 16]
+    N = len(row)
+    spectrum = np.abs(np.fft.rfft((row - row.mean()) * np.hanning(N))) ** 2 / (0.375 * N)
+    frequency = np.arange(len(spectrum)) / N
+    power = np.maximum(spectrum - 1.5 * noise**2, 0.0) * frequency**2
+    # Beyond the last frequency at which the averaged spectrum stands above the noise there is nothing to
+    # pass.
+    width = max(N // 200, 4)
+    averaged = np.convolve(spectrum, np.ones(width) / width, mode="same")
+    above = np.flatnonzero(averaged > 3 * noise**2)
+    power[above[-1] + 1 if len(above) else 0 :] = 0.0
+    total = np.cumsum(power)
+    return float(frequency[np.searchsorted(total, 0.99 * total[-1])]) if total[-1] > 0 else 0.0
+
+
+def _blocks(
+    model: Model,
+    data: Sequence[Measurement],
+    samples: Sequence[StateSamples],
+    equations: list[Equation],
+    spacing: int,
+) -> list[Block]:
+    kernels, blocks = model.kernels(), []
+    for record, (m, s) in enumerate(zip(data, samples, strict=True)):
+        valid = np.zeros(len(m.times), dtype=bool)
+        for start, stop in m.spans:
+            valid[start:stop] = True
+        valid &= np.isfinite(m.outputs[m.measured]).all(axis=0)
+        floor = _MEASURABLE * np.std(s.values, axis=1)
+        noise = np.array([noise_of(row) for row in s.values])
+        for stretch in nodes(m.times, s.values, m.inputs, valid):
+            system = WeakSystem(kernels, stretch, spacing, equations, len(model.parameters))
+            if len(system):
+                blocks.append(Block(system, record, np.maximum(noise, floor)))
+    return blocks
+
+
+def _count(blocks: list[Block]) -> int:
+    return sum(len(b.system.probes) for b in blocks)
+
+
+def _sensor_indices(model: Model, options: Options) -> dict[int, str]:
+    """Unknown offsets and delays: position behind the parameters, and name."""
+    k, n = len(model.parameters), len(model.states)
+    found = {}
+    for names, first, what in ((options.offsets, k, "offset"), (options.delays, k + n, "delay")):
+        for name in names:
+            if name not in model.states or name not in model.outputs:
+                raise ModelError(
+                    f"{model.name} has no measured state `{name}` whose sensor could be corrected."
+                )
+            found[first + model.states.index(name)] = f"{name} {what}"
+    return found
+
+
+def _name(model: Model, sensors: dict[int, str], index: int, record: int, records: int) -> str:
+    if index in sensors:
+        return sensors[index]
+    name = list(model.parameters)[index]
+    return name if record < 0 or records == 1 else f"{name}[{record + 1}]"
+
+
+def _identification(
+    model: Model,
+    found: WeakEstimate,
+    names: list[str],
+    options: Options,
+    extra: dict[str, int],
+) -> Identification:
+    covariance = covariance_of(found.information)
+    units = {name: model.unit(name.split("[")[0]) for name in names}
+    ratio = found.chi2 / found.dof
+    warnings = []
+    if not options.finish and ratio > 3:
+        warnings.append(
+            f"The weak residuals are {np.sqrt(ratio):.2g} times what the noise of the channels explains: "
+            "the model misses something, or the noise is not white."
+        )
+    return Identification(
+        method="weak",
+        model=model.name,
+        converged=found.converged,
+        parameters=estimates(names, found.estimate, covariance, units),
+        iterations=found.iterations,
+        evaluations=found.evaluations,
+        residual={"chi2": found.chi2, "dof": float(found.dof), "chi2/dof": ratio},
+        undetermined=undetermined_words(found.information, found.estimate, names),
+        warnings=warnings,
+        covariance=covariance.tolist(),
+        history=found.history,
+        extra=dict(extra),
+        options=asdict(options),
+        model_text=model.text,
+        references=REFERENCES,
+    )
