@@ -1,0 +1,137 @@
+"""The weak form on systems whose parameters are known."""
+
+import numpy as np
+import pytest
+
+from analysis.errors import DataError
+from analysis.methods import identify
+from analysis.model import Model
+from analysis.record import Record
+from analysis.simulation import simulate
+from drivers.library import load_model
+
+LORENZ = {"sigma": 16.0, "rho": 45.92, "beta": 4.0}
+
+
+@pytest.fixture(scope="module")
+def lorenz():
+    model = load_model("lorenz")
+    clean = simulate(model, np.arange(4000) * 0.01, np.array([10.0, 1.0, 30.0])).states
+    return model.with_values({name: 1.3 * value for name, value in LORENZ.items()}), clean
+
+
+def noisy(model, clean, rate, level, seed):
+    rng = np.random.default_rng(seed)
+    data = clean + level * clean.std(axis=1, keepdims=True) * rng.standard_normal(clean.shape)
+    return Record.from_arrays(rate, dict(zip(model.states, data, strict=True)))
+
+
+def test_given_noisy_lorenz_when_weighted_then_errors_are_small_and_covered(lorenz):
+    model, clean = lorenz
+    record = noisy(model, clean, 100, 0.05, 0)
+    plain = identify(model, record, "weak", plain=True)
+    weak = identify(model, record, "weak", finish=False)
+    done = identify(model, record, "weak")
+    off = [
+        max(abs(fit.parameters[name].value / truth - 1) for name, truth in LORENZ.items())
+        for fit in (plain, weak, done)
+    ]
+    assert off[0] > 3 * off[1] > 3 * off[2]
+    assert off[2] < 1e-3
+    assert weak.residual["chi2/dof"] == pytest.approx(1.0, abs=0.1)
+    for name, truth in LORENZ.items():
+        assert abs(done.parameters[name].value - truth) < 3.5 * done.parameters[name].stderr
+    assert done.extra["start"]["method"] == "weak"
+
+
+def test_given_clean_data_when_published_method_is_used_then_one_step_suffices(lorenz):
+    model, clean = lorenz
+    record = noisy(model, clean, 100, 0.0, 0)
+    plain = identify(model, record, "weak", plain=True)
+    assert plain.iterations == 1
+    for name, truth in LORENZ.items():
+        assert plain.parameters[name].value == pytest.approx(truth, rel=2e-3)
+
+
+def test_given_lost_samples_when_fitted_then_they_are_skipped_not_interpolated(lorenz):
+    model, clean = lorenz
+    record = noisy(model, clean, 100, 0.01, 1)
+    broken = {name: record[name].copy() for name in record.names}
+    for name in broken:
+        broken[name][1000:1400] = np.nan
+    broken["y"][2500] = np.nan
+    fit = identify(model, Record.from_arrays(100, broken), "weak", finish=False)
+    for name, truth in LORENZ.items():
+        assert abs(fit.parameters[name].value - truth) < 4 * fit.parameters[name].stderr
+    whole = identify(model, record, "weak", finish=False)
+    ratio = fit.parameters["sigma"].stderr / whole.parameters["sigma"].stderr
+    assert 1.0 < ratio < 1.3
+
+
+DUFFING = {"c": 0.2, "k1": 0.5, "k3": 1.0}
+
+
+def duffing():
+    return Model.from_equations(
+        {"x": "v", "v": "-c*v - k1*x - k3*x**3 + f"},
+        {name: {"guess": 0.7 * value, "lower": 0, "upper": 10} for name, value in DUFFING.items()},
+        inputs={"f": "27*cos(1.33*t)"},
+    )
+
+
+@pytest.fixture(scope="module")
+def motion():
+    return simulate(duffing().with_values(DUFFING), np.arange(3000) * 0.05, np.array([1.0, 0.0])).states
+
+
+def test_given_displacement_alone_when_fitted_then_two_integrations_by_parts_do(motion):
+    rng = np.random.default_rng(2)
+    record = Record.from_arrays(20, {"x": motion[0] + 0.01 * rng.standard_normal(3000)})
+    weak = identify(duffing(), record, "weak", finish=False)
+    done = identify(duffing(), record, "weak")
+    for name, truth in DUFFING.items():
+        assert weak.parameters[name].value == pytest.approx(truth, rel=0.05)
+        assert abs(done.parameters[name].value - truth) < 3.5 * done.parameters[name].stderr
+
+
+def test_given_offset_and_late_sensor_when_freed_then_both_are_found(motion):
+    rng = np.random.default_rng(3)
+    late = simulate(duffing().with_values(DUFFING), np.arange(6000) * 0.025, np.array([1.0, 0.0])).states[
+        1, 1::2
+    ]
+    data = {"x": motion[0] + 0.4, "v": late}
+    record = Record.from_arrays(
+        20, {name: row + 0.01 * rng.standard_normal(3000) for name, row in data.items()}
+    )
+    fit = identify(duffing(), record, "weak", finish=False, offsets=("x",), delays=("v",))
+    assert fit.parameters["x offset"].value == pytest.approx(0.4, abs=0.01)
+    assert fit.parameters["v delay"].value == pytest.approx(-0.025, abs=2e-4)
+    assert fit.parameters["k3"].value == pytest.approx(1.0, rel=0.01)
+
+
+def test_given_a_state_that_nothing_shows_when_fitted_then_homotopy_is_named(lorenz):
+    model, clean = lorenz
+    with pytest.raises(DataError, match=r"nothing shows z: use method homotopy"):
+        identify(model, Record.from_arrays(100, {"x": clean[0], "y": clean[1]}), "weak")
+
+
+def test_given_a_stepped_input_when_fitted_then_the_jump_leaves_no_bias():
+    model = Model.from_equations(
+        {"x": "a*(u - x) - b*x**2"},
+        {"a": {"guess": 0.5, "lower": 0, "upper": 9}, "b": {"guess": 0.5, "lower": 0, "upper": 9}},
+        inputs={"u": "measured"},
+    )
+    from analysis.inputs import Inputs
+
+    times = np.arange(600) * 0.05
+    steps = np.where((times // 3) % 2 == 0, 1.0, 3.0)
+    inputs = Inputs.from_samples(0.0, 0.05, steps[None], "hold")
+    clean = simulate(
+        model.with_values({"a": 1.0, "b": 0.3}), times, np.array([0.5]), inputs=inputs, rtol=1e-11
+    ).states
+    record = Record.from_arrays(20, {"x": clean[0], "u": steps})
+    fit = identify(model, record, "weak", finish=False)
+    assert fit.parameters["a"].value == pytest.approx(1.0, rel=2e-4)
+    assert fit.parameters["b"].value == pytest.approx(0.3, rel=2e-4)
+    plain = identify(model, record, "weak", plain=True)
+    assert abs(fit.parameters["a"].value - 1) < 0.1 * abs(plain.parameters["a"].value - 1) + 1e-6
