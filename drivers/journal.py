@@ -14,6 +14,7 @@ import json
 import mmap
 import os
 import secrets
+import shutil
 import struct
 import threading
 import zlib
@@ -156,8 +157,31 @@ class JournalWriter:
                     sync_data(self._file)
                 except (RecordingStopped, OSError) as error:
                     self._failure = error if isinstance(error, RecordingStopped) else self._failed(error)
+            if os.fstat(self._file).st_nlink == 0:
+                self._rescue()
             os.close(self._file)
         return self._failure
+
+    def _rescue(self) -> None:
+        """The file was deleted under us but lives until it is closed: copy it to the nearest folder."""
+        for folder in self.path.parents:
+            if not folder.is_dir():
+                continue
+            target = folder / f"rescued-{self._session:08x}-{self.path.name}"
+            try:
+                with os.fdopen(os.dup(self._file), "rb") as source, target.open("xb") as copy:
+                    source.seek(0)
+                    shutil.copyfileobj(source, copy, 1 << 20)
+                    copy.flush()
+                    os.fsync(copy.fileno())
+            except OSError:
+                target.unlink(missing_ok=True)
+                continue
+            self.path = target
+            self._failure = RecordingStopped(
+                f"The recording's file was deleted while it was written: it ended and was saved as {target}."
+            )
+            return
 
     def _put(self, kind: int, first: int, count: int, parts: Sequence[bytes | memoryview]) -> None:
         if self._failure is not None:

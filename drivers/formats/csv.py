@@ -209,7 +209,8 @@ def _detect_signs(rows: list[str]) -> tuple[str | None, bool]:
         good = sum(_is_number(c, comma) for c in cells) / max(len(cells), 1)
         width = len(_cells(body[0], delimiter))
         consistent = all(len(_cells(r, delimiter)) == width for r in body[: max(1, len(body) - 1)])
-        score = (good + 0.1 * consistent + 0.1 * (width > 1), -rank, delimiter, comma)
+        titled = len(_trimmed(_cells(rows[0], delimiter))) == len(_trimmed(_cells(body[0], delimiter)))
+        score = (good + 0.1 * consistent + 0.1 * (width > 1) + 0.25 * titled, -rank, delimiter, comma)
         if best is None or score[:2] > best[:2]:
             best = score
     assert best is not None

@@ -84,7 +84,10 @@ class ContainerRecording(Recording):
         factor = fitting[-1]
         key = self._keys[self.position(channel)]
         first, last = start // factor, -(-stop // factor)
-        cells = np.asarray(self._file["overview"][key][str(factor)][:, first:last])
+        try:
+            cells = np.asarray(self._file["overview"][key][str(factor)][:, first:last])
+        except (KeyError, OSError):  # a damaged overview: the samples tell the same, only slower
+            return self._fine_envelope(channel, edges)
         cells = np.pad(cells, ((0, 0), (0, 1)), constant_values=np.nan)
         # Each bin takes every cell that it touches: pairs of first and one past last, every other result.
         pairs = np.stack([edges[:-1] // factor, -(-edges[1:] // factor)], axis=1).ravel() - first

@@ -129,10 +129,10 @@ class Recorder:
 
     def _finish(self, problem: str | None, progress: Progress) -> Finished:
         try:
-            finished = finish(self.journal_path, progress=progress)
+            finished = finish(self._journal.path, progress=progress)
         except DataError as error:
-            where = str(error) if self.journal_path.exists() else ""
-            return Finished(self.journal_path, self.samples, " ".join(filter(None, [problem, where])))
+            where = str(error) if self._journal.path.exists() else ""
+            return Finished(self._journal.path, self.samples, " ".join(filter(None, [problem, where])))
         return replace(finished, problem=problem or finished.problem)
 
     def _span(self, kind: str, start: int, stop: int, channel: str | None) -> None:

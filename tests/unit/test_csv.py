@@ -58,7 +58,7 @@ def test_given_no_times_then_the_given_rate_counts(tmp_path: Path) -> None:
 
 def test_given_a_single_column_then_it_is_a_channel(tmp_path: Path) -> None:
     assert read(table(tmp_path, "x\n1\n2\n3\n"), rate=1.0)["x"].tolist() == [1.0, 2.0, 3.0]
-    assert read(table(tmp_path, "1,5\n2,5\n3,5\n", "a.txt"), rate=1.0).names  # readable either way
+    assert read(table(tmp_path, "x [mm]\n1,5\n2,5\n"), rate=1.0)["x"].tolist() == [1.5, 2.5]
 
 
 def test_given_an_empty_cell_then_it_is_not_a_number(tmp_path: Path) -> None:
