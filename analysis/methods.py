@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 # name: module, what it is for (shown by --help and in the desktop's chooser)
 METHODS: dict[str, tuple[str, str]] = {
+    "auto": ("analysis.auto", "the method that suits the data, said why"),
     "weak": ("analysis.weak", "weak form with B-spline test functions: fast, all states measured"),
     "path": ("analysis.path", "maximum likelihood over the states at all samples and the parameters"),
     "homotopy": (

@@ -42,6 +42,7 @@ class Options:
     """Options of the weak form."""
 
     plain: bool = False  # the published method: cubic splines on the samples, unweighted Gauss-Newton
+    weighted: bool = True  # rows weighted by their covariance (when the path does not finish the work)
     spacing: int | None = None  # samples between knots of the test functions; None: from the bandwidth
     per_record: tuple[str, ...] = ()  # parameters with a value of their own in each record
     offsets: tuple[str, ...] = ()  # outputs whose sensor has an unknown constant offset
@@ -98,7 +99,7 @@ def _identify(
         np.concatenate([[p.lower for p in model.parameters.values()], -wide]),
         np.concatenate([[p.upper for p in model.parameters.values()], wide]),
         [model.index(name) for name in model.linear],
-        reweight=not options.finish,  # the finisher weighs everything anew
+        reweight=options.weighted and not options.finish,  # the finisher weighs everything anew
         progress=progress,
     )
     names = [_name(model, sensors, index, record, len(records)) for index, record in found.unknowns]
@@ -208,7 +209,7 @@ def _identification(
     units = {name: model.unit(name.split("[")[0]) for name in names}
     ratio = found.chi2 / found.dof
     warnings = []
-    if not options.finish and ratio > 3:
+    if options.weighted and not options.finish and ratio > 3:
         warnings.append(
             f"The weak residuals are {np.sqrt(ratio):.2g} times what the noise of the channels explains: "
             "the model misses something, or the noise is not white."
