@@ -316,6 +316,8 @@ class RigDesk(QObject):
             "notes": notes,
             "tags": list(tags),
         }
+        if rig.profile is not None and rig.profile.model:
+            metadata["model"] = rig.profile.model  # the equations that are meant to describe the specimen
         metadata["calibration"] = {c.name: dict(c.calibration) for c in self.channels if c.calibration}
 
         def make(_: int) -> Recorder:

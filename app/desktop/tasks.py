@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.errors import ModelError
+from analysis.errors import DataError, ModelError
 from analysis.progress import Progress
 from analysis.record import Record
 
 if TYPE_CHECKING:
     from analysis.identification import Identification
     from analysis.model import Model
+    from analysis.prediction import Prediction
 
 Samples = NDArray[np.float64]
+LONGEST = 100_000  # samples: more tell nothing new about delay and dimension
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,26 @@ def identify_record(
     return identify(model, mapped(record, mapping), method, progress, **options)
 
 
+@dataclass(frozen=True)
+class Embedding:
+    """How one channel is unfolded: handed on by the Embed page."""
+
+    channel: str
+    delay: int  # samples
+    dimension: int
+
+
+def whole(record: Record, channel: str) -> Samples:
+    """The longest stretch of a channel without lost samples, at most LONGEST of it."""
+    valid = record.channels[channel].valid()
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], valid, [False])).astype(np.int8)))
+    starts, stops = edges[::2], edges[1::2]
+    if len(starts) == 0:
+        raise DataError(f"The channel '{channel}' holds no samples.")
+    best = int(np.argmax(stops - starts))
+    return record[channel][starts[best] : min(stops[best], starts[best] + LONGEST)]
+
+
 @dataclass(frozen=True, eq=False)
 class Space:
     """The motion as points in a space: measured channels, or one channel and its past."""
@@ -147,3 +169,84 @@ def find_orbits(
     else:
         found = autonomous_orbits(space.points, epsilon=epsilon, valid=space.valid, progress=progress)
     return space, found
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Model beside measurement."""
+
+    prediction: Prediction
+    measured_section: Samples  # [q, M] strobed once a period of the drive
+    model_section: Samples
+    exponents: Samples  # of the model, per second; empty if they could not be had
+    exponent_errors: Samples
+    verdict: str
+
+
+def compare(
+    text: str,
+    record: Record,
+    mapping: Mapping[str, str],
+    values: Mapping[str, float],
+    stretch: float,
+    progress: Progress,
+) -> Comparison:
+    """Put a fitted model beside the record: response, section, exponents, and a verdict in words."""
+    from analysis.model import Model
+    from analysis.prediction import predict
+    from analysis.strobe import sample_at, strobe_positions
+
+    model = Model.from_toml(text)
+    named = mapped(record, mapping)
+    found = predict(model, named, values, stretch, progress)
+    drive = record.excitation
+    measured = model_own = np.empty((len(found.names), 0))
+    if drive is not None and drive.phase is not None and drive.frequency > 0:
+        at = strobe_positions(drive.phase, drive.frequency, record.rate, len(record))
+        at = at[(at >= 1) & (at < len(record) - 2)]
+        measured, model_own = (_finite(sample_at(rows, at)) for rows in (found.measured, found.free))
+    progress.report(0.85, "Exponents of the model")
+    exponents, errors = _exponents(model, named, values)
+    return Comparison(found, measured, model_own, exponents, errors, _verdict(found, exponents))
+
+
+def _finite(points: Samples) -> Samples:
+    return points[:, np.isfinite(points).all(axis=0)]
+
+
+def _exponents(model: Model, record: Record, values: Mapping[str, float]) -> tuple[Samples, Samples]:
+    """Lyapunov exponents of the model under the measured drive; none if it diverges."""
+    from analysis.errors import ShakedownError
+    from analysis.lyapunov import lyapunov_spectrum
+    from analysis.measurement import measurements, start_states
+
+    try:
+        (data,) = measurements(model, [record])
+        known = model.values({n: v for n, v in values.items() if n in model.parameters})
+        start = start_states(model, data, known)[:, 0]
+        inputs = data.inputs if data.inputs.count else None
+        spectrum = lyapunov_spectrum(
+            model, 0.9 * record.duration, initial=start, values=known, inputs=inputs, rtol=1e-6, atol=1e-8
+        )
+    except ShakedownError:
+        return np.empty(0), np.empty(0)
+    return np.asarray(spectrum.exponents), np.asarray(spectrum.stderr)
+
+
+def _verdict(found: Prediction, exponents: Samples) -> str:
+    """What the numbers mean, in a sentence or two."""
+    worst = 100 * float(np.nanmax(found.error))
+    if not worst < 300:
+        return "The model does not describe this motion: it runs away from the measurement."
+    start = 100 * float(np.nanmax(found.growth[:, 0]))
+    if np.isinf(found.horizon):
+        words = f"The model follows the motion to {worst:.2g} % over every stretch."
+    else:
+        words = f"The model follows the motion for {found.horizon:.3g} s before the two part."
+    if len(exponents) and exponents[0] > 0:
+        words += f" It is chaotic: small differences double every {np.log(2) / exponents[0]:.2g} s."
+    elif len(exponents):
+        words += " It is not chaotic."
+    if start > 20:
+        words += f" Already at the restarts it is {start:.0f} % off: check the channels."
+    return words

@@ -112,7 +112,9 @@ class IdentifyPage(Page):
 
     def _suggested(self) -> str:
         """The model that the rig's profile names, the last one used, or the plainest of the library."""
-        rig = self.bench.rig.rig
+        rig, record = self.bench.rig.rig, self.bench.record
+        if record is not None and record.record.metadata.get("model"):
+            return str(record.record.metadata["model"])
         if self.bench.settings.model:
             return self.bench.settings.model
         if rig is not None and rig.profile is not None and rig.profile.model:
@@ -145,6 +147,7 @@ class IdentifyPage(Page):
             data, note = data.cut(0, LONG), f" The first {LONG} samples are used."
         method = str(self.method.currentData())
         self.convergence.begin()
+        self.bench.find("mapping", self.mapping.values())
         self.job = self.bench.workers.run(
             f"Identifying {model.name}",
             tasks.identify_record,

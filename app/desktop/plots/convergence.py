@@ -24,15 +24,17 @@ class Convergence(Plot):
         self._dots = self.points(colour=0, size=6)
         self.item.setLogMode(False, True)
         self._values: list[float] = []
+        self._name = ""  # of the quantity that is drawn
 
     def begin(self) -> None:
-        self._values = []
+        self._values, self._name = [], ""
         self._draw()
 
     def take(self, values: Mapping[str, float]) -> None:
         """Take one report; numbers other than the misfit are ignored."""
         for name, words in QUANTITIES.items():
-            if name in values and np.isfinite(values[name]) and values[name] > 0:
+            if name in values and np.isfinite(values[name]) and values[name] > 0 and self._name in ("", name):
+                self._name = name
                 self._values.append(float(values[name]))
                 self.item.setLabel("left", f"{words} [–]")
                 self._draw()
@@ -40,7 +42,7 @@ class Convergence(Plot):
 
     def show_history(self, history: list[dict[str, float]]) -> None:
         """Draw the history that a result carries."""
-        self._values = []
+        self._values, self._name = [], ""
         for row in history:
             self.take(row)
         self._draw()

@@ -9,7 +9,7 @@ from PyQt6.QtWidgets import QHeaderView, QTableWidget, QTableWidgetItem, QVBoxLa
 
 from analysis.identification import Estimate, Identification, with_error
 from app.desktop.theme import Theme
-from app.desktop.widgets.basics import label
+from app.desktop.widgets.basics import label, scrolled
 
 
 class ResultTable(QWidget):
@@ -31,7 +31,10 @@ class ResultTable(QWidget):
         box.addWidget(self.table, 1)
         self.notes = label("", "warn", wrap=True)
         self.notes.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        box.addWidget(self.notes)
+        self.frame = scrolled(self.notes)
+        self.notes.setObjectName("warn")
+        self.frame.setMaximumHeight(theme.px(74))
+        box.addWidget(self.frame)
 
     def show_result(self, result: Identification) -> None:
         """Value, relative error, 95 % interval and unit of each parameter."""
@@ -43,7 +46,7 @@ class ResultTable(QWidget):
         self._fill(headings, rows)
         first = [] if result.converged else ["The fit did not converge: do not trust these numbers."]
         self.notes.setText("\n".join([*first, *result.undetermined, *result.warnings]))
-        self.notes.setVisible(bool(self.notes.text()))
+        self.frame.setVisible(bool(self.notes.text()))
 
     def compare(self, results: list[Identification]) -> None:
         """The same parameters by several methods or runs."""
@@ -54,7 +57,7 @@ class ResultTable(QWidget):
             for name in names
         ]
         self._fill(headings, rows)
-        self.notes.hide()
+        self.frame.hide()
 
     def _fill(self, headings: list[str], rows: list[list[str]]) -> None:
         self.table.clear()
