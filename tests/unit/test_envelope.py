@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.envelope import RollingEnvelope, envelope
 from analysis.amplitude_spectrum import amplitude_spectrum
+from analysis.envelope import RollingEnvelope, envelope
 
 
 def test_given_one_spike_when_drawn_at_few_bins_then_it_is_still_there() -> None:
