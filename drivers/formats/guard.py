@@ -66,7 +66,9 @@ def main(path: Path) -> int:
     if sys.platform != "win32":
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        if hard == resource.RLIM_INFINITY or hard > MEMORY:
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, hard))
     touch_everything(path)
     return 0
 
