@@ -14,7 +14,7 @@ import inspect
 import os
 import sys
 import tempfile
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -72,75 +72,78 @@ class Kernels:
 
     def __init__(self, module: ModuleType) -> None:
         self._module = module
+        self._ready: dict[str, Any] = {}
 
     def _compiled(self, name: str) -> Any:
+        if name in self._ready:  # without the lock: another thread may be compiling another kernel
+            return self._ready[name]
         with global_compiler_lock:
-            if name not in self.__dict__:
+            if name not in self._ready:
                 function = getattr(self._module, name)
                 try:
-                    self.__dict__[name] = _compile(name, function)
+                    self._ready[name] = _compile(name, function)
                 except Exception:  # whatever a damaged cache file makes the unpickling raise
                     _forget(self._module)
-                    self.__dict__[name] = _compile(name, function)
-            return self.__dict__[name]
+                    self._ready[name] = _compile(name, function)
+            return self._ready[name]
 
     def prepare(self, *names: str) -> None:
         """Compile some kernels (all without names) now, such as on a worker thread before they are needed."""
         for name in names or SIGNATURES:
             getattr(self, name)
 
-    @cached_property
+    @property
     def rhs(self) -> Any:
         """rhs(t, x[n], u[m], p[k], dx[n])"""
         return self._compiled("rhs")
 
-    @cached_property
+    @property
     def jac(self) -> Any:
         """jac(t, x, u, p, dx[n], Jx[n, n], Jp[n, k])"""
         return self._compiled("jac")
 
-    @cached_property
+    @property
     def jac_u(self) -> Any:
         """jac_u(t, x, u, p, Ju[n, m])"""
         return self._compiled("jac_u")
 
-    @cached_property
+    @property
     def out(self) -> Any:
         """out(t, x, u, p, y[q])"""
         return self._compiled("out")
 
-    @cached_property
+    @property
     def out_jac(self) -> Any:
         """out_jac(t, x, u, p, y[q], Yx[q, n], Yp[q, k])"""
         return self._compiled("out_jac")
 
-    @cached_property
+    @property
     def rhs_many(self) -> Any:
         """rhs_many(t[N], X[n, N], U[m, N], p[k], dX[n, N])"""
         return self._compiled("rhs_many")
 
-    @cached_property
+    @property
     def jac_many(self) -> Any:
         """jac_many(t[N], X[n, N], U[m, N], p[k], dX[n, N], Jx[n, n, N], Jp[n, k, N])"""
         return self._compiled("jac_many")
 
-    @cached_property
+    @property
     def out_many(self) -> Any:
         """out_many(t[N], X[n, N], U[m, N], p[k], Y[q, N])"""
         return self._compiled("out_many")
 
-    @cached_property
+    @property
     def out_jac_many(self) -> Any:
         """out_jac_many(t[N], X[n, N], U[m, N], p[k], Y[q, N], Yx[q, n, N], Yp[q, k, N])"""
         return self._compiled("out_jac_many")
 
-    @cached_property
+    @property
     def jac_sparse_many(self) -> Any:
         """jac_sparse_many(t[N], X[n, N], U[m, N], p[k], dX[n, N], Vx[a, N], Vp[b, N]): the entries of the
         Jacobians that are not zero by structure, in the order of pattern_x[2, a] and pattern_p[2, b]"""
         return self._compiled("jac_sparse_many")
 
-    @cached_property
+    @property
     def jac_p_sparse_many(self) -> Any:
         """jac_p_sparse_many(t[N], X[n, N], U[m, N], p[k], dX[n, N], Vp[b, N])"""
         return self._compiled("jac_p_sparse_many")
@@ -155,13 +158,13 @@ class Kernels:
         """Rows and columns of the entries of Jp that are not zero by structure, int64[2, b]."""
         return np.array(self._module.PATTERN_P)
 
-    @cached_property
+    @property
     def rk4_sets(self) -> Any:
         """rk4_sets(t[N], h[N], steps, X[n, N], P[k, N]): each column moves by Runge-Kutta steps of its own
         size; None for models with measured inputs."""
         return self._compiled("rk4_sets") if hasattr(self._module, "rk4_sets") else None
 
-    @cached_property
+    @property
     def rhs_sets(self) -> Any:
         """rhs_sets(t[N], X[n, N], U[m, N], P[k, N], dX[n, N]): each column has its own parameters"""
         return self._compiled("rhs_sets")

@@ -5,67 +5,64 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from analysis.model.equations import System
-from analysis.model.graph import Graph
 
-Pairs = frozenset[frozenset[str]]
+_LINEAR = frozenset({"number", "truth", "symbol", "+", "-", "neg"})
 
 
 def linear_parameters(system: System, candidates: Sequence[str]) -> tuple[str, ...]:
-    """A largest set of candidates (by a greedy choice) in which the right-hand side is jointly affine.
+    """A set of candidates, as large as a greedy choice finds, in which the right-hand side is jointly affine.
 
-    Two parameters conflict when a product of both can occur, a parameter conflicts with itself when it enters
-    other than linearly. Chosen are those that conflict with no other chosen one.
+    A parameter that enters other than linearly anywhere is out. Of two that are multiplied with each other
+    only one can stay: those with the fewest such rivals are chosen first.
     """
-    conflicts = _conflicts(system, frozenset(candidates))
-    allowed = [name for name in candidates if frozenset((name,)) not in conflicts]
-    rivals = {a: {b for b in allowed if b != a and frozenset((a, b)) in conflicts} for a in allowed}
-    chosen: set[str] = set()
+    nonlinear, products = _structure(system, candidates)
+    rivals = {i: 0 for i in range(len(candidates)) if not nonlinear >> i & 1}
+    for left, right in products:
+        for i in rivals:
+            if left >> i & 1:
+                rivals[i] |= right
+            if right >> i & 1:
+                rivals[i] |= left
+    allowed = sum(1 << i for i in rivals)
+    chosen: list[int] = []
     while rivals:
-        best = min(rivals, key=lambda name: (len(rivals[name]), candidates.index(name)))
-        chosen.add(best)
-        dropped = {best} | rivals[best]
-        rivals = {a: others - dropped for a, others in rivals.items() if a not in dropped}
-    return tuple(name for name in candidates if name in chosen)
+        best = min(rivals, key=lambda i: ((rivals[i] & allowed).bit_count(), i))
+        chosen.append(best)
+        dropped = rivals[best] | 1 << best
+        allowed &= ~dropped
+        rivals = {i: others for i, others in rivals.items() if not dropped >> i & 1}
+    return tuple(candidates[i] for i in sorted(chosen))
 
 
-def _conflicts(system: System, candidates: frozenset[str]) -> Pairs:
-    """All conflicting pairs (a set of one name: in conflict with itself) of the right-hand side."""
+def _structure(system: System, candidates: Sequence[str]) -> tuple[int, set[tuple[int, int]]]:
+    """Candidates that enter nonlinearly, and which are multiplied with which. Sets are bits of a number."""
     graph = system.graph
-    unknowns = {s.name: s.residual for s in system.solved}
-    depends: dict[int, frozenset[str]] = {}
-    conflicts: dict[int, Pairs] = {}
-    solved: dict[str, frozenset[str]] = {}
-    for name, residual in unknowns.items():  # an unknown depends nonlinearly on all that its equation holds
-        inside = graph.symbols([residual])
-        own = frozenset(inside & candidates)
-        solved[name] = own.union(*(solved[other] for other in inside if other in solved))
+    bits = {name: 1 << i for i, name in enumerate(candidates)}
+    nonlinear = 0
+    products: set[tuple[int, int]] = set()
+    for s in system.solved:  # an unknown depends nonlinearly on all that its equation holds
+        bits[s.name] = 0
+        for name in graph.symbols([s.residual]):
+            bits[s.name] |= bits.get(name, 0)
+    used = graph.symbols(system.rhs)
+    for s in system.solved:
+        if s.name in used:
+            nonlinear |= bits[s.name]
+    depends: dict[int, int] = {}
     for node in graph.reachable(system.rhs):
         op = graph.ops[node]
-        if op.kind == "symbol":
-            name = str(op.value)
-            depends[node] = solved.get(name, frozenset({name}) & candidates)
-            conflicts[node] = _products(depends[node], depends[node]) if name in solved else frozenset()
-            continue
-        depends[node] = frozenset[str]().union(*(depends[arg] for arg in op.args))
-        inherited: Pairs = frozenset[frozenset[str]]().union(*(conflicts[arg] for arg in op.args))
-        conflicts[node] = inherited | _own_conflicts(graph, node, depends)
-    return frozenset[frozenset[str]]().union(*(conflicts[node] for node in system.rhs))
-
-
-def _own_conflicts(graph: Graph, node: int, depends: dict[int, frozenset[str]]) -> Pairs:
-    """The conflicts that an operation adds to those of its arguments."""
-    op = graph.ops[node]
-    if op.kind in ("number", "truth", "+", "-", "neg"):
-        return frozenset()
-    inner = [depends[arg] for arg in op.args]
-    if op.kind == "*":
-        return _products(inner[0], inner[1])
-    if op.kind == "/":
-        return _products(inner[0], inner[1]) | _products(inner[1], inner[1])
-    if op.kind == "where":
-        return _products(inner[0], depends[node])
-    return _products(depends[node], depends[node])
-
-
-def _products(a: frozenset[str], b: frozenset[str]) -> Pairs:
-    return frozenset(frozenset((p, q)) for p in a for q in b)
+        inner = [depends[arg] for arg in op.args]
+        depends[node] = bits.get(str(op.value), 0) if op.kind == "symbol" else 0
+        for one in inner:
+            depends[node] |= one
+        if op.kind == "*":
+            if inner[0] and inner[1]:
+                products.add((inner[0], inner[1]))
+                nonlinear |= inner[0] & inner[1]
+        elif op.kind == "/":
+            nonlinear |= inner[1]
+        elif op.kind == "where":
+            nonlinear |= inner[0]
+        elif op.kind not in _LINEAR:
+            nonlinear |= depends[node]
+    return nonlinear, products

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -86,3 +88,12 @@ def test_given_library_model_when_linear_then_the_right_hand_side_is_affine_in_t
     scale = np.abs(jp) @ np.abs(p[columns]) + np.abs(constant)
     assert np.all(np.isfinite(dx))
     assert np.all(np.abs(dx - (constant + jp @ p[columns])) <= 1e-12 * (scale + 1e-300))
+
+
+def test_given_two_thousand_parameters_when_asked_then_answered_at_once() -> None:
+    names = [f"p{i}" for i in range(1500)]
+    rhs = f"sin({'+'.join(names[:700])}) + x*({'+'.join(names[700:])})"
+    model = Model.from_equations({"x": rhs}, {name: {"guess": 1.0} for name in names})
+    start = time.perf_counter()
+    assert model.linear == tuple(names[700:])
+    assert time.perf_counter() - start < 5
