@@ -230,7 +230,7 @@ TEXT = (Path(str(rig_files()["two_well_beam"]))).read_text(encoding="utf-8")
         ("amplitude = 4.0", "amplitud = 4.0", "did you mean 'amplitude'"),
         ("slew = 2000.0", "slew = 20.0", "100 ms"),
         ("sensitivity = 1.0742", "sensitivity = 0", "must not be 0"),
-        ('kind = "bridge"', 'kind = "bridg"', "one of voltage"),
+        ('[[channels]]', '[[channels]]\nkind = "bridg"', "one of voltage"),
         ('name = "f"', 'name = "x"', "name of its own"),
         ('driver = "virtual"\nbits', 'driver = "magic"\nbits', "driver is one of"),
         ("x = \"x\", f", "f", "connected to nothing"),

@@ -1,0 +1,430 @@
+"""NI-DAQmx with the real nidaqmx package against the device server, in the process and over loopback TCP."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from nidaqmx import GrpcSessionOptions
+
+from analysis.errors import ShakedownError
+from analysis.model import Model
+from drivers.capture import recording_to
+from drivers.engine import Engine
+from drivers.formats import read
+from drivers.guarded import open_guarded
+from drivers.limits import Limits
+from drivers.nidaq import NidaqExciter, NidaqSource, connect, list_devices
+from drivers.nidaq_server import DeviceServer, InProcessChannel, device_of, serve
+from drivers.plant import Plant, Shaker, Specimen
+from drivers.protocols import InstrumentError, LinkLost
+from drivers.rig import ChannelProfile, RigProfile, load_rig, open_rig
+from drivers.simulated_device import SimulatedDevice, Wire
+from drivers.waveform import Sine
+
+RATE = 2000.0
+AHEAD = 0.15  # s written ahead over the network, so that a busy machine does not starve the output
+
+
+def still_plant(rate: float, oversampling: int) -> Plant:
+    """A specimen that does nothing but follow the table: easy to predict."""
+    model = Model.from_equations({"x": "y - x"}, inputs={"y": "measured"}, name="follower")
+    return Plant(Specimen(model, inputs={"y": "table"}), Shaker(1.0, 1e-3), rate, oversampling)
+
+
+def hardware(profile: RigProfile, **source: Any) -> RigProfile:
+    """The same rig with NI instruments: nothing else differs."""
+    wiring = {c.name: f"Dev1/ai{i}" for i, c in enumerate(profile.channels)}
+    instruments = {
+        "source": {"driver": "nidaqmx", "wiring": wiring, **source},
+        "exciter": {"driver": "nidaqmx", "output": "Dev1/ao0", "ahead_seconds": AHEAD, **source},
+    }
+    return replace(profile, instruments=instruments)
+
+
+def bench(*channels: ChannelProfile, rate: float = RATE, **source: Any) -> RigProfile:
+    wiring = {c.name: f"Dev1/ai{i}" for i, c in enumerate(channels)}
+    instruments = {
+        "source": {"wiring": wiring, **source},
+        "exciter": {
+            "output": "Dev1/ao0",
+            "oversampling": source.get("oversampling", 1),
+            "watchdog": source.get("watchdog"),
+        },
+    }
+    return RigProfile("bench", "bench", rate, channels, Limits(5.0, slew=5000.0), instruments)
+
+
+class Bench:
+    """A simulated device, the real package's session with it, and the rig opened on it."""
+
+    def __init__(self, profile: RigProfile, wires: dict[str, Wire], **options: Any) -> None:
+        self.device = SimulatedDevice(still_plant, wires, **options)
+        self.calls = DeviceServer(self.device)
+        self.session = GrpcSessionOptions(InProcessChannel(self.calls), "")
+        self.source = NidaqSource(profile, self.session)
+        self.exciter = NidaqExciter(profile, self.source)
+
+    def close(self) -> None:
+        self.exciter.close()
+        self.source.close()
+        self.device.close()
+
+
+DRIVE = ChannelProfile("drive", "V")
+TABLE = ChannelProfile("table", "mm", sensitivity=2.0)
+WIRES = {"ai0": Wire("drive"), "ai1": Wire("table", 2.0)}
+
+
+@pytest.fixture
+def simple() -> Iterator[Bench]:
+    opened = Bench(bench(DRIVE, TABLE), WIRES)
+    yield opened
+    opened.close()
+
+
+def blocks(source: NidaqSource, count: int, size: int = 100) -> list[Any]:
+    return [source.read(np.empty((len(source.channels), size))) for _ in range(count)]
+
+
+def test_given_a_device_then_it_is_discovered(simple: Bench) -> None:
+    found, note = list_devices(simple.session)
+    assert found == [("Dev1", "PXIe-6363 (simulated), serial number 5AFE")] and note == ""
+
+
+def test_given_a_sine_then_its_phase_is_known_at_every_sample(simple: Bench) -> None:
+    simple.source.start()
+    simple.exciter.play(Sine(1.5, 11.0, 0.4))
+    got = blocks(simple.source, 20)
+    for block in got[12:]:
+        state = block.drive
+        assert state.steady and state.index == block.start_index
+        n = np.arange(block.samples)
+        expected = 1.5 * np.cos(state.phase + 2 * np.pi * 11 * n / simple.source.rate)
+        assert np.abs(block.data[0] - expected).max() < 1e-9
+    assert [b.start_index for b in got] == list(range(0, 2000, 100))
+    assert got[0].data[0].max() == 0.0  # silent at start-up
+
+
+@pytest.mark.parametrize("simple", [None])
+def test_given_an_output_on_a_multiple_of_the_clock_then_the_phase_is_as_exact(simple: None) -> None:
+    opened = Bench(bench(DRIVE, TABLE, rate=187.5, oversampling=16), WIRES)
+    opened.source.start()
+    opened.exciter.play(Sine(1.0, 7.5))
+    assert opened.source.rate == pytest.approx(187.5, rel=1e-5) and opened.source.rate != 187.5  # as coerced
+    got = blocks(opened.source, 16, 10)
+    block = got[-1]
+    n = np.arange(10)
+    expected = np.cos(block.drive.phase + 2 * np.pi * 7.5 * n / opened.source.rate)
+    assert block.drive.steady and np.abs(block.data[0] - expected).max() < 1e-9
+    opened.close()
+
+
+def test_given_a_reader_too_slow_then_the_overrun_is_a_gap_of_exact_length(tmp_path: Path) -> None:
+    opened = Bench(bench(DRIVE, TABLE, buffer_seconds=0.25), WIRES)
+    opened.source.start()
+    opened.exciter.play(Sine(1.0, 5.0))
+    before = blocks(opened.source, 15)
+    time.sleep(0.6)
+    after = blocks(opened.source, 3)
+    gap = after[0]
+    lost = gap.start_index - before[-1].stop_index
+    assert 500 < lost < 1600 and "overran" in gap.reason
+    # the samples behind the gap are those of their index: the drive's own phase proves it
+    state = before[-1].drive
+    for block in after:
+        n = np.arange(block.start_index, block.stop_index)
+        expected = np.cos(state.phase + 2 * np.pi * 5 * (n - state.index) / opened.source.rate)
+        assert np.abs(block.data[0] - expected).max() < 1e-9
+    opened.close()
+
+
+def test_given_an_overrun_while_recording_then_the_file_has_the_gap(tmp_path: Path) -> None:
+    opened = Bench(bench(DRIVE, TABLE, buffer_seconds=0.25), WIRES)
+
+    class Dozing:
+        """A source whose reader is late once."""
+
+        name, channels, waits, dozed = "dozing", opened.source.channels, False, False
+        rate = opened.source.rate
+        start, stop, close = opened.source.start, opened.source.stop, opened.source.close
+
+        def read(self, into: np.ndarray) -> Any:
+            block = opened.source.read(into)
+            if block.start_index > 500 and not self.dozed:
+                self.dozed = True
+                time.sleep(0.5)
+            return block
+
+    engine = Engine(Dozing(), opened.exciter)
+    engine.start()
+    capture = engine.record(recording_to(tmp_path / "run", engine.source, {}), 3000)
+    assert capture.wait(20)
+    engine.stop()
+    opened.close()
+    record = read(capture.finished[0].path)
+    (gap,) = record.channels["drive"].gaps
+    assert engine.status.gaps == 1 and gap[1] - gap[0] == engine.status.lost
+    assert len(record) == 3000 and not engine.status.failure
+
+
+BRIDGE = ChannelProfile("e", "strain", kind="bridge", range=0.02, gauge_factor=2.1, bridge_excitation=5.0)
+
+
+def strain_of(volts: float, bridge: str) -> float:
+    """Textbook bridge equations, gauge factor 2.1, excitation 5 V, Poisson's ratio 0.3."""
+    ratio, factor = volts / 5.0, 2.1
+    return {
+        "quarter": -4 * ratio / (factor * (1 + 2 * ratio)),
+        "half": -4 * ratio / (factor * (1.3 + 1.4 * ratio)),
+        "full": -ratio / factor,
+    }[bridge]
+
+
+@pytest.mark.parametrize("bridge", ["quarter", "half", "full"])
+def test_given_a_strain_bridge_then_strain_null_and_shunt_are_right(bridge: str) -> None:
+    wires = {"ai0": Wire("drive", 0.0, 0.003, lead=0.97)}  # 3 mV out of balance, leads that lose 3 %
+    opened = Bench(bench(replace(BRIDGE, bridge=bridge)), wires)
+    opened.source.start()
+    assert blocks(opened.source, 1)[0].data.mean() == pytest.approx(strain_of(0.003 * 0.97, bridge), rel=1e-9)
+    opened.source.stop()
+    opened.source.null_bridges()
+    opened.source.start()
+    assert abs(blocks(opened.source, 1)[0].data).max() < 1e-12
+    opened.source.stop()
+    opened.device.wiring["ai0"].offset = 0.008  # now it is strained by 5 mV more
+    opened.source.shunt_calibrate("e")
+    opened.source.start()
+    measured = blocks(opened.source, 1)[0].data.mean()
+    assert measured == pytest.approx(strain_of(0.005 * 0.97, bridge) / 0.97, rel=1e-6)
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("channel", "volts", "value"),
+    [
+        (ChannelProfile("a", "g", kind="iepe", sensitivity=0.1, coupling="ac"), 0.25, 2.5),
+        (ChannelProfile("a", "m/s^2", kind="iepe", sensitivity=0.01), 0.25, 25.0),
+        (ChannelProfile("a", "N", kind="force", sensitivity=0.002), 0.25, 125.0),
+        (ChannelProfile("a", "mm", sensitivity=0.5, zero=3.0), 0.25, 3.5),
+    ],
+)
+def test_given_a_sensor_of_each_kind_then_its_value_comes_in_its_unit(
+    channel: ChannelProfile, volts: float, value: float
+) -> None:
+    opened = Bench(bench(channel), {"ai0": Wire("drive", 0.0, volts)})
+    opened.source.start()
+    assert blocks(opened.source, 1)[0].data == pytest.approx(np.full((1, 100), value), rel=1e-9)
+    opened.close()
+
+
+def test_given_a_signal_beyond_the_range_then_overloads_are_flagged() -> None:
+    opened = Bench(bench(ChannelProfile("a", "V", range=1.0)), {"ai0": Wire("drive")})
+    opened.source.start()
+    opened.exciter.play(Sine(2.0, 10.0))
+    got = blocks(opened.source, 18)
+    for block in got[12:]:
+        flagged = np.zeros(100, dtype=bool)
+        for span in block.overloads:
+            flagged[span.start - block.start_index : span.stop - block.start_index] = True
+        assert np.array_equal(flagged, np.abs(block.data[0]) >= 1.0)
+        assert flagged.any()
+    opened.close()
+
+
+def test_given_stop_then_the_output_is_zero_within_100_ms(simple: Bench) -> None:
+    simple.source.start()
+    simple.exciter.play(Sine(2.0, 20.0))
+    blocks(simple.source, 14)
+    assert simple.exciter.state().level == 1.0
+    pressed = time.monotonic()
+    simple.exciter.stop("STOP")
+    samples = []
+    while time.monotonic() < pressed + 0.25:
+        samples.append((time.monotonic(), simple.device.output))
+        time.sleep(0.001)
+    last_loud = max(t for t, volts in samples if volts != 0.0)
+    assert last_loud - pressed < 0.1
+    assert simple.exciter.failure == ""
+
+
+def test_given_the_acquisition_stops_then_the_drive_ramps_down_first(simple: Bench) -> None:
+    simple.source.start()
+    simple.exciter.play(Sine(2.0, 20.0))
+    blocks(simple.source, 12)
+    simple.source.stop()
+    assert simple.device.output == 0.0
+    simple.source.start()
+    got = blocks(simple.source, 2)
+    assert got[0].start_index == 0 and not got[0].drive.playing
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "words"),
+    [
+        ("ReadAnalogF64", -200284, "not yet been acquired"),
+        ("ReadAnalogF64", -88709, "Unknown error"),
+        ("StartTask", -50103, "reserved"),
+    ],
+)
+def test_given_an_error_of_the_device_then_one_sentence_with_its_number(
+    simple: Bench, call: str, code: int, words: str
+) -> None:
+    simple.calls.fail_next.append((call, code))
+    with pytest.raises(InstrumentError) as error:
+        simple.source.start()
+        blocks(simple.source, 2)
+    assert words in str(error.value) and str(code) in str(error.value) and "\n" not in str(error.value)
+
+
+def test_given_a_device_unplugged_then_said_and_closing_is_harmless(simple: Bench) -> None:
+    simple.source.start()
+    blocks(simple.source, 2)
+    simple.device.unplugged = True
+    with pytest.raises(InstrumentError, match="Device identifier is invalid"):
+        blocks(simple.source, 50)
+
+
+def test_given_wrong_names_then_said_in_words() -> None:
+    device = SimulatedDevice(still_plant, WIRES)
+    session = GrpcSessionOptions(InProcessChannel(DeviceServer(device)), "")
+    profile = bench(DRIVE)
+    for terminal, words in (("Dev2/ai0", "identifier is invalid"), ("Dev1/ai9", "does not exist")):
+        wrong = replace(profile, instruments={"source": {"wiring": {"drive": terminal}}})
+        with pytest.raises(InstrumentError, match=words):
+            NidaqSource(wrong, session)
+    with pytest.raises(ShakedownError, match="g or m/s"):
+        NidaqSource(bench(ChannelProfile("a", "V", kind="iepe")), session)
+    device.close()
+
+
+def test_given_a_hardware_watchdog_when_the_program_hangs_then_the_output_goes_to_zero() -> None:
+    opened = Bench(bench(DRIVE, TABLE, watchdog=0.15), WIRES)
+    assert opened.exciter.watchdog is not None
+    opened.source.start()
+    opened.exciter.play(Sine(2.0, 20.0))
+    blocks(opened.source, 12)
+    assert not opened.device.expired
+    opened.exciter._streaming.clear()  # the thread that feeds the output hangs
+    time.sleep(0.4)
+    assert opened.device.expired and opened.device.output == 0.0
+    opened.device.expired = False
+    opened.close()
+
+
+def test_given_no_watchdog_on_the_device_then_it_does_without() -> None:
+    opened = Bench(bench(DRIVE, TABLE, watchdog=0.15), WIRES, watchdog=False)
+    assert opened.exciter.watchdog is None
+    opened.close()
+
+
+def test_given_the_output_is_not_fed_then_the_drive_is_off_and_samples_go_on(simple: Bench) -> None:
+    simple.source.start()
+    simple.exciter.play(Sine(2.0, 20.0))
+    blocks(simple.source, 12)
+    simple.calls.fail_next.append(("WriteAnalogF64", -200290))
+    got = blocks(simple.source, 4)
+    assert "regeneration" in simple.exciter.failure and simple.device.output == 0.0
+    assert got[-1].drive.reason == simple.exciter.failure
+    with pytest.raises(InstrumentError, match="has failed"):
+        simple.exciter.play(Sine(1.0, 20.0))
+
+
+# -- over the network: a server on the loopback, the whole rig in its own process
+
+
+class Server:
+    """The device server on a loopback port, with a trace of what its output really did."""
+
+    def __init__(self, trace: Path | None = None) -> None:
+        self.trace = trace
+        self.profile = load_rig("two_well_beam_modern")
+        self.device = device_of(self.profile, trace)
+        self.grpc, self.port, self.calls = serve(self.device)
+        self.rig = hardware(self.profile, server=f"127.0.0.1:{self.port}")
+
+    def close(self) -> None:
+        self.grpc.stop(0).wait()
+        self.device.close()
+
+
+def test_given_a_server_on_the_loopback_then_the_virtual_beam_is_an_ni_rig(tmp_path: Path) -> None:
+    server = Server()
+    rig = open_rig(server.rig)
+    engine = Engine(rig.source, rig.exciter)
+    engine.start()
+    rig.play()
+    engine.advance(1.0)
+    capture = engine.record(recording_to(tmp_path / "run", rig.source, {}), 1000)
+    assert capture.wait(20)
+    record = read(capture.finished[0].path)
+    assert record.excitation is not None and record.excitation.phase is not None
+    expected = 1.5 * np.cos(2 * np.pi * 7.5 * record.times + record.excitation.phase)
+    assert np.abs(record["drive"] - expected).max() < 1e-6
+    assert np.abs(record["x"]).max() > 0.5 and engine.status.gaps == 0
+    server.grpc.stop(0).wait()  # the server dies
+    deadline = time.monotonic() + 15
+    while engine.status.running and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert "cannot be reached" in engine.status.failure
+    engine.stop()
+    rig.close()
+    server.close()
+
+
+def test_given_an_address_without_a_server_then_said_in_words() -> None:
+    profile = hardware(load_rig("two_well_beam"), server="127.0.0.1:1")
+    with pytest.raises(LinkLost, match="cannot be reached"):
+        open_rig(profile)
+    assert connect({}) is None
+
+
+def silent_after(trace: Path, since: float) -> float:
+    """Seconds from ``since`` until the device's output was zero for good."""
+    lines = [line.split() for line in trace.read_text().splitlines() if line.count(" ") == 1]
+    loud = [float(t) for t, volts in lines if float(volts) != 0.0]
+    return max(loud) - since
+
+
+def test_given_the_rig_process_is_killed_then_the_output_is_set_to_zero(tmp_path: Path) -> None:
+    server = Server(tmp_path / "output.log")
+    rig = open_guarded(server.rig, patience=60)
+    engine = Engine(rig.source, rig.exciter)
+    engine.start()
+    rig.play()
+    engine.advance(1.0)
+    assert rig.guard.output > 1.4
+    os.kill(rig.guard.pid or 0, signal.SIGKILL)
+    deadline = time.monotonic() + 20
+    while engine.status.running and time.monotonic() < deadline:
+        time.sleep(0.02)
+    engine.stop()
+    assert "the drive is off" in engine.status.failure and server.device.output == 0.0
+    rig.close()
+    server.close()
+
+
+def test_given_stop_on_a_guarded_ni_rig_then_the_device_itself_is_silent_within_100_ms(
+    tmp_path: Path,
+) -> None:
+    server = Server(tmp_path / "output.log")
+    rig = open_guarded(server.rig, patience=60)
+    engine = Engine(rig.source, rig.exciter)
+    engine.start()
+    rig.play()
+    engine.advance(1.0)
+    pressed = time.monotonic()
+    rig.emergency_stop()
+    time.sleep(AHEAD + 0.4)
+    assert silent_after(tmp_path / "output.log", pressed) < AHEAD + 0.1
+    engine.stop()
+    assert engine.status.gaps == 0 and engine.status.failure == ""
+    rig.close()
+    server.close()
