@@ -319,7 +319,6 @@ class NidaqExciter:
         with contextlib.suppress(ShakedownError), in_words("setting the output to zero"):
             self._write_now(0.0)
             if self.watchdog is not None:
-                self.watchdog.stop()
                 self.watchdog.close()
 
     # -- called by the source
@@ -355,7 +354,10 @@ class NidaqExciter:
             raise
 
     def begin(self) -> None:
-        """Keep the output's buffer filled from now on."""
+        """Keep the output's buffer filled from now on, and the watchdog content."""
+        if self.watchdog is not None:
+            with in_words("starting the watchdog"):
+                self.watchdog.start()
         self._streaming.set()
         self._thread = threading.Thread(target=self._stream, name="analogue output", daemon=True)
         self._thread.start()
@@ -372,6 +374,9 @@ class NidaqExciter:
         self._streaming.clear()
         self._thread.join()
         self._thread = None
+        with contextlib.suppress(ShakedownError), in_words("stopping the watchdog"):
+            if self.watchdog is not None:
+                self.watchdog.stop()
         self._end_task()
 
     def state_at(self, index: int) -> DriveState | None:
@@ -448,7 +453,6 @@ class NidaqExciter:
                     return None
                 state = AOExpirationState(self._output, 0.0, WatchdogAOExpirState.VOLTAGE)
                 task.cfg_watchdog_ao_expir_states([state])
-                task.start()
         except InstrumentError:
             return None
         return task

@@ -308,14 +308,14 @@ def test_given_wrong_names_then_said_in_words() -> None:
 
 
 def test_given_a_hardware_watchdog_when_the_program_hangs_then_the_output_goes_to_zero() -> None:
-    opened = Bench(bench(DRIVE, TABLE, watchdog=0.15), WIRES)
+    opened = Bench(bench(DRIVE, TABLE, watchdog=0.5), WIRES)
     assert opened.exciter.watchdog is not None
     opened.source.start()
     opened.exciter.play(Sine(2.0, 20.0))
     blocks(opened.source, 12)
     assert not opened.device.expired
     opened.exciter._streaming.clear()  # the thread that feeds the output hangs
-    time.sleep(0.4)
+    time.sleep(0.8)
     assert opened.device.expired and opened.device.output == 0.0
     opened.device.expired = False
     opened.close()
