@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -112,6 +113,11 @@ class Inputs:
     def end(self) -> float:
         """Time of the last sample."""
         return self.t0 + self.dt * (self.coefficients.shape[1] - 1)
+
+    @cached_property
+    def longest_step(self) -> float:
+        """Integration steps longer than a sample interval would miss how the inputs vary between stages."""
+        return self.dt if np.any(self.coefficients[:, :, 1:]) else np.inf
 
     def values(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """The inputs U[m, N] at the given times."""

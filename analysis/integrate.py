@@ -1,9 +1,8 @@
 """Compiled integrators: fixed-step Runge-Kutta 4 and adaptive DOP853, with inputs that may jump.
 
 Compiled once for every model: the model's kernel comes as a function-type argument. Results are written into
-``out[len(y), len(times)]``; the return value is the number of columns filled, the time reached and the steps
-taken. A run that leaves ``bound``, loses its numbers or would need more than ``max_steps`` stops there.
-``work`` has len(y) columns and ADAPTIVE_ROWS or RK4_ROWS rows.
+``out[len(y), len(times)]``. A run that leaves ``bound``, loses its numbers or would need more steps than
+``most`` stops there. ``work`` has len(y) columns and ADAPTIVE_ROWS or RK4_ROWS rows.
 """
 
 from __future__ import annotations
@@ -14,16 +13,28 @@ from typing import Any
 import numpy as np
 from numba import njit, types
 
-from analysis.dop853 import ORDER_EXPONENT, STAGES, dense_value, error_norm, prepare_dense, step
-from analysis.slope import COMPILED, FLOAT, INT, MATRIX, SYSTEM_TYPE, VECTOR, slope
+from analysis.dop853 import dense_value, error_norm, prepare_dense, step
+from analysis.model.tableau import STAGES
+from analysis.slope import COMPILED, FLOAT, INT, MATRIX, PAIR_TYPE, SYSTEM_TYPE, VECTOR, paired, slope
 
 ADAPTIVE_ROWS = 4 + STAGES + 7
 RK4_ROWS = 6
 PATIENCE = 10_000  # steps between two looks at the progress of an adaptive run
 
-_RESULT = types.Tuple((INT, FLOAT, INT))  # columns filled, time reached, steps taken
-_ADAPTIVE = (SYSTEM_TYPE, VECTOR, VECTOR, INT, VECTOR, FLOAT, FLOAT, FLOAT, INT, MATRIX, MATRIX)
-_RK4 = (SYSTEM_TYPE, VECTOR, VECTOR, INT, VECTOR, INT, FLOAT, MATRIX, MATRIX)
+FINISHED, DIVERGED, UNFINISHED = 0, 1, 2  # how an adaptive run ended
+
+_ADAPTIVE = types.Tuple((INT, FLOAT, FLOAT, INT, INT))  # columns filled, time, next step, steps taken, how
+_ADAPTIVE_ARGUMENTS = (
+    *(SYSTEM_TYPE, FLOAT, FLOAT, INT, VECTOR, VECTOR, INT, VECTOR),
+    *(FLOAT, FLOAT, FLOAT, INT, INT, MATRIX, MATRIX),
+)
+_RK4 = types.Tuple((INT, FLOAT, INT))  # columns filled, time reached, steps taken
+_RK4_ARGUMENTS = (SYSTEM_TYPE, VECTOR, VECTOR, INT, VECTOR, INT, FLOAT, MATRIX, MATRIX)
+
+
+@njit(**COMPILED)
+def _eighth_root(x):  # type: ignore[no-untyped-def]
+    return np.sqrt(np.sqrt(np.sqrt(x)))
 
 
 @njit(**COMPILED)
@@ -73,7 +84,7 @@ def first_step(f, system, t, limit, y, k, w, states, rtol, atol):  # type: ignor
     steepest = max(np.sqrt(d1 / n), d2)
     if not np.isfinite(steepest):
         return 1e-3 * h
-    return min(100.0 * h, max(1e-6, 1e-3 * h) if steepest <= 1e-15 else (0.01 / steepest) ** ORDER_EXPONENT)
+    return min(100.0 * h, max(1e-6, 1e-3 * h) if steepest <= 1e-15 else _eighth_root(0.01 / steepest))
 
 
 @njit(**COMPILED)
@@ -88,6 +99,7 @@ def adaptive_step(f, system, t, h, end, limit, y, k, w, y_new, states, rtol, ato
             k[12, i] = k[0, i]
         return end, h
     grow = 6.0
+    h = min(h, system[8])
     proposed = h
     while True:
         clipped = t + 1.01 * h >= end
@@ -98,18 +110,41 @@ def adaptive_step(f, system, t, h, end, limit, y, k, w, y_new, states, rtol, ato
         step(f, system, t, h, limit, y, k, w, y_new)
         error = error_norm(h, y, y_new, k, states, rtol, atol, peak)
         if error <= 1.0:
-            factor = grow if error < 1e-12 else min(grow, 0.9 * error**-ORDER_EXPONENT)
+            factor = grow if error < 1e-12 else min(grow, 0.9 / _eighth_root(error))
             following = h * factor
             if clipped:
                 following = max(following, proposed)
             return (end if clipped else t + h), following
         grow = 1.0
-        h *= max(0.2, 0.9 * error**-ORDER_EXPONENT) if np.isfinite(error) else 0.1
+        h *= max(0.2, 0.9 / _eighth_root(error)) if np.isfinite(error) else 0.1
         proposed = h
 
 
-def _adaptive(f, system, times, initial, states, breaks, rtol, atol, bound, max_steps, work, out):  # type: ignore[no-untyped-def]
-    """DOP853 from times[0]; the columns of ``out`` are the dense output at ``times`` (ascending)."""
+def _adaptive(  # type: ignore[no-untyped-def]
+    rhs,
+    own,
+    system,
+    start,
+    h,
+    column,
+    times,
+    initial,
+    states,
+    breaks,
+    rtol,
+    atol,
+    bound,
+    most,
+    budget,
+    work,
+    out,
+):
+    """DOP853 from (start, initial); fills ``out`` from ``column`` on by dense output at ``times``.
+
+    ``h`` is the first step (0: to be chosen). Ends when all columns are filled, when the motion diverges, or
+    after ``budget`` steps; then the state is in work[0] and the run can be taken up again.
+    """
+    f = paired(rhs, own)
     n = len(initial)
     y, y_new, w, peak = work[0], work[1], work[2], work[3]
     k, dense = work[4 : 4 + STAGES], work[4 + STAGES :]
@@ -117,17 +152,21 @@ def _adaptive(f, system, times, initial, states, breaks, rtol, atol, bound, max_
         y[i] = initial[i]
         peak[i] = abs(initial[i])
     dt = system[3]
-    t = times[0]
-    for i in range(n):
-        out[i, 0] = y[i]
-    column = 1
+    t = start
+    while column < len(times) and times[column] <= t:
+        for i in range(n):
+            out[i, column] = y[i]
+        column += 1
     jump = breaks_until(breaks, t + 1e-9 * dt)
     limit = breaks[jump] if jump < len(breaks) else np.inf
     slope(f, system, t, before(limit, dt), y, k[0])
-    h = first_step(f, system, t, before(limit, dt), y, k, w, states, rtol, atol)
+    if h <= 0.0:
+        h = first_step(f, system, t, before(limit, dt), y, k, w, states, rtol, atol)
     steps = 0
     checked = t
     while column < len(times):
+        if steps >= budget:
+            return column, t, h, steps, UNFINISHED
         end = min(limit, times[-1])
         latest = before(limit, dt)
         reached, following = adaptive_step(
@@ -135,12 +174,12 @@ def _adaptive(f, system, times, initial, states, breaks, rtol, atol, bound, max_
         )
         steps += 1
         if steps % PATIENCE == 0:  # a motion that escapes may turn so stiff that it would never end
-            if times[-1] - t > max_steps / PATIENCE * (t - checked):
-                return column, t, steps
+            if times[-1] - t > most / PATIENCE * (t - checked):
+                return column, t, h, steps, DIVERGED
             checked = t
         if reached == t:
-            return column, t, steps
-        if column < len(times) and times[column] < reached:
+            return column, t, h, steps, DIVERGED
+        if times[column] < reached:
             size = reached - t
             prepare_dense(f, system, t, size, latest, y, y_new, k, w, dense)
             while column < len(times) and times[column] < reached:
@@ -158,12 +197,12 @@ def _adaptive(f, system, times, initial, states, breaks, rtol, atol, bound, max_
             k[0, i] = k[12, i]
             peak[i] = max(peak[i], abs(y[i]))
         if not inside(y, states, bound):
-            return column, t, steps
+            return column, t, h, steps, DIVERGED
         if reached == limit:
             jump += 1
             limit = breaks[jump] if jump < len(breaks) else np.inf
             slope(f, system, t, before(limit, dt), y, k[0])
-    return column, t, steps
+    return column, t, h, steps, FINISHED
 
 
 @njit(**COMPILED)
@@ -218,12 +257,13 @@ def _rk4(f, system, times, initial, states, breaks, substeps, bound, work, out):
 
 
 @lru_cache(maxsize=4)
-def adaptive(kernel_type: types.FunctionType) -> Any:
-    """The adaptive integrator for RHS_TYPE or JAC_TYPE kernels, compiled when first needed."""
-    return njit(_RESULT(kernel_type, *_ADAPTIVE), **COMPILED)(_adaptive)
+def adaptive(kernel_type: types.Type) -> Any:
+    """The adaptive integrator for RHS_TYPE, JAC_TYPE or PAIR_TYPE kernels, compiled when first needed."""
+    kernels = kernel_type.types[1:] if kernel_type == PAIR_TYPE else (kernel_type, types.none)
+    return njit(_ADAPTIVE(*kernels, *_ADAPTIVE_ARGUMENTS), **COMPILED)(_adaptive)
 
 
 @lru_cache(maxsize=4)
-def rk4(kernel_type: types.FunctionType) -> Any:
+def rk4(kernel_type: types.Type) -> Any:
     """The fixed-step integrator for RHS_TYPE or JAC_TYPE kernels, compiled when first needed."""
-    return njit(_RESULT(kernel_type, *_RK4), **COMPILED)(_rk4)
+    return njit(_RK4(kernel_type, *_RK4_ARGUMENTS), **COMPILED)(_rk4)

@@ -48,6 +48,7 @@ SIGNATURES = {
     "jac_sparse_many": types.void(*_SAMPLES, _MATRIX, _MATRIX, _MATRIX),
     "jac_p_sparse_many": types.void(*_SAMPLES, _MATRIX, _MATRIX),
     "rhs_sets": types.void(_VECTOR, _MATRIX, _MATRIX, _MATRIX, _MATRIX),
+    "dop853": types.void(_TIME, _TIME, _VECTOR, _VECTOR, _MATRIX, _VECTOR),
     "rk4_sets": types.void(_VECTOR, _VECTOR, types.int64, _MATRIX, _MATRIX),
 }
 # Kernels as arguments of functions that are themselves compiled once: integrators and solvers.
@@ -56,6 +57,7 @@ JAC_TYPE = types.FunctionType(SIGNATURES["jac"])
 JAC_U_TYPE = types.FunctionType(SIGNATURES["jac_u"])
 OUT_TYPE = types.FunctionType(SIGNATURES["out"])
 OUT_JAC_TYPE = types.FunctionType(SIGNATURES["out_jac"])
+STEP_TYPE = types.FunctionType(SIGNATURES["dop853"])
 RHS_SETS_TYPE = types.FunctionType(SIGNATURES["rhs_sets"])
 
 MAX_CACHED = 1000  # models whose code is kept on disk
@@ -86,6 +88,10 @@ class Kernels:
                     _forget(self._module)
                     self._ready[name] = _compile(name, function)
             return self._ready[name]
+
+    def is_ready(self, name: str) -> bool:
+        """Whether a kernel has been compiled or loaded in this process."""
+        return name in self._ready
 
     def prepare(self, *names: str) -> None:
         """Compile some kernels (all without names) now, such as on a worker thread before they are needed."""
@@ -157,6 +163,17 @@ class Kernels:
     def pattern_p(self) -> np.ndarray:
         """Rows and columns of the entries of Jp that are not zero by structure, int64[2, b]."""
         return np.array(self._module.PATTERN_P)
+
+    @property
+    def has_own_step(self) -> bool:
+        """Whether the model is small enough for :attr:`dop853`."""
+        return hasattr(self._module, "dop853")
+
+    @property
+    def dop853(self) -> Any:
+        """dop853(t, h, x[n], p[k], k[16, n], x_new[n]): a step of order 8 from the slope k[0] at (t, x), its
+        slopes in k[1..12]; None for large models and those with measured inputs."""
+        return self._compiled("dop853") if self.has_own_step else None
 
     @property
     def rk4_sets(self) -> Any:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from analysis.errors import DataError, ModelError
 from analysis.inputs import Inputs
-from analysis.integrate import ADAPTIVE_ROWS, RK4_ROWS, adaptive, rk4
+from analysis.integrate import ADAPTIVE_ROWS, RK4_ROWS, UNFINISHED, adaptive, rk4
 from analysis.kernels import JAC_TYPE, RHS_TYPE
 from analysis.model import Model
-from analysis.slope import system_of
+from analysis.slope import PAIR_TYPE, system_of
 
 Array = NDArray[np.float64]
 Values = Mapping[str, float] | Array | None  # parameters: some by name, or all in the model's order
@@ -23,6 +23,7 @@ States = Mapping[str, float] | Sequence[float] | Array | None  # None: the model
 
 METHODS = ("adaptive", "rk4")
 BOUND = 1e15  # a state beyond this has diverged, whatever its unit
+_LONG = 20_000  # steps after which a model's own step is worth its compilation
 MAX_STEPS = 200_000_000  # a run that would need more has diverged or is stiff beyond use
 
 
@@ -209,21 +210,50 @@ class _Run:
         bound: float,
     ) -> tuple[float | None, int]:
         """Fill ``out``; the time of divergence (None: complete) and the number of steps."""
-        kernels, n = self.model.kernels(), len(self.initial)
-        f = kernels.rhs if kernel_type is RHS_TYPE else kernels.jac
         if self.method == "adaptive":
             if not (rtol > 0 and atol >= 0):
                 raise DataError("The tolerances of a simulation must be positive.")
-            work = np.empty((ADAPTIVE_ROWS, len(y0)))
-            done, reached, steps = adaptive(kernel_type)(
-                f, system, self.times, y0, n, self.inputs.breaks, rtol, atol, bound, MAX_STEPS, work, out
-            )
+            done, reached, steps = self._adaptive(kernel_type, system, y0, out, rtol, atol, bound)
         else:
+            kernels = self.model.kernels()
+            f = kernels.rhs if kernel_type is RHS_TYPE else kernels.jac
             work = np.empty((RK4_ROWS, len(y0)))
+            n, substeps = len(self.initial), max(int(substeps), 1)
             done, reached, steps = rk4(kernel_type)(
-                f, system, self.times, y0, n, self.inputs.breaks, max(int(substeps), 1), bound, work, out
+                f, system, self.times, y0, n, self.inputs.breaks, substeps, bound, work, out
             )
         if done == len(self.times):
             return None, steps
         out[:, done:] = np.nan
         return float(reached), steps
+
+    def _adaptive(
+        self,
+        kernel_type: Any,
+        system: tuple[Any, ...],
+        y0: Array,
+        out: Array,
+        rtol: float,
+        atol: float,
+        bound: float,
+    ) -> tuple[int, float, int]:
+        """Start with the common integrator; a long run of a small model goes on with the model's own step,
+        which takes two seconds to compile when it is first used."""
+        kernels, n = self.model.kernels(), len(self.initial)
+        work = np.empty((ADAPTIVE_ROWS, len(y0)))
+        t, h, column, steps = float(self.times[0]), 0.0, 0, 0
+        own_step = kernel_type is RHS_TYPE and kernels.has_own_step
+        while True:
+            if own_step and (steps > 0 or kernels.is_ready("dop853")):
+                kernel_type, f, own, budget = PAIR_TYPE, kernels.rhs, kernels.dop853, MAX_STEPS
+            else:
+                f, own = (kernels.rhs if kernel_type is RHS_TYPE else kernels.jac), None
+                budget = _LONG if own_step else MAX_STEPS
+            column, t, h, taken, how = adaptive(kernel_type)(
+                f, own, system, t, h, column, self.times, y0, n, self.inputs.breaks, rtol, atol, bound,
+                MAX_STEPS, budget, work, out,
+            )  # fmt: skip
+            steps += taken
+            if how != UNFINISHED:
+                return column, t, steps
+            y0 = work[0].copy()

@@ -15,7 +15,7 @@ from numba.extending import overload
 from numpy.typing import NDArray
 
 from analysis.inputs import Inputs, input_values
-from analysis.kernels import JAC_TYPE, RHS_TYPE
+from analysis.kernels import JAC_TYPE, RHS_TYPE, STEP_TYPE
 
 FLOAT, INT = types.float64, types.int64
 VECTOR = types.float64[::1]
@@ -24,8 +24,12 @@ CUBE = types.float64[:, :, ::1]
 INDICES = types.int64[::1]
 
 # What the slope needs besides the kernel: parameters, column parameters (-1: an initial value), inputs
-# (t0, dt, coefficients), and work space (u, Jx, Jp).
-SYSTEM_TYPE = types.Tuple((VECTOR, INDICES, FLOAT, FLOAT, CUBE, VECTOR, MATRIX, MATRIX))
+# (t0, dt, coefficients), work space (u, Jx, Jp), and the longest step that sees all of the inputs.
+SYSTEM_TYPE = types.Tuple((VECTOR, INDICES, FLOAT, FLOAT, CUBE, VECTOR, MATRIX, MATRIX, FLOAT))
+
+# A right-hand side with the model's own integration step, see analysis/dop853.py.
+# (A number stands first because numba takes a tuple of functions alone for a choice between them.)
+PAIR_TYPE = types.Tuple((INT, RHS_TYPE, STEP_TYPE))
 
 # Options of every compiled function around a kernel. Without reference counts (no allocation inside: work
 # space comes from the caller) a step costs half. Fused multiply-add is allowed, hiding a not-a-number is not.
@@ -38,7 +42,7 @@ COMPILED: dict[str, Any] = {
 }
 
 
-_OVERLOAD: Any = COMPILED | {"cache": False}  # part of the caller that is cached
+OVERLOAD: Any = COMPILED | {"cache": False}  # part of the caller that is cached
 
 
 def system_of(
@@ -49,7 +53,19 @@ def system_of(
         columns = np.empty(0, dtype=np.int64)
     u = np.empty(inputs.count)
     jx, jp = np.empty((states, states)), np.empty((states, len(parameters)))
-    return parameters, columns, inputs.t0, inputs.dt, inputs.coefficients, u, jx, jp
+    return parameters, columns, inputs.t0, inputs.dt, inputs.coefficients, u, jx, jp, inputs.longest_step
+
+
+def paired(kernel: Any, own_step: Any) -> Any:
+    """The kernel, together with the model's own step if there is one. For compiled code."""
+    raise NotImplementedError("paired is only for compiled code")
+
+
+@overload(paired, jit_options=OVERLOAD)
+def _paired(kernel, own_step):  # type: ignore[no-untyped-def]
+    if own_step == types.none:
+        return lambda kernel, own_step: kernel
+    return lambda kernel, own_step: (0, kernel, own_step)
 
 
 def slope(f: Any, system: Any, t: float, limit: float, y: Any, dy: Any) -> None:
@@ -59,8 +75,14 @@ def slope(f: Any, system: Any, t: float, limit: float, y: Any, dy: Any) -> None:
 
 
 # Inlined, since passing all arrays on would cost as much as a small right-hand side.
-@overload(slope, jit_options=_OVERLOAD, inline="always")
+@overload(slope, jit_options=OVERLOAD, inline="always")
 def _slope_of_states(f, system, t, limit, y, dy):  # type: ignore[no-untyped-def]
+    if f == PAIR_TYPE:
+
+        def paired(f, system, t, limit, y, dy):  # type: ignore[no-untyped-def]
+            f[1](t, y, system[5], system[0], dy)
+
+        return paired
     if f != RHS_TYPE:
         return None
 
@@ -72,13 +94,13 @@ def _slope_of_states(f, system, t, limit, y, dy):  # type: ignore[no-untyped-def
     return states
 
 
-@overload(slope, jit_options=_OVERLOAD)
+@overload(slope, jit_options=OVERLOAD)
 def _slope_with_sensitivities(f, system, t, limit, y, dy):  # type: ignore[no-untyped-def]
     if f != JAC_TYPE:
         return None
 
     def variational(f, system, t, limit, y, dy):  # type: ignore[no-untyped-def]
-        p, columns, t0, dt, coefficients, u, jx, jp = system
+        p, columns, t0, dt, coefficients, u, jx, jp, _ = system
         if coefficients.shape[0] > 0:
             input_values(min(t, limit), t0, dt, coefficients, u)
         n, m = jx.shape[0], len(columns)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from analysis.model.equations import Equations, System
 from analysis.model.graph import total_derivatives
 from analysis.model.statements import loads, solver, statements, symbol_names
-from analysis.model.stepping import rk4_sets
+from analysis.model.stepping import stepping_kernels
 
 TILE = 16  # as in runtime.py, which is not imported here: it needs the compiler
 MAX_ROWS = 1000  # of a tile, which lies on the stack
@@ -98,9 +98,7 @@ def source(equations: Equations) -> str:
     parts += [_many_samples(system, names, kernel, f"{kernel.name}_many", sizes) for kernel in many]
     sizes["p"] = len(equations.parameters)
     parts.append(_many_samples(system, names, one_and_many[0], "rhs_sets", sizes))
-    stepping = rk4_sets(system, names, len(equations.states), TILE)
-    if stepping is not None:
-        parts.append(stepping)
+    parts += stepping_kernels(system, names, len(equations.states), TILE)
     return "\n".join(parts)
 
 

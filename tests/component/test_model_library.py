@@ -311,9 +311,8 @@ def test_given_the_damper_when_its_hysteresis_is_rescaled_then_the_force_stays(s
     model = load_model("magnetorheological_damper")
     times = np.linspace(0, 1, 501)
     other = {"alpha": 880 * scale, "A": 120 / scale, "beta": 100 * scale, "gamma": 100 * scale}
-    assert np.allclose(
-        simulate(model, times, values=other)["force"], simulate(model, times)["force"], rtol=1e-6
-    )
+    rescaled, plain = (simulate(model, times, values=v)["force"] for v in (other, None))
+    assert np.abs(rescaled - plain).max() < 1e-6 * np.abs(plain).max()
 
 
 @pytest.mark.parametrize("name", ["duffing_damping", "ship_roll"])
