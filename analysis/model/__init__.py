@@ -7,7 +7,9 @@ reading.py     tables to model, every rule checked
 equations.py   names resolved into one graph
 graph.py       the graph and its exact derivatives
 linearity.py   which parameters enter linearly
-code.py        the graph as source text for the compiler
+statements.py  nodes as statements of source text, and the search for unknowns
+code.py        the source text of all kernels (stepping.py: of the one with its integrator)
+runtime.py     what the source text calls: memory on the stack, functions that vectorise
 printing.py    the model as text and as a model file; latex.py as mathematics
 """
 

@@ -11,10 +11,12 @@ from analysis.errors import ModelError
 
 MAX_CHARACTERS = 400_000
 MAX_LINE = 20_000
+MAX_DOTS = 300  # outside of quotes, in a line: reading a dotted key takes time with the square of its length
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _SPACE = re.compile(r"[ \t]*")
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+_QUOTED = re.compile(r'"[^"]*"|\'[^\']*\'')
 _BARE_VALUE = re.compile(r"[^,\]}#\n]*")
 
 
@@ -57,6 +59,8 @@ def read(text: str, source: str) -> Document:
             raise ModelError(
                 f"{source}, line {number}: the line is too long for a model ({len(line)} characters)."
             )
+        if line.count(".") > MAX_DOTS and _QUOTED.sub("", line).partition("#")[0].count(".") > MAX_DOTS:
+            raise ModelError(f"{source}, line {number}: a key with so many dots has no place in a model.")
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from analysis.errors import ModelError
 
-MAX_OPERATIONS = 60_000  # beyond this the compiler would work for minutes
+MAX_OPERATIONS = 12_000  # with derivatives; beyond this the compiler would work for minutes
 # Operations beyond the grammar's: dpow(u, p) = d(u**p)/du and powlog(u, p) = u**p log|u|, finite at u = 0.
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _COMMUTATIVE = frozenset({"+", "*", "min", "max", "and", "or"})

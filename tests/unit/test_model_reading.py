@@ -222,6 +222,7 @@ def replaced(old: str, new: str) -> str:
         ("a" * 10_000_000, "too long"),
         ("[states]\nx = '" + "1+" * 15_000 + "1'", "too long"),
         ("\x00\x01", "line 1"),
+        ("\n" + "a." * 9000 + "b = 1", "line 2: a key with so many dots"),
     ],
 )
 def test_given_bad_model_when_read_then_one_sentence_with_place_and_fix(text: str, message: str) -> None:
