@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 REACH = 3.0  # neighbours are added until they spread this many noise deviations in every direction kept
 _THIN = 0.1  # a direction in which neighbours spread less than this part of their widest is mere bending
 
+_GAIN = 3.0  # of a displacement from one place to the next, about what is expected
+
 
 def local_maps(
     centres: NDArray[np.float64],
@@ -63,6 +65,7 @@ def _fit_maps(centres, near, near_images, rank, least, fewest):  # type: ignore[
         basis = np.empty(terms)
         normal = np.zeros((terms, terms))
         right = np.zeros((terms, n))
+        energy, total = 0.0, 0.0
         for i in range(q):
             basis[0] = 1.0
             square = 0.0
@@ -80,15 +83,24 @@ def _fit_maps(centres, near, near_images, rank, least, fewest):  # type: ignore[
                 for s in range(terms):
                     normal[r, s] += weight * basis[r] * basis[s]
                 for c in range(n):
-                    right[r, c] += weight * basis[r] * near_images[a, i, c]
+                    right[r, c] += weight * basis[r] * (near_images[a, i, c] - near_images[a, 0, c])
+            total += weight
+            for c in range(n):
+                energy += weight * (near_images[a, i, c] - near_images[a, 0, c]) ** 2
         trace = 0.0
         for r in range(terms):
             trace += normal[r, r]
         for r in range(terms):
             normal[r, r] += 1e-13 * trace
         solution = np.linalg.solve(normal, right)
+        # A direction in which the neighbours hardly spread says little: there the slope shrinks to nothing
+        # instead of fitting what the quadratic leaves over. Its prior deviation is a gain of _GAIN.
+        left_over = max(energy - np.sum(solution * right), 0.0) / (total * (_GAIN * reach) ** 2)
+        for r in range(1, 1 + rank):
+            normal[r, r] += left_over
+        solution = np.linalg.solve(normal, right)
         for c in range(n):
-            images[a, c] = solution[0, c]
+            images[a, c] = near_images[a, 0, c] + solution[0, c]
             for r in range(rank):
                 frames[a, c, r] = frame[c, r]
                 maps[a, c, r] = solution[1 + r, c] / reach

@@ -66,7 +66,7 @@ def forced_stabilities(
 
     Neighbours are taken at the same phase of the drive: at other phases the local map is nonsense.
     """
-    sections = _Sections.of(grid, scale, noise)
+    sections = Sections.of(grid, scale, noise)
     if sections is None:
         return [None] * len(orbits)
     chains = []
@@ -99,7 +99,7 @@ def autonomous_stabilities(
         following.append(total + np.roll(np.arange(count), -1))
         chains.append(_Chain(total + np.arange(count), here.copy()))
         total += count
-    cloud = _Cloud.of(
+    cloud = Cloud.of(
         scaled,
         np.concatenate(steps),
         np.concatenate(flows),
@@ -157,7 +157,7 @@ def _follow(
 
 
 @dataclass(eq=False)
-class _Sections:
+class Sections:
     """Scaled points by phase of the drive, ready for neighbour queries."""
 
     points: Array
@@ -169,7 +169,7 @@ class _Sections:
     trees: dict[int, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, grid: PhaseGrid, scale: Array, noise: Array) -> _Sections | None:
+    def of(cls, grid: PhaseGrid, scale: Array, noise: Array) -> Sections | None:
         n, columns = grid.points.shape
         stride = next(s for s in range(max(grid.per_period // STEPS, 1), 0, -1) if grid.per_period % s == 0)
         periods = (columns - stride) // grid.per_period
@@ -205,7 +205,7 @@ class _Sections:
 
 
 @dataclass(eq=False)
-class _Cloud:
+class Cloud:
     """Scaled points of an autonomous trajectory. A neighbour is a pass of the trajectory through the section
     across the flow at a centre; its image is where that pass meets the section at the next centre."""
 
@@ -222,7 +222,7 @@ class _Cloud:
     @classmethod
     def of(
         cls, points: Array, steps: Array, flows: Array, following: NDArray[np.int64], apart: int, noise: float
-    ) -> _Cloud:
+    ) -> Cloud:
         from scipy.spatial import cKDTree
 
         thin = max(apart // 10, 1)
