@@ -304,6 +304,8 @@ def _same_drive(a: DriveState, b: DriveState, rate: float) -> bool:
         return True
     if a.frequency != b.frequency:
         return False
+    if np.isnan(a.phase):
+        return bool(np.isnan(b.phase))
     turned = a.phase + 2 * np.pi * a.frequency * (b.index - a.index) / rate
     return bool(abs(np.angle(np.exp(1j * (turned - b.phase)))) < 1e-6)
 

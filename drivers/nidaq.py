@@ -111,7 +111,7 @@ class NidaqSource:
         self._running = False
         self._overload_flags = True
         with in_words("opening the input"):
-            self._task = self._open(profile, table["wiring"])
+            self._task: Any = self._open(profile, table["wiring"])
             self.rate = float(self._task.timing.samp_clk_rate)
         self.channels = tuple(c.info() for c in profile.channels)
         self.device = str(next(iter(table["wiring"].values()))).split("/")[0]
@@ -143,6 +143,8 @@ class NidaqSource:
     def start(self) -> None:
         from nidaqmx.constants import ReadRelativeTo
 
+        if self._task is None:
+            raise InstrumentError("The NI device was closed: open the rig again.")
         with in_words("starting"):
             self._task.in_stream.relative_to = ReadRelativeTo.CURRENT_READ_POSITION
             self._task.in_stream.offset = 0
@@ -251,8 +253,10 @@ class NidaqSource:
     def close(self) -> None:
         with contextlib.suppress(ShakedownError):
             self.stop()
+        task, self._task = self._task, None
         with contextlib.suppress(ShakedownError), in_words("closing"):
-            self._task.close()
+            if task is not None:
+                task.close()
 
 
 class NidaqExciter:
@@ -318,8 +322,9 @@ class NidaqExciter:
         self.rest()
         with contextlib.suppress(ShakedownError), in_words("setting the output to zero"):
             self._write_now(0.0)
-            if self.watchdog is not None:
-                self.watchdog.close()
+            watchdog, self.watchdog = self.watchdog, None
+            if watchdog is not None:
+                watchdog.close()
 
     # -- called by the source
 

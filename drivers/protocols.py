@@ -68,7 +68,7 @@ class DriveState:
     frequency: float = 0.0  # Hz
     amplitude: float = 0.0  # target, in the exciter's unit
     level: float = 0.0  # 0 to 1: soft start and stop
-    phase: float = 0.0  # rad
+    phase: float = 0.0  # rad; not a number: not known (a generator on its own clock)
     steady: bool = False  # neither ramping nor on its way to another frequency or amplitude
     reason: str = ""  # why the drive is off, in words; empty while it plays
 
@@ -76,7 +76,8 @@ class DriveState:
         """The drive as a record keeps it, its time zero at ``index``; None while nothing plays."""
         if not self.playing:
             return None
-        phase = float(self.phase % (2 * np.pi)) if self.frequency else None
+        known = bool(self.frequency) and np.isfinite(self.phase)
+        phase = float(self.phase % (2 * np.pi)) if known else None
         return Excitation(self.frequency, self.amplitude, phase, self.waveform)
 
 

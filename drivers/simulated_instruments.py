@@ -1,0 +1,194 @@
+"""Simulated serial instruments on pseudo-terminals: they speak the real commands and misbehave on request.
+
+``with SimulatedOFV5000() as instrument: OFV5000(instrument.port)``. Set ``fault`` to ``silence``,
+``garbage``, ``half`` (lines cut short), ``slow`` (answers that come late) or ``wrong`` (another answer); call
+``unplug`` and ``plug_in`` to pull the cable.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+DEFAULTS_OFV5000 = {
+    ("VeloDec", "Range"): "10 mm/s/V",
+    ("TrackingFilter", "Range"): "Slow",
+    ("SignalLevel", "Value"): "384",
+    ("OverRange", "State"): "0",
+}
+
+
+class PtyInstrument:
+    """Reads lines, answers with ``answer``. The port is a link that survives unplugging."""
+
+    late = 1.0  # s, of a slow answer
+
+    def __init__(self) -> None:
+        self.fault = ""
+        self.received: list[bytes] = []
+        self._folder = tempfile.TemporaryDirectory()
+        self.port = str(Path(self._folder.name) / "tty")
+        self._master = -1
+        self._closing = False
+        self.plug_in()
+
+    def answer(self, line: str) -> str | None:
+        """The answer to a line; None where the instrument is silent."""
+        raise NotImplementedError
+
+    def plug_in(self) -> None:
+        import pty
+        import tty
+
+        self._master, slave = pty.openpty()
+        tty.setraw(self._master)
+        tty.setraw(slave)
+        link = Path(self.port)
+        link.unlink(missing_ok=True)
+        link.symlink_to(os.ttyname(slave))
+        os.close(slave)
+        threading.Thread(target=self._run, args=(self._master,), name="instrument", daemon=True).start()
+
+    def unplug(self) -> None:
+        Path(self.port).unlink(missing_ok=True)
+        master, self._master = self._master, -1
+        with contextlib.suppress(OSError):
+            os.close(master)
+
+    def __enter__(self) -> PtyInstrument:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._closing = True
+        self.unplug()
+        self._folder.cleanup()
+
+    def _run(self, master: int) -> None:
+        pending = b""
+        while not self._closing and self._master == master:
+            try:
+                pending += os.read(master, 256)
+            except OSError:  # nobody has the port open at this moment, or it was unplugged
+                time.sleep(0.01)
+                continue
+            *lines, pending = pending.split(b"\n")
+            for line in lines:
+                self.received.append(line + b"\n")
+                self._reply(master, line.decode("ascii", "replace").strip())
+
+    def _reply(self, master: int, line: str) -> None:
+        text = self.answer(line)
+        if text is None or self.fault == "silence":
+            return
+        reply = text.encode("ascii") + b"\n"
+        if self.fault == "slow":
+            time.sleep(self.late)
+        elif self.fault == "garbage":
+            reply = b"\x80\xfe" + reply
+        elif self.fault == "half":
+            reply = reply[: len(reply) // 2]
+        elif self.fault == "wrong":
+            reply = b"?\n"
+        with contextlib.suppress(OSError):
+            os.write(master, reply)
+
+
+class SimulatedOFV5000(PtyInstrument):
+    """A controller with a velocity decoder and a tracking filter; no displacement decoder, no filter card."""
+
+    def __init__(self) -> None:
+        self.values = dict(DEFAULTS_OFV5000)
+        self.stubborn = False  # ignores what it is told
+        super().__init__()
+
+    def answer(self, line: str) -> str | None:
+        verb, part, _, attribute, *value = line.split(",", 4)
+        if verb == "GetDevInfo":
+            return {"Name": "OFV-5000", "Version": "2.11"}.get(attribute, "Not Available")
+        if verb == "Set":
+            if not self.stubborn and (part, attribute) in self.values:
+                self.values[part, attribute] = value[0]
+            return None
+        return self.values.get((part, attribute), "Not Available")
+
+
+class SimulatedOFV3001(PtyInstrument):
+    """The older controller."""
+
+    def __init__(self) -> None:
+        self.range = 3
+        super().__init__()
+
+    def answer(self, line: str) -> str | None:
+        if line == "VELO?":
+            return str(self.range)
+        if line == "OVR":
+            return "0"
+        if found := re.fullmatch(r"VELO([1-9])", line):
+            self.range = int(found[1])
+        return None
+
+
+class SimulatedGenerator(PtyInstrument):
+    """What both generators have: the output that is really there, with its history."""
+
+    def __init__(self) -> None:
+        self.frequency, self.peak_to_peak, self.on = 1000.0, 1.0, True
+        self.history: list[tuple[float, float]] = []  # time, peak value at the output
+        self.error = False
+        super().__init__()
+
+    @property
+    def peak(self) -> float:
+        """Peak value at the output now."""
+        return self.peak_to_peak / 2 if self.on else 0.0
+
+    def note(self) -> None:
+        self.history.append((time.monotonic(), self.peak))
+
+
+class SimulatedDS345(SimulatedGenerator):
+    """Stanford DS345: knows FREQ, AMPL, OFFS, FUNC, PHSE, *IDN?, *ESR?."""
+
+    def answer(self, line: str) -> str | None:
+        if line == "*IDN?":
+            return "StanfordResearchSystems,DS345,12345,1.04"
+        if line == "*ESR?":
+            status, self.error = (32 if self.error else 0), False
+            return str(status)
+        if found := re.fullmatch(r"AMPL ([\d.]+)VP", line):
+            self.peak_to_peak = float(found[1])
+            self.error |= self.peak_to_peak > 10
+        elif found := re.fullmatch(r"FREQ ([\d.]+)", line):
+            self.frequency = float(found[1])
+        elif not re.fullmatch(r"(FUNC [0-5]|OFFS [-\d.]+|PHSE [\d.]+)", line):
+            self.error = True
+        self.note()
+        return None
+
+
+class SimulatedScpi(SimulatedGenerator):
+    """Agilent 33250A: knows FUNC, FREQ, VOLT, VOLT:OFFS, OUTP, SYST:ERR?, *IDN?."""
+
+    def answer(self, line: str) -> str | None:
+        if line == "*IDN?":
+            return "Agilent Technologies,33250A,0,2.01-1.01-2.00-03-2"
+        if line == "SYST:ERR?":
+            text = '-113,"Undefined header"' if self.error else '+0,"No error"'
+            self.error = False
+            return text
+        if line in ("OUTP ON", "OUTP OFF"):
+            self.on = line.endswith("ON")
+        elif found := re.fullmatch(r"VOLT ([\d.]+|MIN)", line):
+            self.peak_to_peak = 0.01 if found[1] == "MIN" else float(found[1])
+        elif found := re.fullmatch(r"FREQ ([\d.]+)", line):
+            self.frequency = float(found[1])
+        elif not re.fullmatch(r"(FUNC SIN|VOLT:OFFS 0)", line):
+            self.error = True
+        self.note()
+        return None

@@ -1,0 +1,284 @@
+"""Serial instruments: real pyserial on a pseudo-terminal, byte by byte, with all that goes wrong there."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from drivers.generators import DS345, ScpiGenerator
+from drivers.limits import LimitError, Limits
+from drivers.polytec import OFV3001, OFV5000, parse_range
+from drivers.protocols import InstrumentError, LinkLost, SensorController
+from drivers.rig import load_rig, open_rig
+from drivers.serial_link import LinkSettings, SerialLink
+from drivers.simulated_instruments import (
+    SimulatedDS345,
+    SimulatedGenerator,
+    SimulatedOFV3001,
+    SimulatedOFV5000,
+    SimulatedScpi,
+)
+from drivers.waveform import RandomNoise, Sine
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
+LIMITS = Limits(3.0, 1.0, 100.0, slew=2000.0)
+
+
+@pytest.fixture
+def ofv() -> Iterator[tuple[SimulatedOFV5000, OFV5000]]:
+    with SimulatedOFV5000() as instrument:
+        controller = OFV5000(instrument.port)
+        yield instrument, controller  # type: ignore[misc]
+        controller.close()
+
+
+def test_given_an_ofv5000_then_the_bytes_are_those_of_its_protocol(ofv: Any) -> None:
+    instrument, controller = ofv
+    assert controller.identify() == "Polytec OFV-5000, firmware 2.11"
+    instrument.received.clear()
+    controller.set("velocity range", "50 mm/s/V")
+    assert controller.signal_strength() == 0.75
+    assert controller.sensitivity() == (0.05, "m/s")
+    assert not controller.over_range()
+    assert instrument.received == [
+        b"Set,VeloDec,0,Range,50 mm/s/V\n",
+        b"Get,VeloDec,0,Range\n",
+        b"Get,SignalLevel,0,Value\n",
+        b"Get,VeloDec,0,Range\n",
+        b"Get,OverRange,0,State\n",
+    ]
+    assert isinstance(controller, SensorController)
+    settings = controller.settings()
+    assert set(settings) == {"velocity range", "tracking filter"}  # the other parts are not built in
+    assert settings["tracking filter"].choices == ("Off", "Slow", "Fast")
+
+
+def test_given_values_that_it_does_not_take_then_said(ofv: Any) -> None:
+    instrument, controller = ofv
+    with pytest.raises(InstrumentError, match="one of 1 mm/s/V"):
+        controller.set("velocity range", "3 mm/s/V")
+    with pytest.raises(InstrumentError, match="no 'colour'"):
+        controller.set("colour", "red")
+    instrument.stubborn = True
+    with pytest.raises(InstrumentError, match="did not take 'Fast'"):
+        controller.set("tracking filter", "Fast")
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("silence", "did not answer"),
+        ("garbage", "garbage"),
+        ("half", "broke off"),
+        ("wrong", r"no OFV|no number"),
+    ],
+)
+def test_given_a_bad_answer_then_refused_and_fine_again_afterwards(ofv: Any, fault: str, words: str) -> None:
+    instrument, controller = ofv
+    assert controller.signal_strength() == 0.75
+    instrument.fault = fault
+    with pytest.raises(InstrumentError, match=words):
+        controller.signal_strength()
+    instrument.fault = ""
+    instrument.values["SignalLevel", "Value"] = "128"
+    assert controller.signal_strength() == 0.25
+
+
+def test_given_a_late_answer_then_it_is_never_taken_for_the_next(ofv: Any) -> None:
+    instrument, controller = ofv
+    controller.identify()
+    instrument.late = 0.7  # longer than the time-out
+    instrument.fault = "slow"
+    threading.Timer(0.6, lambda: setattr(instrument, "fault", "")).start()
+    assert controller.sensitivity() == (0.01, "m/s")  # the repetition, after the late one was drained
+    assert controller.signal_strength() == 0.75
+
+
+def test_given_the_cable_is_pulled_then_lost_and_connected_again_by_itself(ofv: Any) -> None:
+    instrument, controller = ofv
+    told: list[str] = []
+    controller.link._on_event = told.append
+    assert controller.signal_strength() == 0.75
+    instrument.unplug()
+    with pytest.raises(LinkLost):
+        controller.signal_strength()
+    with pytest.raises(LinkLost, match="check cable"):
+        controller.signal_strength()
+    instrument.plug_in()
+    assert controller.signal_strength() == 0.75
+    assert "lost" in told[0] and "connected again" in told[-1] and len(controller.link.events) == len(told)
+
+
+def test_given_an_ofv3001_then_the_bytes_are_those_of_its_protocol() -> None:
+    with SimulatedOFV3001() as instrument:
+        controller = OFV3001(instrument.port, {3: "25 mm/s/V", 4: "125 mm/s/V"})
+        controller.settings()
+        instrument.received.clear()
+        controller.set("velocity range", "4")
+        assert instrument.received == [b"VELO?\n", b"VELO4\n", b"VELO?\n"]
+        assert controller.sensitivity() == (0.125, "m/s") and not controller.over_range()
+        assert isinstance(controller, SensorController)
+        with pytest.raises(InstrumentError, match="cannot set"):
+            controller.set("velocity range", "9")
+        controller.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "meaning"),
+    [("10 mm/s/V", (0.01, "m/s")), ("50 um/V", (5e-5, "m")), ("1 m/s/V", (1.0, "m/s"))],
+)
+def test_given_a_range_then_what_a_volt_means(text: str, meaning: tuple[float, str]) -> None:
+    assert parse_range(text) == (pytest.approx(meaning[0]), meaning[1])
+    with pytest.raises(InstrumentError):
+        parse_range("10 furlongs/V")
+
+
+GENERATORS = [(SimulatedDS345, DS345), (SimulatedScpi, ScpiGenerator)]
+
+
+def wait_for(condition: Any, seconds: float = 5.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+@pytest.mark.parametrize(("simulated", "driver"), GENERATORS)
+def test_given_a_generator_then_silent_soft_and_stopped_within_100_ms(simulated: Any, driver: Any) -> None:
+    with simulated() as instrument:
+        generator = driver(instrument.port, LIMITS)
+        wait_for(lambda: instrument.peak == 0.0)  # after opening, although it was on
+        generator.play(Sine(2.0, 7.5))
+        wait_for(lambda: generator.state().steady)
+        wait_for(lambda: instrument.peak == pytest.approx(2.0))
+        assert instrument.frequency == 7.5
+        levels = np.array([peak for _, peak in instrument.history])
+        assert np.diff(levels).max() < 0.25 and len(np.unique(np.round(levels, 3))) >= 12  # no step
+        generator.change(frequency=8.0, amplitude=1.0)
+        wait_for(lambda: instrument.peak == pytest.approx(1.0) and instrument.frequency == 8.0)
+        state = generator.state()
+        assert state.playing and state.excitation() is not None and state.excitation().phase is None
+        pressed = time.monotonic()
+        generator.stop("STOP")
+        wait_for(lambda: instrument.peak == 0.0)
+        assert instrument.history[-1][0] - pressed < 0.1
+        assert generator.state().reason == "STOP" and not generator.state().playing
+        generator.close()
+
+
+@pytest.mark.parametrize(("simulated", "driver"), GENERATORS)
+def test_given_forbidden_drives_then_refused_and_nothing_sent(simulated: Any, driver: Any) -> None:
+    with simulated() as instrument:
+        generator = driver(instrument.port, LIMITS)
+        sent = len(instrument.received)
+        for bad in (Sine(4.0, 7.5), Sine(1.0, 200.0), Sine(1.0, 0.5)):
+            with pytest.raises(LimitError):
+                generator.play(bad)
+        with pytest.raises(InstrumentError, match="sines only"):
+            generator.play(RandomNoise(1.0, 5.0, 50.0))
+        assert len(instrument.received) == sent
+        generator.close()
+
+
+def test_given_a_ds345_then_the_bytes_are_those_of_its_protocol() -> None:
+    with SimulatedDS345() as instrument:
+        generator = DS345(instrument.port, LIMITS)
+        assert generator.identify() == "StanfordResearchSystems,DS345,12345,1.04"
+        instrument.received.clear()
+        generator.play(Sine(1.5, 7.5))
+        wait_for(lambda: generator.state().steady)
+        assert instrument.received[:5] == [
+            b"AMPL 0.000VP\n", b"FREQ 7.500000\n", b"FUNC 0\n", b"OFFS 0.0\n", b"*ESR?\n",
+        ]  # fmt: skip
+        wait_for(lambda: instrument.received[-1] == b"AMPL 3.000VP\n")  # peak to peak
+        generator.close()
+        wait_for(lambda: instrument.received[-1] == b"AMPL 0.000VP\n")
+
+
+def test_given_a_scpi_generator_then_the_bytes_are_those_of_its_protocol() -> None:
+    with SimulatedScpi() as instrument:
+        generator = ScpiGenerator(instrument.port, LIMITS)
+        wait_for(lambda: instrument.received[-1] == b"OUTP OFF\n")
+        instrument.received.clear()
+        generator.play(Sine(1.5, 7.5))
+        wait_for(lambda: generator.state().steady)
+        assert instrument.received[:7] == [
+            b"OUTP OFF\n", b"FREQ 7.500000\n", b"FUNC SIN\n", b"VOLT:OFFS 0\n", b"VOLT MIN\n", b"OUTP ON\n",
+            b"SYST:ERR?\n",
+        ]  # fmt: skip
+        wait_for(lambda: instrument.received[-1] == b"VOLT 3.0000\n")
+        generator.close()
+        wait_for(lambda: instrument.received[-1] == b"OUTP OFF\n")
+
+
+def test_given_another_instrument_on_the_port_then_said() -> None:
+    with SimulatedScpi() as instrument, pytest.raises(InstrumentError, match="no DS345"):
+        DS345(instrument.port, LIMITS)
+
+
+def test_given_the_cable_is_pulled_while_it_plays_then_stop_reaches_it_when_back() -> None:
+    with SimulatedDS345() as instrument:
+        generator = DS345(instrument.port, LIMITS)
+        generator.play(Sine(2.0, 7.5))
+        wait_for(lambda: generator.state().steady)
+        instrument.unplug()
+        with pytest.raises(LinkLost):
+            generator.stop("STOP")
+        instrument.plug_in()
+        generator.close()  # silences it
+        wait_for(lambda: instrument.peak == 0.0)
+
+
+def test_given_a_tcp_socket_then_the_same_driver_reaches_it() -> None:
+    simulated = SimulatedScpi()
+    with socket.create_server(("127.0.0.1", 0)) as server, simulated:
+
+        def relay() -> None:
+            link, _ = server.accept()
+            with link, link.makefile("rwb") as lines:
+                for line in lines:
+                    answer = simulated.answer(line.decode().strip())
+                    if answer is not None:
+                        lines.write(answer.encode() + b"\n")
+                        lines.flush()
+
+        thread = threading.Thread(target=relay, daemon=True)
+        thread.start()
+        generator = ScpiGenerator(f"socket://127.0.0.1:{server.getsockname()[1]}", LIMITS)
+        generator.play(Sine(1.0, 9.0))
+        wait_for(lambda: simulated.peak == pytest.approx(1.0))
+        generator.close()
+        thread.join(5)
+        assert simulated.peak == 0.0
+
+
+def test_given_a_rig_with_generator_and_vibrometer_then_it_opens_whole() -> None:
+    with SimulatedDS345() as ds345, SimulatedOFV5000() as ofv5000:
+        profile = load_rig("two_well_beam")
+        instruments = {
+            "source": profile.instruments["source"],
+            "exciter": {"driver": "ds345", "port": ds345.port},
+            "vibrometer": {"driver": "ofv5000", "port": ofv5000.port},
+        }
+        from dataclasses import replace
+
+        rig = open_rig(replace(profile, instruments=instruments))
+        assert rig.controllers["vibrometer"].sensitivity() == (0.01, "m/s")
+        rig.play()
+        assert isinstance(ds345, SimulatedGenerator)
+        wait_for(lambda: ds345.peak == pytest.approx(1.5))
+        rig.close()
+        wait_for(lambda: ds345.peak == 0.0)
+
+
+def test_given_a_port_that_is_not_there_then_one_sentence() -> None:
+    link = SerialLink("/dev/does-not-exist", LinkSettings())
+    with pytest.raises(LinkLost, match="cannot be reached"):
+        link.query("*IDN?")
