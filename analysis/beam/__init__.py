@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.beam.description import Beam
-from analysis.beam.fit import Fit, fit, problem
+from analysis.beam.fit import Problem, fit, problem
 from analysis.beam.observation import observe
 from analysis.beam.published import fit_plain
 from analysis.beam.system import BeamSystem
 from analysis.beam.unknowns import Block, Unknowns, layout
 from analysis.errors import DataError, ModelError
 from analysis.identification import Z95, Curve, Estimate, Identification
+from analysis.penalised import Fit
 from analysis.progress import Progress
 from analysis.record import Record
 
@@ -64,7 +65,7 @@ def identify(beam: Beam, records: Sequence[Record], options: Options, progress: 
         raise DataError("There is nothing to compare with: the record holds no valid sample of a sensor.")
     result = fit_plain(task) if options.fit == "published" else fit(task, options.stages, progress=progress)
     progress.report(1.0, "done")
-    return _identification(beam, system, result, options, task.samples)
+    return _identification(task, result, options)
 
 
 def simulate(beam: Beam, record: Record, elements: int = 0, modes: int = 40) -> Record:
@@ -87,10 +88,9 @@ def _intervals(beam: Beam, count: int) -> dict[str, int]:
     return {k: count for k, p in beam.profiles.items() if count and p.free and p.intervals}
 
 
-def _identification(
-    beam: Beam, system: BeamSystem, result: Fit, options: Options, samples: int
-) -> Identification:
-    unknowns = system.unknowns
+def _identification(task: Problem, result: Fit, options: Options) -> Identification:
+    system, unknowns = task.system, task.unknowns
+    beam = system.beam
     parameters: dict[str, Estimate] = {}
     curves: dict[str, Curve] = {}
     warnings: list[str] = []
@@ -116,10 +116,9 @@ def _identification(
         warnings += _silent_places(block, x, spread if block.log else spread / np.abs(value))
     if beam.inertia is not None and "EI" in parameters:
         parameters["E"] = _scaled(parameters["EI"], 1.0 / beam.inertia, "Pa")
-    residual = {"noise": _pooled(result), "freedom": result.freedom, "samples": float(samples)}
+    residual = {"noise": _pooled(task), "freedom": result.freedom, "samples": float(task.samples)}
     residual["chi2"] = 2.0 * result.misfit.cost
-    state = result.misfit.state or system.state(result.theta, derivatives=False)
-    found, _ = system.frequencies(state)
+    found, _ = system.frequencies(system.state(result.theta, derivatives=False))
     if not result.converged:
         warnings.append("The fit did not settle; more stages, or better guesses, may help.")
     return Identification(
@@ -189,8 +188,8 @@ def _silent_places(block: Block, x: Array, spread: Array) -> list[str]:
     ]
 
 
-def _pooled(result: Fit) -> float:
-    levels = np.concatenate(result.noise) if result.noise else np.zeros(1)
+def _pooled(task: Problem) -> float:
+    levels = np.concatenate(task.noise) if task.noise else np.zeros(1)
     return float(np.sqrt(np.mean(levels**2)))
 
 

@@ -1,16 +1,9 @@
-"""Penalised least squares for a beam: the penalty is let go step by step until the restricted likelihood
-says stop.
-
-Each property's logarithm is a cubic spline whose integrated squared curvature is penalised. A huge weight
-leaves a straight line (of the logarithm), which a flat guess can reach; the weight then follows the
-generalised Fellner-Schall step (Wood, Fasiolo 2017), at most a factor at a time, to the maximum of the
-restricted likelihood. Between steps the noise level of every sensor is estimated anew.
-"""
+"""Fit of a beam: a start in the right valley, then the penalty let go (:mod:`analysis.penalised`)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,23 +12,14 @@ from analysis.beam.observation import Observation
 from analysis.beam.system import BeamSystem, State
 from analysis.beam.unknowns import Unknowns
 from analysis.errors import DataError
+from analysis.penalised import Fit, Misfit, Smooth, descend, fit_penalised, heavy, penalty_matrix
 from analysis.progress import SILENT, Progress
 
 Array = NDArray[np.float64]
 SHARES = (0.25, 0.5, 1.0)  # parts of the records on the way to a start
+LARGEST = 1.5  # step of a logarithm: at most a factor of 4.5
 LEAST = 200  # samples of a part
 ENOUGH_FOR_OWN_NOISE = 50  # samples from which on a sensor gets its own noise level
-
-
-@dataclass(frozen=True)
-class Misfit:
-    """Weighted squares and their derivatives at one value of the unknowns."""
-
-    cost: float  # half the weighted squares
-    gradient: Array
-    hessian: Array  # Gauss-Newton
-    squares: list[Array]  # by record: unweighted sum of squares of each sensor
-    state: State | None  # None where the unknowns are not admissible (and the cost infinite)
 
 
 @dataclass
@@ -57,7 +41,7 @@ class Problem:
     def misfit(self, theta: Array, derivatives: bool = True) -> Misfit:
         size = len(theta)
         if not self._admissible(theta):
-            return Misfit(np.inf, np.zeros(size), np.zeros((size, size)), [], None)
+            return Misfit(np.inf, np.zeros(size), np.zeros((size, size)), [])
         state = self.system.state(theta, derivatives)
         gradient, hessian, cost = np.zeros(size), np.zeros((size, size)), 0.0
         squares = []
@@ -74,7 +58,7 @@ class Problem:
             if derivatives:
                 gradient += row.T @ residual
                 hessian += row.T @ row
-        return Misfit(cost, gradient, hessian, squares, state)
+        return Misfit(cost, gradient, hessian, squares)
 
     def _admissible(self, theta: Array) -> bool:
         """Stiffness and mass are positive everywhere; logarithms see to that by themselves."""
@@ -132,8 +116,8 @@ class Problem:
                 row[0, block.where] = space.weights @ slope / (total * error)
         return np.array([(space.weights @ density / total - 1.0) / error]), row
 
-    def set_noise(self, squares: Sequence[Array], spent: float) -> None:
-        """Noise levels from the residuals; ``spent``: degrees of freedom used by the fit."""
+    def set_noise(self, squares: Sequence[Array], spent: float) -> float:
+        """Noise levels from the residuals, one for each sensor if it has samples enough."""
         total = max(self.samples, 1)
         left = max(1.0 - spent / total, 1.0 / total)
         pooled = np.sqrt(sum(float(s.sum()) for s in squares) / (total * left)) if self.observations else 0.0
@@ -143,21 +127,10 @@ class Problem:
             count = observation.valid.sum(axis=1)
             own = np.sqrt(square / np.maximum(count * left, 1.0))
             levels.append(np.maximum(np.where(count >= ENOUGH_FOR_OWN_NOISE, own, pooled), floor))
+        pairs = zip(levels, self.noise, strict=True)
+        change = max((float(np.max(np.abs(np.log(new / old)))) for new, old in pairs), default=0.0)
         self.noise = levels
-
-
-@dataclass(frozen=True)
-class Fit:
-    theta: Array
-    covariance: Array  # Bayesian, of the penalised fit
-    hessian: Array  # of the data alone
-    weights: Array  # final penalty weight of each block
-    noise: list[Array]
-    misfit: Misfit
-    freedom: float  # effective degrees of freedom
-    converged: bool
-    iterations: int
-    history: list[dict[str, float]]
+        return change
 
 
 def problem(system: BeamSystem, observations: Sequence[Observation]) -> Problem:
@@ -168,54 +141,22 @@ def _levels(observations: Sequence[Observation]) -> list[Array]:
     return [np.sqrt(np.maximum(np.mean(o.data**2, axis=1), 1e-300)) for o in observations]
 
 
-def fit(task: Problem, stages: int = 60, factor: float = 10.0, progress: Progress = SILENT) -> Fit:
-    """Fit from the description's guess. ``factor``: how much the penalty may be let go in one stage."""
-    unknowns = task.unknowns
+def fit(task: Problem, stages: int = 60, progress: Progress = SILENT) -> Fit:
+    """Fit from the description's guess."""
     theta = _first_guess(task, progress.part(0.0, 0.2))
     current = task.misfit(theta)
     task.set_noise(current.squares, 0.0)
-    current = task.misfit(theta)
-    weights = _heavy(unknowns, current.hessian)
-    history: list[dict[str, float]] = []
-    iterations, converged, freedom = 0, False, 0.0
-    for stage in range(stages):
-        penalty = _penalty(unknowns, weights)
-        theta, current, steps, settled = descend(task, theta, current, penalty)
-        iterations += steps
-        covariance = inverted(current.hessian + penalty)
-        freedom = float(np.trace(covariance @ current.hessian))
-        new = _fellner_schall(unknowns, theta, weights, covariance, factor)
-        before = [n.copy() for n in task.noise]
-        task.set_noise(current.squares, freedom)
-        drift = max(
-            (float(np.max(np.abs(np.log(a / b)))) for a, b in zip(task.noise, before, strict=True)),
-            default=0.0,
-        )
-        move = float(np.max(np.abs(np.log(new / weights)))) if len(new) else 0.0
-        history.append(
-            {"cost": current.cost, "freedom": freedom, "noise_change": drift, "weight_change": move}
-        )
-        progress.report(
-            0.2 + 0.8 * stage / stages, "letting the penalty go", freedom=freedom, cost=current.cost
-        )
-        weights = new
-        current = task.misfit(theta)
-        if settled and move < 0.05 and drift < 0.01:
-            converged = True
-            break
-    penalty = _penalty(unknowns, weights)
-    return Fit(
-        theta,
-        _scatter(task, current, freedom) * inverted(current.hessian + penalty),
-        current.hessian,
-        weights,
-        task.noise,
-        current,
-        freedom,
-        converged,
-        iterations,
-        history,
+    smooths = _smooths(task.unknowns)
+    weights = heavy(smooths, task.misfit(theta).hessian)
+    result = fit_penalised(
+        task, theta, smooths, weights, stages=stages, largest=LARGEST, progress=progress.part(0.2, 1.0)
     )
+    widened = _scatter(task, result.misfit, result.freedom) * result.covariance
+    return replace(result, covariance=widened)
+
+
+def _smooths(unknowns: Unknowns) -> list[Smooth]:
+    return [Smooth(b.where, (b.penalty,)) for b in unknowns.blocks if b.penalty is not None]
 
 
 def _scatter(task: Problem, current: Misfit, freedom: float) -> float:
@@ -243,8 +184,9 @@ def _first_guess(task: Problem, progress: Progress) -> Array:
         current = part.misfit(theta)
         part.set_noise(current.squares, 0.0)
         current = part.misfit(theta)
-        penalty = _penalty(part.unknowns, _heavy(part.unknowns, current.hessian))
-        theta = descend(part, theta, current, penalty, 20)[0]
+        smooths = _smooths(part.unknowns)
+        penalty = penalty_matrix(smooths, heavy(smooths, current.hessian), len(theta))
+        theta = descend(part, theta, current, penalty, limit=20, largest=LARGEST)[0]
     return theta
 
 
@@ -276,83 +218,3 @@ def _scan(task: Problem, start: Array) -> Array:
             if cost < lowest:
                 best, lowest = trial, cost
     return best
-
-
-def descend(
-    task: Problem,
-    theta: Array,
-    current: Misfit,
-    penalty: Array,
-    limit: int = 30,
-    tolerance: float = 1e-4,
-) -> tuple[Array, Misfit, int, bool]:
-    """Levenberg-Marquardt on the penalised misfit, to a gain below ``tolerance``; True if it settled."""
-    damping = 1e-3
-    cost = current.cost + 0.5 * float(theta @ penalty @ theta)
-    for step in range(limit):
-        gradient = current.gradient + penalty @ theta
-        matrix = current.hessian + penalty
-        scale = np.maximum(np.diag(matrix), 1e-300)
-        while True:
-            move = -_solve(matrix + damping * np.diag(scale), gradient)
-            move *= min(1.0, 1.5 / max(float(np.max(np.abs(move))), 1e-300))  # logs: at most a factor of 4.5
-            trial = task.misfit(theta + move)
-            after = trial.cost + 0.5 * float((theta + move) @ penalty @ (theta + move))
-            if np.isfinite(after) and after <= cost:
-                break
-            damping *= 8.0
-            if damping > 1e10:
-                return theta, current, step, True  # no descent left within rounding
-        gained = cost - after
-        theta, current, cost = theta + move, trial, after
-        damping = max(damping / 8.0, 1e-12)
-        if gained < tolerance + 1e-9 * cost:
-            return theta, current, step + 1, True
-    return theta, current, limit, False
-
-
-def _heavy(unknowns: Unknowns, hessian: Array) -> Array:
-    """Weights so large that only straight lines are left."""
-    weights = []
-    for block in unknowns.blocks:
-        if block.penalty is not None:
-            information = float(np.trace(hessian[block.where, block.where]))
-            weights.append(1e2 * max(information, 1.0) / float(np.trace(block.penalty)) * block.size**2)
-    return np.array(weights)
-
-
-def _penalty(unknowns: Unknowns, weights: Array) -> Array:
-    matrix = np.zeros((unknowns.size, unknowns.size))
-    smooth = [b for b in unknowns.blocks if b.penalty is not None]
-    for block, weight in zip(smooth, weights, strict=True):
-        matrix[block.where, block.where] = weight * block.penalty
-    return matrix
-
-
-def _fellner_schall(unknowns: Unknowns, theta: Array, weights: Array, inverse: Array, factor: float) -> Array:
-    """One step of each weight towards the maximum of the restricted likelihood, at most by ``factor``."""
-    smooth = [b for b in unknowns.blocks if b.penalty is not None]
-    new = weights.copy()
-    for i, block in enumerate(smooth):
-        assert block.penalty is not None
-        coefficients = theta[block.where]
-        rank = block.size - 2
-        spent = weights[i] * float(np.trace(inverse[block.where, block.where] @ block.penalty))
-        rough = weights[i] * float(coefficients @ block.penalty @ coefficients)
-        ratio = max(rank - spent, 1e-9) / max(rough, 1e-12)
-        new[i] = weights[i] * float(np.clip(ratio, 1.0 / factor, factor))
-    return np.clip(new, 1e-12, 1e12)
-
-
-def _solve(matrix: Array, right: Array) -> Array:
-    """Solution of a symmetric system, scaled so that unknowns of any size are treated alike."""
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
-    scaled = matrix * np.outer(scale, scale)
-    scaled[np.diag_indices_from(scaled)] += 1e-14
-    return np.asarray(scale * np.linalg.solve(scaled, scale * right))
-
-
-def inverted(matrix: Array) -> Array:
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
-    scaled = matrix * np.outer(scale, scale)
-    return np.asarray(np.linalg.pinv(scaled, rcond=1e-14, hermitian=True) * np.outer(scale, scale))

@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.beam.fit import Fit, Problem, descend, inverted
+from analysis.beam.fit import Problem
+from analysis.penalised import Fit, descend, inverted
 
 Array = NDArray[np.float64]
 
@@ -19,17 +20,18 @@ def fit_plain(task: Problem, start: Array | None = None, limit: int = 200) -> Fi
     task.noise = [np.ones(len(o.names)) for o in task.observations]
     theta = task.unknowns.start if start is None else start
     none = np.zeros((len(theta), len(theta)))
-    theta, final, steps, settled = descend(task, theta, task.misfit(theta), none, limit, tolerance=1e-14)
+    theta, final, steps, settled = descend(
+        task, theta, task.misfit(theta), none, limit=limit, tolerance=1e-14
+    )
     left = max(task.samples - len(theta), 1)
     variance = 2.0 * final.cost / left
     history = [{"cost": final.cost}]
-    levels = [np.full(len(o.names), np.sqrt(variance)) for o in task.observations]
+    task.noise = [np.full(len(o.names), np.sqrt(variance)) for o in task.observations]
     return Fit(
         theta,
         variance * inverted(final.hessian),
         final.hessian / max(variance, 1e-300),
         np.zeros(0),
-        levels,
         final,
         float(len(theta)),
         settled,
