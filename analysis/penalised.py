@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from analysis.progress import SILENT, Progress
 
 Array = NDArray[np.float64]
+HEAVIEST = 1e14  # weight at which a penalty has won
 
 
 @dataclass(frozen=True)
@@ -170,12 +171,12 @@ def fellner_schall(
         prior = np.linalg.pinv(total, rcond=1e-11, hermitian=True)
         inner, block = theta[smooth.where], covariance[smooth.where, smooth.where]
         for penalty in smooth.penalties:
-            free = float(np.sum(prior * penalty)) - float(np.sum(block * penalty))
-            rough = float(inner @ penalty @ inner)
-            ratio = max(weights[i] * free, 1e-9) / max(weights[i] * rough, 1e-12)
+            free = weights[i] * float(np.sum(prior * penalty) - np.sum(block * penalty))
+            rough = weights[i] * float(inner @ penalty @ inner)
+            ratio = max(free, 1e-9) / max(rough, 1e-12)
             new[i] = weights[i] * float(np.clip(ratio, 1.0 / factor, factor))
             i += 1
-    return np.clip(new, 1e-14, 1e14)
+    return np.clip(new, 1e-14, HEAVIEST)
 
 
 def inverted(matrix: Array, directions: Array | None = None) -> Array:
