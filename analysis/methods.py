@@ -36,6 +36,7 @@ METHODS: dict[str, tuple[str, str]] = {
         "analysis.global_search",
         "differential evolution, particle swarm or genetic search, as a baseline",
     ),
+    "energetic": ("analysis.energetic", "unknown damping c(t) or restoring force H(x), H(x,v) as curves"),
     "beam": ("analysis.beam", "stiffness, mass and damping along a beam from point sensors or frequencies"),
 }
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from analysis.progress import SILENT, Progress
 
 Array = NDArray[np.float64]
+QUIET = 8  # stages in which a penalty is let go without any effect
 HEAVIEST = 1e14  # weight at which a penalty has won
 
 
@@ -80,13 +81,13 @@ def fit_penalised(
     task.set_noise(current.squares, 0.0)
     current = task.misfit(theta)
     history: list[dict[str, float]] = []
-    iterations, converged, freedom = 0, False, 0.0
+    iterations, converged, freedom, quiet = 0, False, 0.0, 0
     for stage in range(stages):
         penalty = penalty_matrix(smooths, weights, len(theta))
         theta, current, steps, settled = descend(task, theta, current, penalty, directions, largest=largest)
         iterations += steps
         covariance = inverted(current.hessian + penalty, directions)
-        freedom = float(np.sum(covariance * current.hessian))
+        before, freedom = freedom, float(np.sum(covariance * current.hessian))
         new = fellner_schall(smooths, theta, weights, covariance, factor)
         drift = task.set_noise(current.squares, freedom)
         move = float(np.max(np.abs(np.log(new / weights)), initial=0.0))
@@ -94,9 +95,11 @@ def fit_penalised(
             {"cost": current.cost, "freedom": freedom, "noise_change": drift, "weight_change": move}
         )
         progress.report(stage / stages, "letting the penalty go", freedom=freedom, cost=current.cost)
+        let_go = bool(np.any(new < 0.95 * weights))
         weights = new
         current = task.misfit(theta)
-        if settled and move < 0.05 and drift < 0.01:
+        quiet = quiet + 1 if abs(freedom - before) < 0.005 else 0
+        if settled and drift < 0.01 and (move < 0.05 or quiet >= (QUIET if let_go else 2)):
             converged = True
             break
     covariance = inverted(current.hessian + penalty_matrix(smooths, weights, len(theta)), directions)

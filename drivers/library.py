@@ -29,6 +29,16 @@ def load_model(name_or_path: str | Path) -> Model:
     return Model.from_toml(_read(path), source=path.name)
 
 
+def load_description(name_or_path: str | Path, folder: str) -> tuple[str, str]:
+    """Text and file name of a description (such as a beam) by its name in resources or by its path."""
+    known = {p.stem: p for p in sorted((Path(str(files("resources"))) / folder).glob("*.toml"))}
+    wanted = str(name_or_path)
+    path = known.get(wanted, Path(wanted))
+    if path.suffix != ".toml" and not path.is_file():
+        raise ModelError(f"No description `{wanted}`: there are {', '.join(known)}, or give a file.")
+    return _read(path), path.name
+
+
 def _read(path: Path) -> str:
     try:
         with path.open("rb") as file:

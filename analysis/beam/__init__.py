@@ -29,6 +29,7 @@ __all__ = ["Beam", "Options", "identify", "load", "simulate"]
 
 Array = NDArray[np.float64]
 load = Beam.from_toml  # a beam's description takes the place of a model
+FOLDER = "beams"  # of resources, where descriptions are found by name
 CURVE_POINTS = 101
 WIDE = 0.35  # standard error of a logarithm from which on the data say little about a place
 REFERENCES = [

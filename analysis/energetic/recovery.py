@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.energetic.refinement import OutputError, Run
-from analysis.energetic.splines import ROUGH, KnownValue
+from analysis.energetic.splines import KnownValue
 from analysis.energetic.start import Motion, weak_start
 from analysis.energetic.unknowns import Unknowns, layout
 from analysis.errors import DataError, ModelError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 BEYOND = 0.05  # of the visited range on either side, where the band shows what was not visited
 PERIODS = 4.0  # of the slowest motion in a segment
-WON = 1e-3  # degrees of freedom beyond a parabola below which a function is one
+WON = 1e-3  # degrees of freedom beyond a polynomial below which a function is one
 STEEP = 4.0  # harmonics of the motion that the integration steps must follow
 STEP = 0.15  # radians of the highest of them to a step
 
@@ -55,6 +55,7 @@ def recover(
     start_known: tuple[float, float] | None = None,
     segment: int = 0,
     refine: bool = True,
+    rough: int = 3,
     denoise: bool = True,
     progress: Progress = SILENT,
 ) -> Recovery:
@@ -67,7 +68,7 @@ def recover(
         both = np.array([_channel(record, x_name), _channel(record, v_name)])
         channels.append(both)
         motions.append(_motion(kernels, p, measured.times, both, measured.inputs))
-    unknowns = _grids(unknown, motions, intervals, c_known, h_known)
+    unknowns = _grids(unknown, motions, intervals, c_known, h_known, rough)
     theta, directions = _freedom(unknowns, np.zeros(unknowns.size), False)
     period = min(_period(m) for m in motions)
     progress.report(0.05, "weak form")
@@ -106,18 +107,18 @@ def recover(
 
 
 def _settled(task: OutputError, fit: Fit, unknowns: Unknowns, fixed_start: bool) -> Fit:
-    """Where the penalty has won outright, the function becomes exactly a parabola, without rounding."""
+    """Where the penalty has won outright, the function becomes exactly a polynomial, without rounding."""
     spent = np.diag(fit.covariance @ fit.hessian)
     won = set()
-    for i, (part, (rows, values), single) in enumerate(
-        zip(unknowns.smooths(), unknowns.known(), unknowns.single(), strict=True)
+    for i, (part, (rows, values), size) in enumerate(
+        zip(unknowns.smooths(), unknowns.known(), unknowns.polynomial(), strict=True)
     ):
-        inner = rows[:, :ROUGH]
-        free = ROUGH - (int(np.linalg.matrix_rank(inner)) if len(rows) else 0)
+        inner = rows[:, :size]
+        free = size - (int(np.linalg.matrix_rank(inner)) if len(rows) else 0)
         particular = np.linalg.lstsq(inner, values, rcond=None)[0]
         miss = np.max(np.abs(inner @ particular - values), initial=0.0)
         beyond = float(np.sum(spent[part.where])) - free
-        if single and beyond < WON and miss <= 1e-9 * np.max(np.abs(values), initial=0.0):
+        if size and beyond < WON and miss <= 1e-9 * np.max(np.abs(values), initial=0.0):
             won.add(i)
     if not won:
         return fit
@@ -143,7 +144,7 @@ def _freedom(
 ) -> tuple[Array, Array]:
     """Unknowns that satisfy what is known, next to the given ones, and the directions that keep it so.
 
-    ``simple``: functions that are to be parabolas. Unknowns beyond the coefficients are initial values.
+    ``simple``: functions that are to be polynomials. Unknowns beyond the coefficients are initial values.
     """
     from scipy.linalg import block_diag, null_space
 
@@ -152,7 +153,7 @@ def _freedom(
     for i, (rows, values) in enumerate(unknowns.known()):
         size = rows.shape[1]
         where = slice(position, position + size)
-        span = np.eye(size)[:, :ROUGH] if i in simple else np.eye(size)
+        span = np.eye(size)[:, : unknowns.polynomial()[i]] if i in simple else np.eye(size)
         inner = rows @ span
         free = null_space(inner, rcond=1e-12) if len(rows) else np.eye(span.shape[1])
         particular = span @ np.linalg.lstsq(inner, values, rcond=1e-12)[0] if len(rows) else np.zeros(size)
@@ -175,8 +176,8 @@ def oscillator_states(model: Model) -> tuple[str, str]:
     pairs = derivative_pairs(model) if len(model.states) == 2 else {}
     if len(pairs) != 1:
         raise ModelError(
-            f"{model.name} is not one oscillator: the method wants two states, a displacement and its velocity, "
-            f'whose equation holds what is known, such as v = "f".'
+            f"{model.name} is not one oscillator: the method wants two states, a displacement and its "
+            f'velocity, whose equation holds what is known, such as v = "f".'
         )
     (velocity, place), *_ = pairs.items()
     if (place, velocity) != (0, 1):
@@ -221,6 +222,7 @@ def _grids(
     intervals: int,
     c_known: tuple[KnownValue, ...],
     h_known: tuple[KnownValue, ...],
+    rough: int,
 ) -> Unknowns:
     def span(rows: list[Array]) -> tuple[float, float]:
         low, high = min(float(r.min()) for r in rows), max(float(r.max()) for r in rows)
@@ -232,20 +234,24 @@ def _grids(
     first = min(float(m.times[0]) for m in motions)
     x, v = span([m.smooth_x for m in motions]), span([m.smooth_v for m in motions])
     samples = sum(len(m.times) for m in motions)
-    return layout(unknown, (first, last), x, v, samples, intervals, c_known, h_known)
+    return layout(unknown, (first, last), x, v, samples, intervals, c_known, h_known, rough)
 
 
 def _period(motion: Motion) -> float:
-    """Samples to a swing of the displacement: the record's length if it does not swing."""
-    centred = motion.smooth_x - 0.5 * (motion.smooth_x.max() + motion.smooth_x.min())
-    turns = int(np.sum(np.diff(np.sign(motion.smooth_v)) != 0))
-    crossings = int(np.sum(np.diff(np.sign(centred)) != 0))
-    swings = max(turns, crossings) / 2.0
+    """Samples to a swing of the displacement: the record's length if it does not swing.
+
+    A swing counts when it crosses a band about the middle, so that noise does not make swings.
+    """
+    low, high = np.quantile(motion.smooth_x, [0.05, 0.95])
+    middle, band = 0.5 * (low + high), 0.1 * (high - low)
+    side = np.where(motion.smooth_x > middle + band, 1, np.where(motion.smooth_x < middle - band, -1, 0))
+    side = side[side != 0]
+    swings = 0.5 * float(np.sum(np.diff(side) != 0))
     return len(motion.times) / max(swings, 1.0)
 
 
 def _window(motion: Motion, period: float) -> int:
-    return int(np.clip(period / 6.0, 6, max(6, len(motion.times) // 8)))
+    return int(np.clip(period / 8.0, 8, max(8, len(motion.times) // 12)))
 
 
 def _output_error(

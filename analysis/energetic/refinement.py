@@ -40,6 +40,9 @@ class OutputError:
     noise: Array = field(default_factory=lambda: np.ones(2))
     evaluations: int = 0
 
+    def __post_init__(self) -> None:
+        self._turn = self.unknowns.turn()
+
     @property
     def size(self) -> int:
         return self.unknowns.size + 2 * sum(len(r.starts) for r in self.runs)
@@ -60,7 +63,7 @@ class OutputError:
             weighted = residual / self.noise[:, None]
             cost += 0.5 * float(np.sum(weighted**2))
             if derivatives:
-                S *= (np.isfinite(run.data) / self.noise[:, None])[None]
+                S *= (np.isfinite(run.data) / self.noise[:, None])[:, :, None]
                 self._accumulate(run, S, weighted, position, gradient, hessian)
             position += 2 * segments
         return Misfit(cost, gradient, hessian, [squares])
@@ -72,7 +75,7 @@ class OutputError:
         count, segments = len(run.times), len(run.starts)
         initial = np.ascontiguousarray(theta[position : position + 2 * segments].reshape(segments, 2).T)
         X = np.empty((2, count))
-        S = np.empty((unknowns.size + 2, 2, count)) if full else np.empty((2, 2, 1))
+        S = np.empty((2, count, unknowns.size + 2)) if full else np.empty((2, 1, 2))
         grids = [g.row() if g else NOTHING for g in (unknowns.c, unknowns.x, unknowns.v)]
         fine = shooter()(
             self.jac, self.p, run.times, run.inputs.t0, run.inputs.dt, run.inputs.coefficients, run.starts,
@@ -84,21 +87,20 @@ class OutputError:
         self, run: Run, S: Array, weighted: Array, position: int, gradient: Array, hessian: Array
     ) -> None:
         count = self.unknowns.size
-        turn = self.unknowns.turn()
         edges = [*run.starts.tolist(), len(run.times)]
         for k in range(len(run.starts)):
             part = slice(edges[k], edges[k + 1])
-            rows = S[:, :, part].reshape(len(S), -1)
+            rows = S[:, part].reshape(-1, count + 2)
             residual = weighted[:, part].ravel()
             own = slice(position + 2 * k, position + 2 * k + 2)
-            initial, functions = rows[:2], turn.T @ rows[2:]
-            gradient[:count] += functions @ residual
-            gradient[own] += initial @ residual
-            hessian[:count, :count] += functions @ functions.T
-            cross = functions @ initial.T
+            initial, functions = rows[:, :2], rows[:, 2:] @ self._turn
+            gradient[:count] += residual @ functions
+            gradient[own] += residual @ initial
+            hessian[:count, :count] += functions.T @ functions
+            cross = functions.T @ initial
             hessian[:count, own] += cross
             hessian[own, :count] += cross.T
-            hessian[own, own] += initial @ initial.T
+            hessian[own, own] += initial.T @ initial
 
     def set_noise(self, squares: Sequence[Array], spent: float) -> float:
         counts = sum(np.isfinite(r.data).sum(axis=1) for r in self.runs)

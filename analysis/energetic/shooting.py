@@ -18,7 +18,7 @@ from analysis.inputs import input_values
 
 @njit(**COMPILED)
 def _slopes(jac, p, t, z, s, u, splines, work, dz, ds):  # type: ignore[no-untyped-def]
-    """dz/dt and the derivative of the sensitivities s[P, 2]; dead columns stay zero."""
+    """dz/dt and the derivative of the sensitivities s[2, P + 2]."""
     t0, dt, coefficients, c_grid, c, x_grid, v_grid, h, count = splines
     dx, jx, jp, bc, bx, bv = work
     input_values(t, t0, dt, coefficients, u)
@@ -53,81 +53,71 @@ def _slopes(jac, p, t, z, s, u, splines, work, dz, ds):  # type: ignore[no-untyp
     dz[0] = first
     dz[1] = second
     for q in range(count):
-        ds[q, 0] = j00 * s[q, 0] + j01 * s[q, 1]
-        ds[q, 1] = j10 * s[q, 0] + j11 * s[q, 1]
+        ds[0, q] = j00 * s[0, q] + j01 * s[1, q]
+        ds[1, q] = j10 * s[0, q] + j11 * s[1, q]
     if count > 2:
         if len(c) > 0:
             for i in range(4):
-                ds[2 + jc + i, 1] -= bc[0, i] * z[1]
+                ds[1, 2 + jc + i] -= bc[0, i] * z[1]
         if h.shape[0] > 0:
             base = 2 + len(c)
             if nv == 1:
                 for i in range(4):
-                    ds[base + ix + i, 1] -= bx[0, i]
+                    ds[1, base + ix + i] -= bx[0, i]
             else:
                 for i in range(4):
                     for k in range(4):
-                        ds[base + (ix + i) * nv + iv + k, 1] -= bx[0, i] * bv[0, k]
+                        ds[1, base + (ix + i) * nv + iv + k] -= bx[0, i] * bv[0, k]
 
 
 def _shoot(  # type: ignore[no-untyped-def]
     jac, p, times, t0, dt, coefficients, starts, initial, c_grid, c, x_grid, v_grid, h, steps, full, X, S
 ):
-    """Fill X[2, N] and S[P + 2, 2, N] (first the two initial values of the segment); False if it ran away.
+    """Fill X[2, N] and S[2, N, P + 2] (first the two initial values of the segment); False if it ran away.
 
-    Without ``full`` the sensitivities in the coefficients are left out.
+    Without ``full`` the sensitivities are left out.
     """
-    count = S.shape[0] if full else 0
+    count = S.shape[2] if full else 0
     u = np.empty(coefficients.shape[0])
-    work = (
-        np.empty(2),
-        np.empty((2, 2)),
-        np.empty((2, len(p))),
-        np.empty((2, 4)),
-        np.empty((2, 4)),
-        np.empty((2, 4)),
-    )
+    four = (np.empty((2, 4)), np.empty((2, 4)), np.empty((2, 4)))
+    work = (np.empty(2), np.empty((2, 2)), np.empty((2, len(p))), four[0], four[1], four[2])
     splines = (t0, dt, coefficients, c_grid, c, x_grid, v_grid, h, count)
     z = np.zeros(2)
     zt = np.zeros(2)
     k = np.zeros((4, 2))
-    s = np.zeros((S.shape[0], 2))
-    st = np.zeros((S.shape[0], 2))
-    ks = np.zeros((4, S.shape[0], 2))
+    s = np.zeros((2, count))
+    st = np.zeros((2, count))
+    ks = np.zeros((4, 2, count))
     segment = 0
     for n in range(len(times)):
         if segment < len(starts) and starts[segment] == n:
-            z[0] = initial[0, segment]
-            z[1] = initial[1, segment]
-            for q in range(count):
-                s[q, 0] = 1.0 if q == 0 else 0.0
-                s[q, 1] = 1.0 if q == 1 else 0.0
+            for i in range(2):
+                z[i] = initial[i, segment]
+                for q in range(count):
+                    s[i, q] = 1.0 if q == i else 0.0
             segment += 1
-        X[0, n] = z[0]
-        X[1, n] = z[1]
-        for q in range(count):
-            S[q, 0, n] = s[q, 0]
-            S[q, 1, n] = s[q, 1]
+        for i in range(2):
+            X[i, n] = z[i]
+            for q in range(count):
+                S[i, n, q] = s[i, q]
         if n + 1 == len(times):
             break
         step = (times[n + 1] - times[n]) / steps
         for m in range(steps):
             t = times[n] + m * step
-            for stage in range(4):
-                part = 0.0 if stage == 0 else (step if stage == 3 else 0.5 * step)
+            _slopes(jac, p, t, z, s, u, splines, work, k[0], ks[0])
+            for stage in range(1, 4):
+                part = step if stage == 3 else 0.5 * step
                 for i in range(2):
-                    zt[i] = z[i] + (part * k[stage - 1, i] if stage > 0 else 0.0)
-                for q in range(count):
-                    for i in range(2):
-                        st[q, i] = s[q, i] + (part * ks[stage - 1, q, i] if stage > 0 else 0.0)
+                    zt[i] = z[i] + part * k[stage - 1, i]
+                    for q in range(count):
+                        st[i, q] = s[i, q] + part * ks[stage - 1, i, q]
                 _slopes(jac, p, t + part, zt, st, u, splines, work, k[stage], ks[stage])
+            sixth = step / 6.0
             for i in range(2):
-                z[i] += step / 6.0 * (k[0, i] + 2.0 * k[1, i] + 2.0 * k[2, i] + k[3, i])
-            for q in range(count):
-                for i in range(2):
-                    s[q, i] += (
-                        step / 6.0 * (ks[0, q, i] + 2.0 * ks[1, q, i] + 2.0 * ks[2, q, i] + ks[3, q, i])
-                    )
+                z[i] += sixth * (k[0, i] + 2.0 * k[1, i] + 2.0 * k[2, i] + k[3, i])
+                for q in range(count):
+                    s[i, q] += sixth * (ks[0, i, q] + 2.0 * ks[1, i, q] + 2.0 * ks[2, i, q] + ks[3, i, q])
         if not (abs(z[0]) < 1e9 and abs(z[1]) < 1e12):
             return False
     return True

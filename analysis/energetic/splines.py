@@ -21,7 +21,6 @@ COMPILED: dict[str, Any] = {
     "nogil": True,
     "error_model": "numpy",
 }  # of every compiled function here
-ROUGH = 3  # the penalty sees the third derivative: parabolas are free
 
 
 @dataclass(frozen=True)
@@ -31,6 +30,7 @@ class Grid:
     lower: float
     upper: float
     intervals: int
+    rough: int = 3  # the derivative that the penalty sees: below it, polynomials are free
 
     @property
     def width(self) -> float:
@@ -53,16 +53,16 @@ class Grid:
     def turn(self) -> Array:
         """Coefficients from unknowns that keep apart what the penalty does not see and what it sees.
 
-        The first three unknowns make a parabola, the others are the third differences of the coefficients:
-        a smooth function then comes out without rounding, however heavy the penalty.
+        The first unknowns make a polynomial, the others are differences of the coefficients: a smooth
+        function then comes out without rounding, however heavy the penalty.
         """
-        return _turn(self.size)
+        return _turn(self.size, self.rough)
 
     def roughness(self) -> Array:
-        """Integral of the squared third derivative over the range, taken as of unit length, of the unknowns."""
+        """Integral of the squared derivative over the range, taken as of unit length."""
         seen = np.ones(self.size)
-        seen[:ROUGH] = 0.0
-        return np.diag(self.intervals ** (2.0 * ROUGH - 1.0) * seen)
+        seen[: self.rough] = 0.0
+        return np.diag(self.intervals ** (2.0 * self.rough - 1.0) * seen)
 
     def overlap(self) -> Array:
         """Integral of the product of two unknowns' functions over the range, taken as of unit length."""
@@ -76,11 +76,10 @@ class Grid:
 
 
 @lru_cache(maxsize=32)
-def _turn(size: int) -> Array:
-    s = np.linspace(-1.0, 1.0, size)
-    parabola = np.column_stack([np.ones(size), s, s**2])
-    difference = np.diff(np.eye(size), ROUGH, axis=0)
-    return np.hstack([parabola, np.linalg.pinv(difference)])
+def _turn(size: int, rough: int) -> Array:
+    polynomial = np.linspace(-1.0, 1.0, size)[:, None] ** np.arange(rough)
+    difference = np.diff(np.eye(size), rough, axis=0)
+    return np.hstack([polynomial, np.linalg.pinv(difference)])
 
 
 @dataclass(frozen=True)

@@ -127,5 +127,5 @@ def _whitened(noise: Any, right: Array) -> Array:
     banded = np.zeros((width + 1, full.shape[0]))
     upper = full.col >= full.row
     banded[width + full.row[upper] - full.col[upper], full.col[upper]] = full.data[upper]
-    banded[width] *= 1.0 + 1e-9
+    banded[width] *= 1.0 + 1e-3
     return np.asarray(solveh_banded(banded, right))

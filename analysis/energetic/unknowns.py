@@ -62,9 +62,11 @@ class Unknowns:
             out.append(none if self.v else known_rows(self.x, self.h_known))
         return out
 
-    def single(self) -> list[bool]:
-        """For each function whether it is one of one variable."""
-        return ([True] if self.c else []) + ([self.v is None] if self.x else [])
+    def polynomial(self) -> list[int]:
+        """For each function how many of its first unknowns no penalty sees; 0 for one of two variables."""
+        grids = [self.c] if self.c else []
+        grids += [self.x] if self.x else []
+        return [0 if g is self.x and self.v else g.rough for g in grids if g]
 
     def turn(self) -> Array:
         """Spline coefficients from the unknowns (see :meth:`Grid.turn`)."""
@@ -107,6 +109,7 @@ def layout(
     intervals: int = 0,
     c_known: tuple[KnownValue, ...] = (),
     h_known: tuple[KnownValue, ...] = (),
+    rough: int = 3,
 ) -> Unknowns:
     """Grids over the time of the record and over the visited motion, a little beyond it.
 
@@ -117,11 +120,11 @@ def layout(
     if name not in KINDS:
         raise DataError(f"The unknown is one of {'; '.join(KINDS)}, not '{unknown}'.")
     many = intervals or int(np.clip(samples // 8, 4, 24))
-    few = intervals or int(np.clip(samples // 40, 3, 10))
-    c = Grid(times[0], times[1], many) if name.startswith("c(t)") else None
+    few = intervals or int(np.clip(samples // 40, 3, 8))
+    c = Grid(*times, many, rough) if name.startswith("c(t)") else None
     grid_x = grid_v = None
     if name.endswith("H(x,v)"):
-        grid_x, grid_v = Grid(*x, few), Grid(*v, few)
+        grid_x, grid_v = Grid(*x, few, rough), Grid(*v, few, rough)
     elif name.endswith("H(x)"):
-        grid_x = Grid(*x, many)
+        grid_x = Grid(*x, many, rough)
     return Unknowns(c, grid_x, grid_v, c_known, h_known)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import fields
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from analysis.errors import ShakedownError
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     methods = "; ".join(f"{name}: {what}" for name, (_, what) in METHODS.items())
-    parser.add_argument("files", nargs="+", metavar="FILE", help="recordings, fitted together")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="recordings, fitted together")
     parser.add_argument("model", metavar="MODEL", help="a model of the library or a model file")
     parser.add_argument("--method", default="auto", choices=list(METHODS), metavar="M", help=methods)
     _pairs(parser, "--set", "a parameter that is known")
@@ -47,11 +48,10 @@ def _pairs(parser: argparse.ArgumentParser, flag: str, words: str) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from drivers.formats import read
-    from drivers.library import load_model
 
-    model = _model(load_model(args.model), args)
-    records = [_mapped(read(path, rate=args.rate), args.map) for path in args.files]
     module = method_module(args.method)
+    model = _described(module, args)
+    records = [_mapped(read(path, rate=args.rate), args.map) for path in args.files]
     options = parse_options(module.Options, args.option)
     if args.no_finish:
         if "finish" not in {f.name for f in fields(module.Options)}:
@@ -67,6 +67,17 @@ def run(args: argparse.Namespace) -> int:
     if not result.converged:
         print("shakedown: the identification did not converge; do not trust the numbers.", file=sys.stderr)
     return 0 if result.converged else 1
+
+
+def _described(module: ModuleType, args: argparse.Namespace) -> Any:
+    """A model of equations, or whatever description the method reads with a ``load`` of its own."""
+    from drivers.library import load_description, load_model
+
+    if hasattr(module, "load"):
+        return module.load(*load_description(args.model, module.FOLDER))
+    if not args.files:
+        raise ShakedownError("There is no recording to identify from: shakedown identify FILE MODEL.")
+    return _model(load_model(args.model), args)
 
 
 def _model(model: Model, args: argparse.Namespace) -> Model:
