@@ -28,6 +28,7 @@ METHODS: dict[str, tuple[str, str]] = {
     "auto": ("analysis.auto", "the method that suits the data, said why"),
     "weak": ("analysis.weak", "weak form with B-spline test functions: fast, all states measured"),
     "path": ("analysis.path", "maximum likelihood over the states at all samples and the parameters"),
+    "balance": ("analysis.balance", "harmonic balance on the periodic orbits hidden in a chaotic record"),
     "homotopy": (
         "analysis.homotopy",
         "few sensors and poor guesses: couple the model to the record, then let go",
