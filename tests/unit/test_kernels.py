@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 
-from analysis.model import Model
+from analysis.model import Model, code
 from drivers.library import load_model
+from tests.trees import uncompiled
 
 NO_INPUT = np.empty(0)
 
@@ -66,3 +68,43 @@ def test_given_many_samples_when_not_a_whole_tile_then_equal_to_one_by_one(rng: 
             np.testing.assert_allclose(jp[:, :, i], b, rtol=1e-14)
         np.testing.assert_allclose(only, dx, rtol=1e-14)
         np.testing.assert_allclose(sets, dx, rtol=1e-14)
+
+
+def test_given_sparse_jacobians_when_spread_then_equal_to_the_full_ones(rng: np.random.Generator) -> None:
+    model = load_model("chua")
+    kernels = model.kernels()
+    n, k, count = len(model.states), len(model.parameters), 21
+    t, x, u, p = np.zeros(count), rng.normal(size=(n, count)), np.empty((0, count)), model.values()
+    dx, jx, jp = np.empty((n, count)), np.empty((n, n, count)), np.empty((n, k, count))
+    kernels.jac_many(t, x, u, p, dx, jx, jp)
+    of_x, of_p = kernels.pattern_x, kernels.pattern_p
+    again, vx, vp = np.empty((n, count)), np.empty((of_x.shape[1], count)), np.empty((of_p.shape[1], count))
+    kernels.jac_sparse_many(t, x, u, p, again, vx, vp)
+    only = np.empty_like(vp)
+    kernels.jac_p_sparse_many(t, x, u, p, again, only)
+    for full, pattern, values in ((jx, of_x, vx), (jp, of_p, vp), (jp, of_p, only)):
+        spread = np.zeros_like(full)
+        spread[pattern[0], pattern[1]] = values
+        np.testing.assert_allclose(spread, full, rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(again, dx, rtol=1e-13)
+
+
+def test_given_model_too_large_for_a_tile_when_run_then_the_plain_loop_agrees(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(code, "MAX_ROWS", 0)
+    model = load_model("duffing")
+    module = uncompiled(model)
+    n, k, count = 2, len(model.parameters), 5
+    t, x, u, p = rng.normal(size=count), rng.normal(size=(n, count)), np.empty((0, count)), model.values()
+    dx, jx, jp = np.empty((n, count)), np.empty((n, n, count)), np.empty((n, k, count))
+    module.jac_many(t, x, u, p, dx, jx, jp)
+    for i in range(count):
+        d, a, b = np.empty(n), np.empty((n, n)), np.empty((n, k))
+        module.jac(t[i], x[:, i], NO_INPUT, p, d, a, b)
+        np.testing.assert_allclose(dx[:, i], d, rtol=1e-14)
+        np.testing.assert_allclose(jx[:, :, i], a, rtol=1e-14)
+        np.testing.assert_allclose(jp[:, :, i], b, rtol=1e-14)
+    sets = np.empty((n, count))
+    module.rhs_sets(t, x, u, np.repeat(p[:, None], count, 1), sets)
+    np.testing.assert_allclose(sets, dx, rtol=1e-14)
