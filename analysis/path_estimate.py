@@ -27,6 +27,7 @@ Array = NDArray[np.float64]
 
 _DIFFUSE = 30.0  # prior spread of a step of the first state, in ranges of that state: no prior to speak of
 _ROUGH, _FINE = 2e-3, 1e-5  # relative accuracy of the flow for its derivatives, and for itself
+_PATIENCE = 5  # steps without headway (kinks) after which half a standard error counts as converged
 _FINEST = 256  # sub-steps in a sample interval beyond which a model counts as too stiff for this method
 _TINY = (
     1e-9  # least noise, as a fraction of a channel's range: what double precision and the flow can resolve
@@ -275,7 +276,7 @@ class _Problem:
         self._choose_steps()
         self._linearise()
         slack = self._first_slack()
-        penalty, damping, previous = 0.0, 0.0, np.inf
+        penalty, damping, previous, slow = 0.0, 0.0, np.inf, 0
         history: list[dict[str, float]] = []
         converged, iteration, message = False, 0, ""
         recent: list[float] = []
@@ -300,6 +301,9 @@ class _Problem:
             )
             progress.report(iteration / (iteration + 8), "maximum likelihood", cost=misfit, step=relative)
             if taken == 0.0:
+                if not soft and slow and relative < 1.0:
+                    converged = True  # a kink of the equations: nothing is left to gain beside the noise
+                    break
                 if damping > 1e6:
                     message = "No step lowers the misfit."
                     break
@@ -312,8 +316,12 @@ class _Problem:
             else:
                 change = self._update_sigma(residuals) if taken > 0.4 else 1.0
                 recent = recent if change < 0.05 else []
+                if relative > 0.5 * previous:  # kinks: the rough derivatives may be what holds it up
+                    slow += 1
+                    self.steps = min(2 * self.steps, self.fine)
                 previous = relative
-            if not soft and relative < 0.1 and change < 0.02 and not self._refine():
+            close = relative < (0.5 if slow >= _PATIENCE else 0.1)
+            if not soft and close and change < 0.02 and not self._refine():
                 converged = True
                 break
             self._linearise()

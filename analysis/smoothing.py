@@ -48,9 +48,10 @@ def smooth_input(row: Array, dt: float, drive: Excitation | None = None) -> Arra
     changes = np.count_nonzero(np.diff(row))
     if changes < 0.05 * len(row) or len(row) < 20 * HIGHEST_ORDER:
         return row
-    noise = _noise(row)
-    if noise < _NEGLIGIBLE * np.std(row):
-        return row
+    level = noise_level(row)
+    if not level.settled or level.value < _NEGLIGIBLE * np.std(row):
+        return row  # without noise, or with none that can be told from the signal
+    noise = level.value
     periodic = _periodic(row, dt, drive.frequency if drive is not None else None)
     if np.std(row - periodic) < 1.1 * noise:
         return periodic

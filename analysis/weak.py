@@ -60,7 +60,7 @@ def identify(model: Model, records: Sequence[Record], options: Options, progress
         return identify_plain(model, records, options.inputs, progress)
     share = 0.3 if options.finish else 1.0
     weak = _identify(model, records, options, progress.part(0.0, share))
-    if not options.finish:
+    if not options.finish or weak.extra["model_error"]:
         return weak
     from analysis.path import finish
 
@@ -103,7 +103,7 @@ def _identify(
         progress=progress,
     )
     names = [_name(model, sensors, index, record, len(records)) for index, record in found.unknowns]
-    return _identification(model, found, names, options, {"spacing": spacing, "functions": _count(blocks)})
+    return _identification(model, found, names, options, spacing, _count(blocks))
 
 
 def _equations(model: Model, samples: StateSamples) -> list[Equation]:
@@ -203,16 +203,16 @@ def _identification(
     found: WeakEstimate,
     names: list[str],
     options: Options,
-    extra: dict[str, int],
+    spacing: int,
+    functions: int,
 ) -> Identification:
     covariance = covariance_of(found.information)
     units = {name: model.unit(name.split("[")[0]) for name in names}
-    ratio = found.chi2 / found.dof
     warnings = []
-    if options.weighted and not options.finish and ratio > 3:
+    if found.model_error:
         warnings.append(
-            f"The weak residuals are {np.sqrt(ratio):.2g} times what the noise of the channels explains: "
-            "the model misses something, or the noise is not white."
+            f"The equations miss the data by {found.misfit:.3g} times what the sensors' noise explains: the "
+            "model is too simple or a channel is wrong. Rows are unweighted; maximum likelihood was left out."
         )
     return Identification(
         method="weak",
@@ -221,12 +221,17 @@ def _identification(
         parameters=estimates(names, found.estimate, covariance, units),
         iterations=found.iterations,
         evaluations=found.evaluations,
-        residual={"chi2": found.chi2, "dof": float(found.dof), "chi2/dof": ratio},
+        residual={
+            "chi2": found.chi2,
+            "dof": float(found.dof),
+            "chi2/dof": found.chi2 / found.dof,
+            "misfit/noise": found.misfit,
+        },
         undetermined=undetermined_words(found.information, found.estimate, names),
         warnings=warnings,
         covariance=covariance.tolist(),
         history=found.history,
-        extra=dict(extra),
+        extra={"spacing": spacing, "functions": functions, "model_error": found.model_error},
         options=asdict(options),
         model_text=model.text,
         references=REFERENCES,

@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 _ROUNDS = 12  # of reweighting, at most
 _SETTLED = 0.05  # step in standard errors at which it ends
 _SCAN = 400  # trial points of a scan over the parameters that do not enter linearly
+_WRONG_MODEL, _WRONG_SHARE = 30.0, 2e-3  # rms misfit over noise, and over the terms: the model is wrong
 _POOR = 20.0  # misfit over its expectation beyond which the guess counts as astray
 
 
@@ -36,6 +37,8 @@ class WeakEstimate:
     information: Array
     chi2: float
     dof: int
+    misfit: float  # rms of the residuals over what the sensors' noise explains
+    model_error: bool  # the equations, not the noise, limit the fit: rows were left unweighted
     converged: bool
     iterations: int
     evaluations: int
@@ -198,11 +201,35 @@ class _Fit:
         if self._astray(converged, cost):
             self._scan(progress.part(0.4, 0.6))
             converged, information, cost = self._descend(self._scaled, progress.part(0.6, 0.7))
-        if not reweight:
-            return self._estimate(information * dof / max(cost, 1e-300), cost, dof, converged)
+        misfit = float(np.sqrt(cost / self._expected()))
+        wrong = misfit > _WRONG_MODEL and np.sqrt(cost / dof) > _WRONG_SHARE
+        if wrong or not reweight:
+            return self._estimate(self._sandwich(information), cost, dof, misfit, wrong, converged)
         information, cost, converged = self._reweighted(progress.part(0.7, 1.0))
         # A misfit beyond what the noise explains widens the error bars; one below it does not narrow them.
-        return self._estimate(information / max(cost / dof, 1.0), cost, dof, converged)
+        return self._estimate(information / max(cost / dof, 1.0), cost, dof, misfit, False, converged)
+
+    def _sandwich(self, information: Array) -> Array:
+        """Information of unweighted rows from the scatter of the score between stretches of the data.
+
+        Rows overlap and what is left need not be white: counting rows would make the error bars too small.
+        """
+        scores = []
+        for i, b in enumerate(self.blocks):
+            residual, derivatives = b.system.linearised(self.values[b.record], self.unknowns.free)
+            K = residual.shape[1]
+            r, A = self._scaled(i, residual, derivatives)
+            terms = (A * r).reshape(len(A), len(self.scale), K).sum(axis=1)
+            for part in np.array_split(terms, min(max(K // 12, 1), 40), axis=1):
+                score = np.zeros(len(self.unknowns))
+                score[self.unknowns.columns(b.record)] = part.sum(axis=1)
+                scores.append(score)
+        S = np.array(scores)
+        spare = len(S) - len(self.unknowns)
+        if spare < 1:
+            return information
+        meat = S.T @ S * len(S) / spare
+        return np.asarray(information @ pseudo_inverse(meat) @ information)
 
     def _reweighted(self, progress: Progress) -> tuple[Array, float, bool]:
         """Generalised least squares: one Gauss-Newton step for each renewal of the covariance."""
@@ -223,10 +250,12 @@ class _Fit:
             previous = cost
         return information, cost, relative < 20 * _SETTLED
 
-    def _estimate(self, information: Array, cost: float, dof: int, converged: bool) -> WeakEstimate:
+    def _estimate(
+        self, information: Array, cost: float, dof: int, misfit: float, wrong: bool, converged: bool
+    ) -> WeakEstimate:
         return WeakEstimate(
             self.values, self.unknowns.items, self.unknowns.current(self.values), information, cost, dof,
-            converged, self.iterations, self.evaluations, self.history,
+            misfit, wrong, converged, self.iterations, self.evaluations, self.history,
         )  # fmt: skip
 
     # a start from anywhere: variable projection
@@ -239,11 +268,15 @@ class _Fit:
             return False
         if not converged:
             return True
+        return cost > _POOR * self._expected()
+
+    def _expected(self) -> float:
+        """Sum of squares of the scaled rows that the sensors' noise explains."""
         expected = 0.0
         for b in self.blocks:
-            band = b.system.covariance(self.values[b.record], b.sigma)[0].reshape(-1, len(self.scale))
-            expected += float(np.sum(band / self.scale**2))
-        return cost > _POOR * expected
+            band = b.system.variances(self.values[b.record], b.sigma)
+            expected += float(np.sum(band / self.scale[:, None] ** 2))
+        return expected
 
     def _scan(self, progress: Progress) -> None:
         """Try a grid of the curved parameters, the linear ones solved for in closed form; keep the best."""

@@ -225,6 +225,20 @@ class WeakSystem:
         Jx[self.pattern_x[0], self.pattern_x[1]] = Vx
         return np.ascontiguousarray(Jx[self.rows])
 
+    def variances(self, p_all: Array, sigma: Array) -> Array:
+        """Variances of the residuals alone, [equations, K]."""
+        J = self.state_terms(*self._corrected(p_all))
+        P, out = self.probes, np.zeros((len(self.equations), len(self.probes)))
+        rows = P.first[:, None] + np.arange(P.value.shape[1])
+        rows = np.minimum(rows, J.shape[2] - 1)
+        for i, e in enumerate(self.equations):
+            source = e.state if e.of < 0 else e.of
+            left = -P.slope if e.of < 0 else P.curvature
+            for j in range(J.shape[1]):
+                terms = (left if j == source else 0.0) - P.value * J[i, j][rows]
+                out[i] += sigma[j] ** 2 * np.sum(terms**2, axis=1)
+        return out + ((_FLOOR**2) * np.mean(self.left**2, axis=1))[:, None]
+
     def covariance(self, p_all: Array, sigma: Array) -> Array:
         """Covariance of the residuals, ordered by (function, equation): element (i, j) is at [i - j, j]."""
         J = self.state_terms(*self._corrected(p_all))

@@ -15,7 +15,12 @@ from analysis.errors import ShakedownError
 from analysis.progress import SILENT, Progress
 
 # Name: module:function. The name begins with the document's first author and year.
-TABLES: dict[str, str] = {}
+TABLES: dict[str, str] = {
+    "liu2018-chua": "app.reproduce.liu2018:chua_table",
+    "liu2018-noise": "app.reproduce.liu2018:chua_noise",
+    "liu2018-tank": "app.reproduce.liu2018:tank_table",
+    "liu2018-miura": "app.reproduce.liu2018:miura_table",
+}
 
 
 @dataclass(frozen=True)

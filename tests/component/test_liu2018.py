@@ -1,0 +1,111 @@
+"""The three systems of Liu et al. 2018, and two real machines, identified by default options."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.inputs import Inputs
+from analysis.methods import identify
+from analysis.record import Record
+from analysis.simulation import simulate
+from app.reproduce.liu2018 import chua_case, miura_case, overall_error, tank_case
+from drivers.library import load_model
+
+SHARED = Path(__file__).parents[2].parent / "shared" / "data"
+
+
+@pytest.mark.parametrize(("decibels", "most"), [(30, 5e-4), (20, 2e-3), (10, 8e-3)])
+def test_given_chua_circuits_in_noise_when_identified_then_overall_error_is_small(decibels, most):
+    truth = load_model("chua")
+    model, record = chua_case(decibels, 1)
+    result = identify(model, record, "weak")
+    assert result.converged
+    assert overall_error(result, truth) < most
+    plain = identify(model, record, "weak", plain=True)
+    assert overall_error(plain, truth) > 8 * overall_error(result, truth)
+
+
+def test_given_stepped_inputs_when_the_tank_is_identified_then_the_steps_leave_no_bias():
+    truth = load_model("tank_reactor")
+    model, record = tank_case(300, 0)
+    clean = identify(model, record, "weak", finish=False)
+    for name in truth.free:
+        assert clean.parameters[name].value == pytest.approx(truth.parameters[name].value, rel=2e-4)
+    errors = []
+    for seed in range(6):
+        model, record = tank_case(40, seed)
+        result = identify(model, record, "weak")
+        assert result.converged
+        errors.append([result.parameters[n].value / truth.parameters[n].value - 1 for n in truth.free])
+    assert np.all(np.sqrt(np.mean(np.square(errors), axis=0)) < [5e-4, 5e-4, 1e-3])
+
+
+@pytest.mark.parametrize(("decibels", "most"), [(30, 0.005), (20, 0.01)])
+def test_given_the_papers_guess_when_the_miura_ori_is_identified_then_all_five_are_found(decibels, most):
+    truth = load_model("miura_ori_measured")
+    model, record = miura_case(decibels, 0)
+    result = identify(model, record, "weak")
+    assert result.converged
+    for name in truth.free:
+        assert result.parameters[name].value == pytest.approx(truth.parameters[name].value, rel=most)
+    assert _force_curve_error(truth, result.values()) < 0.01
+
+
+def _force_curve_error(truth, values):
+    heights = np.linspace(0.043, 0.093, 200)
+
+    def force(given):
+        p = truth.values(given)
+        X = np.vstack([heights - p[truth.index("X0")], np.zeros(200)])
+        dX = np.empty_like(X)
+        truth.kernels().rhs_many(np.zeros(200), X, np.zeros((2, 200)), p, dX)
+        return -p[truth.index("m")] * dX[1]
+
+    true, found = force({}), force(values)
+    assert np.count_nonzero(np.diff(np.sign(found))) == 3  # two stable states and the unstable one between
+    return np.abs(found - true).max() / np.ptp(true)
+
+
+def test_given_runs_with_origins_of_their_own_when_fitted_together_then_each_has_its_x0():
+    truth = load_model("miura_ori_measured")
+    origins = (0.0, 0.002, -0.003)
+    cases = [miura_case(30, i, origin, 0.0413 - 0.001 * i) for i, origin in enumerate(origins)]
+    records = [record.cut(0, 3000) for _, record in cases]
+    result = identify(cases[0][0], records, "weak", per_record=("X0",))
+    assert result.converged
+    for i, origin in enumerate(origins):
+        found = result.parameters[f"X0[{i + 1}]"]
+        assert found.value == pytest.approx(truth.parameters["X0"].value - origin, abs=4 * found.stderr)
+    assert result.parameters["k2"].value == pytest.approx(truth.parameters["k2"].value, rel=0.005)
+
+
+@pytest.mark.skipif(not (SHARED / "silverbox").exists(), reason="benchmark data not at hand")
+def test_given_silverbox_multisines_when_identified_then_the_arrow_is_predicted():
+    data = np.genfromtxt(SHARED / "silverbox" / "SNLS80mV.csv", delimiter=",", skip_header=1)[:, :2]
+    rate = 1e7 / 2**14
+    u, y = np.ascontiguousarray(data.T)
+    training = Record.from_arrays(rate, {"u": u[40650:65226], "y": y[40650:65226]})
+    model = load_model("silverbox")
+    guess = {name: 1.3 * p.value for name, p in model.parameters.items()}
+    result = identify(model.with_values(guess), training, "weak")
+    inputs = Inputs.from_samples(0.0, 1 / rate, u[None, :40500])
+    times = np.arange(40500) / rate
+    start = np.array([y[0], 0.0])
+    arrow = simulate(model, times, start, result.values(), inputs, rtol=1e-7, atol=1e-9).states[0]
+    assert np.sqrt(np.mean((arrow - y[:40500]) ** 2)) < 0.6e-3
+
+
+@pytest.mark.skipif(not (SHARED / "emps").exists(), reason="benchmark data not at hand")
+def test_given_the_positioning_axis_when_identified_then_friction_is_as_published():
+    from scipy.io import loadmat
+
+    raw = loadmat(SHARED / "emps" / "nlid_emps_sim_data_training.mat")
+    force = float(raw["gtau"].item()) * raw["vir"].ravel()
+    record = Record.from_arrays(1000, {"q": raw["qm"].ravel(), "force": force})
+    model = load_model("emps")
+    published = {name: model.parameters[name].value for name in model.free}
+    result = identify(model.with_values({n: 1.3 * v for n, v in published.items()}), record, "weak")
+    for name, most in {"M": 0.01, "Fv": 0.06, "Fc": 0.06, "offset": 0.05}.items():
+        assert result.parameters[name].value == pytest.approx(published[name], rel=most)
+    assert any("model is too simple" in words for words in result.warnings)
