@@ -81,8 +81,9 @@ class RigDesk(QObject):
     recording_changed = pyqtSignal()
     recorded = pyqtSignal(object)  # Path of a finished recording
     ended = pyqtSignal()  # a replay has come to its end
+    drive_stopped = pyqtSignal(str)  # by something else than this window, and why
     refused = pyqtSignal(str)  # an instrument would not do what was asked, and why
-    _ready = pyqtSignal(object, object)  # from the opening thread: OpenedRig or None, error
+    _ready = pyqtSignal(int, object)  # from the opening thread: attempt, and what came of it
 
     def __init__(self, library: Callable[[], Path]) -> None:
         super().__init__()
@@ -92,6 +93,7 @@ class RigDesk(QObject):
         self._tap: Tap | None = None
         self._commands: Commands | None = None
         self._drive = DriveState()
+        self._asked_to_stop = False
         self._closing: threading.Thread | None = None
         self._capture: Capture | None = None
         self._reported = 0  # finished recordings told of
@@ -163,7 +165,9 @@ class RigDesk(QObject):
         """The blocks that have arrived since the last call."""
         blocks = self._tap.read() if self._tap else []
         if blocks and blocks[-1].drive is not None:
-            self._drive = blocks[-1].drive
+            before, self._drive = self._drive, blocks[-1].drive
+            if before.playing and not self._drive.playing and not self._asked_to_stop:
+                self.drive_stopped.emit(self._drive.reason or "for no known reason")
         return blocks
 
     # -- opening and closing
@@ -186,38 +190,35 @@ class RigDesk(QObject):
         def work() -> None:
             try:
                 rig = opener()
+                engine = Engine(rig.source, rig.exciter)
+                tap = engine.tap()
+                _start(rig, engine)
             except ShakedownError as error:
-                self._ready.emit((number, None), str(error))
+                self._ready.emit(number, (None, str(error)))
             except Exception as error:
-                self._ready.emit(
-                    (number, None), f"The rig could not be opened ({type(error).__name__}: {error})."
-                )
+                text = f"The rig could not be opened ({type(error).__name__}: {error})."
+                self._ready.emit(number, (None, text))
             else:
                 if rig.beat is not None:
                     rig.beat()
-                self._ready.emit((number, rig), "")
+                self._ready.emit(number, (rig, engine, tap))
 
         threading.Thread(target=work, name="opening", daemon=True).start()
 
-    def _take(self, arrived: tuple[int, OpenedRig | None], problem: str) -> None:
-        number, rig = arrived
+    def _take(self, number: int, arrived: Any) -> None:
+        """Back in the window's thread: the rig runs already, or there is a reason why not."""
+        rig, *rest = arrived
         if number != self._opening:
             if rig is not None:
-                rig.close()
+                threading.Thread(target=_end, args=(rig, rest[0]), daemon=True).start()
             return
         if rig is None:
-            self._fail(problem)
+            self._fail(rest[0])
             return
-        engine = Engine(rig.source, rig.exciter)
-        self._rig, self._engine, self._tap = rig, engine, engine.tap()
+        self._rig, (self._engine, self._tap) = rig, rest
         self._commands = Commands(self.refused.emit)
-        try:
-            engine.start()
-        except ShakedownError as error:
-            self._release()
-            self._fail(str(error))
-            return
         self._watch.start()
+        self._look()
         self.opened.emit()
 
     def _release(self) -> None:
@@ -259,6 +260,7 @@ class RigDesk(QObject):
         exciter = self._exciter()
         exciter.limits.check_frequency(*waveform.band)
         exciter.limits.check_amplitude(waveform.amplitude)
+        self._asked_to_stop = False
         self._ask("play", lambda: exciter.play(waveform))
 
     def change(self, frequency: float | None = None, amplitude: float | None = None) -> None:
@@ -268,6 +270,7 @@ class RigDesk(QObject):
     def stop(self, reason: str = "stopped") -> None:
         """Ramp the drive to zero at once. Never waits, never fails."""
         rig = self._rig
+        self._asked_to_stop = True
         if rig is None or rig.exciter is None or self._commands is None:
             return
         if rig.emergency is not None:
@@ -362,6 +365,16 @@ class RigDesk(QObject):
     def _fail(self, text: str) -> None:
         self.failure = text
         self.failed.emit(text)
+
+
+def _start(rig: OpenedRig, engine: Engine) -> None:
+    """Start the stream; a rig that will not is closed again."""
+    try:
+        engine.start()
+    except Exception:
+        with contextlib.suppress(Exception):
+            rig.close()
+        raise
 
 
 def _end(rig: OpenedRig, engine: Engine) -> None:

@@ -262,6 +262,7 @@ def stylesheet(c: Colours, scale: float) -> str:
         min-height: {px(8)}; }}
     QProgressBar::chunk {{ background: {c.accent}; border-radius: {px(4)}; }}
 
+    QTabBar {{ qproperty-drawBase: 0; }}
     QTabBar::tab {{ background: transparent; color: {c.muted}; padding: {px(7)} {px(14)}; border: none;
         border-bottom: 2px solid transparent; }}
     QTabBar::tab:selected {{ color: {c.accent}; border-bottom: 2px solid {c.accent}; font-weight: 600; }}

@@ -269,6 +269,7 @@ class MainWindow(QMainWindow):
         self.bench.rig.opened.connect(self._rig_opened)
         self.bench.rig.failed.connect(lambda text: self.bench.say(text, "bad"))
         self.bench.rig.refused.connect(lambda text: self.bench.say(text, "bad"))
+        self.bench.rig.drive_stopped.connect(self._drive_stopped)
         self.bench.rig.recorded.connect(self._recorded)
         self.bench.rig.open(self.bench.settings.rig)
         self.bench.workers.warm(tasks.warm_up)
@@ -283,6 +284,9 @@ class MainWindow(QMainWindow):
         rig = self.bench.rig.rig
         if rig is not None and rig.virtual and self.bench.settings.start_shaking:
             self.bench.start_drive()
+
+    def _drive_stopped(self, reason: str) -> None:
+        self.bench.say(f"The drive has been stopped: {reason}.", "warn", "acquire")
 
     def _recorded(self, path: Path) -> None:
         self.bench.say(f"{path.stem} is saved in the library.", "good", "recordings")

@@ -19,6 +19,7 @@ from app.desktop.plots.scope import Scope
 from app.desktop.widgets.basics import IconButton, scrolled
 from app.desktop.widgets.channelstrip import ChannelStrip
 from app.desktop.widgets.drivepanel import DrivePanel
+from app.desktop.widgets.livepanel import LivePanel
 from app.desktop.widgets.recordpanel import RecordPanel
 from app.desktop.workbench import Workbench
 from drivers.protocols import Block
@@ -41,6 +42,7 @@ class AcquirePage(Page):
         self.plots: tuple[LivePlot, ...] = (self.spectrum, self.spectrogram, self.portrait, self.section)
         self.drive_panel = DrivePanel(bench)
         self.record_panel = RecordPanel(bench)
+        self.live_panel = LivePanel(bench)
         self._frame = 0
         self._scope_tools()
         self._arrange()
@@ -109,6 +111,7 @@ class AcquirePage(Page):
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(scrolled(controls), "Drive")
+        self.tabs.addTab(scrolled(self.live_panel), "Live fit")
         self.tabs.setFixedWidth(px(270))
         whole = QHBoxLayout()
         whole.setSpacing(px(10))
