@@ -73,6 +73,9 @@ class LiveFit(QObject):
                 blocks = [self._blocks.popleft() for _ in range(len(self._blocks))]
                 pipe.send(joined(blocks))
         except (EOFError, OSError):
+            with contextlib.suppress(EOFError, OSError):  # its last words
+                while pipe.poll(0):
+                    self._tell(pipe.recv(), stop)
             self._tell(("failed", "The live fit ended unexpectedly; start it again."), stop)
         finally:
             pipe.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -45,26 +44,13 @@ def warm_up(progress: Progress) -> None:
 def check_model(text: str, source: str, colour: str, size: float, progress: Progress) -> CheckedModel:
     """Read a model; a mistake is part of the answer, because it is expected while somebody writes."""
     from analysis.model import Model
+    from app.mathematics import picture_of
 
     try:
         model = Model.from_toml(text, source)
     except ModelError as error:
         return CheckedModel(text, problem=str(error))
     return CheckedModel(text, model, picture_of(model.latex_equations(), colour, size))
-
-
-def picture_of(lines: list[str], colour: str, size: float) -> bytes:
-    """Formulae typeset one below the other, as a PNG with a transparent ground; ``size`` in pixels."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(12, 0.1), dpi=200)
-    FigureCanvasAgg(figure)
-    for row, line in enumerate(lines):
-        figure.text(0, -row * size * 2.4 * 2 / 200 / 0.1, f"${line}$", color=colour, fontsize=size * 72 / 100)
-    target = BytesIO()
-    figure.savefig(target, format="png", transparent=True, bbox_inches="tight", pad_inches=0.02)
-    return target.getvalue()
 
 
 def mapped(record: Record, mapping: Mapping[str, str]) -> Record:

@@ -1,22 +1,188 @@
-"""Report."""
+"""Report: figures, tables and everything needed to repeat the work, as one HTML file and a PDF."""
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
+
+from PyQt6.QtCore import QUrl
+from PyQt6.QtGui import QDesktopServices
+from PyQt6.QtWidgets import (
+    QFileDialog,
+    QHBoxLayout,
+    QLineEdit,
+    QPlainTextEdit,
+    QTextBrowser,
+    QVBoxLayout,
+    QWidget,
+)
+
 from app.desktop.page import Page
-from app.desktop.widgets.basics import Empty
+from app.desktop.widgets.basics import Card, Lamp, add_row, button, entry, form, label, set_role
 from app.desktop.workbench import Workbench
+from app.desktop.worker import Job
+from app.report import Material, write_report
+
+PARTS = (
+    ("record", "The recording", "recordings", "Take a recording in hand"),
+    ("embedding", "How it was unfolded", "embed", "Open the Embed page"),
+    ("orbits", "Its periodic orbits", "orbits", "Find orbits"),
+    ("results", "Fitted parameters", "identify", "Fit a model"),
+    ("comparison", "Model beside measurement", "validate", "Compare them"),
+)
 
 
 class ReportPage(Page):
-    """Waits for a record."""
+    """What goes in to the left, how it looks to the right."""
 
     def __init__(self, bench: Workbench) -> None:
         super().__init__(bench)
-        empty = Empty(
-            self.theme,
-            "report",
-            "Take a recording in hand and work with it: the report collects what you find.",
-            "Go to Recordings",
+        self.job: Job | None = None
+        self.paths: tuple[Path, Path] | None = None
+        theme = self.theme
+        self.lamps: dict[str, Lamp] = {}
+        contents = Card(theme, "Contents", "Green: will be in the report")
+        for key, text, page, advice in PARTS:
+            row = QHBoxLayout()
+            lamp = Lamp(theme)
+            go = button(text, partial(bench.go, page), f"{advice}: go to that page", "quiet")
+            row.addWidget(lamp)
+            row.addWidget(go, 1)
+            contents.box.addLayout(row)
+            self.lamps[key] = lamp
+        words = Card(theme, "Words")
+        fields = form(theme)
+        self.title: QLineEdit = entry("", "Title of the report")
+        self.author: QLineEdit = entry(bench.settings.operator, "Who did it")
+        add_row(theme, fields, "Title", self.title)
+        add_row(theme, fields, "Author", self.author)
+        words.box.addLayout(fields)
+        self.notes = QPlainTextEdit()
+        self.notes.setPlaceholderText("What was done and why, in your words")
+        self.notes.setToolTip("Stands at the beginning of the report")
+        words.add(self.notes, 1)
+        self.write_button = button(
+            "Write the report", self.run, "Make the HTML file and the PDF", "primary", "Ctrl+Return"
         )
-        empty.button.clicked.connect(lambda: bench.go("recordings"))
-        self.body.addWidget(empty)
+        self.state = label("", "small", wrap=True)
+        words.add(self.write_button)
+        words.add(self.state)
+        side = QWidget()
+        side.setFixedWidth(theme.px(320))
+        column = QVBoxLayout(side)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(theme.px(10))
+        column.addWidget(contents)
+        column.addWidget(words, 1)
+        view = Card(theme, "Preview")
+        self.open_button = button("Open", self._open, "Open the report in the browser")
+        self.pdf_button = button("Open PDF", self._open_pdf, "Open the PDF")
+        self.save_button = button("Save a copy", self._save, "Save the HTML file and the PDF elsewhere")
+        for part in (self.open_button, self.pdf_button, self.save_button):
+            part.setEnabled(False)
+            view.head.addWidget(part)
+        self.preview = QTextBrowser()
+        self.preview.setOpenLinks(False)
+        self.preview.setPlaceholderText("The report appears here.")
+        view.add(self.preview, 1)
+        whole = QHBoxLayout()
+        whole.setSpacing(theme.px(10))
+        whole.addWidget(side)
+        whole.addWidget(view, 1)
+        self.body.addLayout(whole, 1)
+        for signal in (bench.record_changed, bench.result_changed):
+            signal.connect(self._follow)
+        bench.finding_changed.connect(lambda _: self._follow())
+        self._follow()
+
+    def on_show(self) -> None:
+        self._follow()
+
+    def _follow(self) -> None:
+        """Light the lamps of what there is."""
+        bench = self.bench
+        there = {
+            "record": bench.record is not None,
+            "embedding": "embedding" in bench.findings,
+            "orbits": "orbits" in bench.findings,
+            "results": bool(bench.results),
+            "comparison": "comparison" in bench.findings,
+        }
+        for key, on in there.items():
+            self.lamps[key].show_state("good" if on else "off")
+        self.write_button.setEnabled(there["record"] and self.job is None)
+        if bench.record is None:
+            self.state.setText("Take a recording in hand first.")
+        elif self.job is None and self.paths is None:
+            self.state.setText("")
+            self.title.setPlaceholderText(f"{bench.record.name}: identified and checked")
+
+    def material(self) -> Material | None:
+        record, found = self.bench.record, self.bench.findings
+        if record is None:
+            return None
+        return Material(
+            self.title.text().strip() or self.title.placeholderText(),
+            record.record,
+            record.name,
+            self.author.text().strip(),
+            self.notes.toPlainText().strip(),
+            found.get("embedding"),
+            found.get("orbits"),
+            list(self.bench.results),
+            found.get("comparison"),
+        )
+
+    def run(self) -> None:
+        """Write the report into the folder of reports beside the library."""
+        material = self.material()
+        if material is None or self.job is not None:
+            return
+        folder = self.bench.settings.library_folder.parent / "reports"
+        self.job = self.bench.workers.run(
+            "Writing the report", write_report, material, folder, material.record_name
+        )
+        self.job.stepped.connect(lambda step: self._say(step.message, "small"))
+        self.job.done.connect(self._done)
+        self.job.failed.connect(lambda text: self._say(text, "bad"))
+        self.job.cancelled.connect(lambda: self._say("Cancelled.", "small"))
+        self.job.ended.connect(self._ended)
+        self.write_button.setEnabled(False)
+
+    def _ended(self) -> None:
+        self.job = None
+        self._follow()
+
+    def _done(self, paths: tuple[Path, Path]) -> None:
+        self.paths = paths
+        self.preview.setHtml(paths[0].read_text(encoding="utf-8"))
+        self._say(f"Written: {paths[0]} and {paths[1].name}", "good")
+        for part in (self.open_button, self.pdf_button, self.save_button):
+            part.setEnabled(True)
+
+    def _open(self) -> None:
+        if self.paths is not None:
+            QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.paths[0])))
+
+    def _open_pdf(self) -> None:
+        if self.paths is not None:
+            QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.paths[1])))
+
+    def _save(self) -> None:
+        if self.paths is None:
+            return
+        name, _ = QFileDialog.getSaveFileName(
+            self, "Save the report", str(Path.home() / self.paths[0].name), "*.html"
+        )
+        if not name:
+            return
+        target = Path(name)
+        try:
+            target.write_bytes(self.paths[0].read_bytes())
+            target.with_suffix(".pdf").write_bytes(self.paths[1].read_bytes())
+        except OSError as error:
+            self.bench.say(f"The report could not be saved: {error.strerror}.", "bad")
+
+    def _say(self, text: str, role: str) -> None:
+        self.state.setText(text)
+        set_role(self.state, role)
