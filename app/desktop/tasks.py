@@ -91,6 +91,35 @@ class Embedding:
     dimension: int
 
 
+@dataclass(frozen=True, eq=False)
+class Suggestion:
+    """A suggested embedding with the curves behind it."""
+
+    delay: Any  # analysis.delay.Delay
+    dimension: Any  # analysis.dimension.FalseNeighbours
+
+
+def suggest_embedding(record: Record, channel: str, method: str, progress: Progress) -> Suggestion:
+    """Delay and dimension that suit a channel, each with its curve and a sentence where the data are weak."""
+    from analysis.delay import delay_by_autocorrelation, delay_by_mutual_information
+    from analysis.dimension import false_neighbours
+
+    progress.report(0.1, "Choosing the delay")
+    samples = whole(record, channel)
+    choose = delay_by_mutual_information if method == "information" else delay_by_autocorrelation
+    delay = choose(samples, record.dt)
+    progress.report(0.4, "Choosing the dimension")
+    return Suggestion(delay, false_neighbours(samples, delay.samples))
+
+
+def count_false_neighbours(record: Record, channel: str, delay: int, progress: Progress) -> Any:
+    """Dimension for a delay chosen by hand."""
+    from analysis.dimension import false_neighbours
+
+    progress.report(0.1, "Choosing the dimension")
+    return false_neighbours(whole(record, channel), delay)
+
+
 def whole(record: Record, channel: str) -> Samples:
     """The longest stretch of a channel without lost samples, at most LONGEST of it."""
     valid = record.channels[channel].valid()

@@ -1,19 +1,258 @@
-"""Embed."""
+"""Embed: one signal and its past unfold the motion; delay and dimension are suggested and can be dragged."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import pyqtgraph as pg
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QSplitter,
+    QStackedWidget,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.desktop import tasks
 from app.desktop.page import Page
-from app.desktop.widgets.basics import Empty
+from app.desktop.pages.orbits import DRIVES
+from app.desktop.plots.plot import Plot
+from app.desktop.plots.space import SpaceView
+from app.desktop.tasks import Embedding, Suggestion
+from app.desktop.widgets.basics import Card, Empty, button, label, set_role, timer
 from app.desktop.workbench import Workbench
+from app.desktop.worker import Job
+
+POINTS = 20_000  # drawn
 
 
 class EmbedPage(Page):
-    """Waits for a record."""
+    """Curves with a handle to drag to the left, the motion they give to the right."""
 
     def __init__(self, bench: Workbench) -> None:
         super().__init__(bench)
+        self.job: Job | None = None
+        self.delay, self.dimension = 1, 3
+        self.longest_delay = 1
+        self.stack = QStackedWidget()
         empty = Empty(
             self.theme, "embed", "Take a recording in hand to see its motion as a shape.", "Go to Recordings"
         )
         empty.button.clicked.connect(lambda: bench.go("recordings"))
-        self.body.addWidget(empty)
+        self.stack.addWidget(empty)
+        self.stack.addWidget(self._work())
+        self.body.addWidget(self.stack, 1)
+        self._later = timer(self, 400, self._recount, single=True)
+        bench.record_changed.connect(self._record_changed)
+        self._record_changed()
+
+    def _work(self) -> QWidget:
+        theme = self.theme
+        bar = Card(theme)
+        row = QHBoxLayout()
+        row.addWidget(label("Signal"))
+        self.channel, self.method = QComboBox(), QComboBox()
+        self.channel.setToolTip("The channel that is unfolded")
+        self.method.addItem("Delay from mutual information", "information")
+        self.method.addItem("Delay from autocorrelation", "correlation")
+        self.method.setToolTip("How the delay is suggested")
+        self.run_button = button(
+            "Suggest", self.run, "Find a good delay and dimension", "primary", "Ctrl+Return"
+        )
+        row.addWidget(self.channel)
+        row.addWidget(self.method)
+        self.state = label("", "small", wrap=True)
+        row.addWidget(self.state, 1)
+        row.addWidget(self.run_button)
+        bar.box.addLayout(row)
+        self.delay_plot = Plot(
+            theme, "Delay", "delay [ms]", "", "Drag the line: just before the curve levels out is good"
+        )
+        self.delay_curve = self.delay_plot.curve()
+        self.delay_line = self._handle(self.delay_plot, self._delay_dragged)
+        self.dimension_plot = Plot(
+            theme, "Dimension", "dimension [–]", "false neighbours [%]",
+            "Drag the line: the first dimension at which false neighbours are gone",
+        )  # fmt: skip
+        self.dimension_curve = self.dimension_plot.curve()
+        self.dimension_dots = self.dimension_plot.points(size=8)
+        self.dimension_line = self._handle(self.dimension_plot, self._dimension_dragged)
+        self.portrait = Plot(
+            theme, "Portrait", "", "", "The motion: the signal against itself a moment later"
+        )
+        self.trail = self.portrait.curve()
+        self.space = SpaceView(theme)
+        solid = Card(theme, "Motion in three dimensions", "Drag to turn")
+        solid.add(self.space, 1)
+        self.views = QTabWidget()
+        self.views.setDocumentMode(True)
+        self.views.addTab(solid, "3D")
+        self.views.addTab(self.portrait, "2D")
+        left = QSplitter(Qt.Orientation.Vertical)
+        left.addWidget(self.delay_plot)
+        left.addWidget(self.dimension_plot)
+        across = QSplitter(Qt.Orientation.Horizontal)
+        across.addWidget(left)
+        across.addWidget(self.views)
+        across.setStretchFactor(0, 2)
+        across.setStretchFactor(1, 3)
+        for splitter in (left, across):
+            splitter.setHandleWidth(theme.px(10))
+            splitter.setChildrenCollapsible(False)
+        across.setSizes([theme.px(420), theme.px(640)])
+        whole = QWidget()
+        column = QVBoxLayout(whole)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(theme.px(10))
+        column.addWidget(bar)
+        column.addWidget(across, 1)
+        return whole
+
+    def _handle(self, plot: Plot, moved: Any) -> pg.InfiniteLine:
+        line = pg.InfiniteLine(
+            angle=90, movable=True, pen=pg.mkPen(self.theme.colours.accent, width=3),
+            hoverPen=pg.mkPen(self.theme.colours.text, width=3),
+        )  # fmt: skip
+        plot.item.addItem(line, ignoreBounds=True)
+        line.sigPositionChanged.connect(moved)
+        return line
+
+    # -- the record
+
+    def _record_changed(self) -> None:
+        record = self.bench.record
+        self.stack.setCurrentIndex(0 if record is None else 1)
+        if record is None:
+            return
+        names = record.record.names
+        self.channel.clear()
+        self.channel.addItems([n for n in names if n not in DRIVES] or list(names))
+        if self.isVisible():
+            self.run()
+
+    def on_show(self) -> None:
+        if self.bench.record is not None and "embedding" not in self.bench.findings:
+            self.run()
+
+    def run(self) -> None:
+        """Have delay and dimension suggested."""
+        record = self.bench.record
+        if record is None or self.job is not None or not self.channel.currentText():
+            return
+        self._start(
+            self.bench.workers.run(
+                "Choosing delay and dimension", tasks.suggest_embedding, record.record,
+                self.channel.currentText(), self.method.currentData(),
+            )
+        )  # fmt: skip
+        assert self.job is not None
+        self.job.done.connect(self._suggested)
+
+    def _start(self, job: Job) -> None:
+        self.job = job
+        job.stepped.connect(lambda step: self._say(step.message, "small"))
+        job.failed.connect(lambda text: self._say(text, "bad"))
+        job.cancelled.connect(lambda: self._say("Cancelled.", "small"))
+        job.ended.connect(self._ended)
+        self.run_button.setEnabled(False)
+
+    def _ended(self) -> None:
+        self.job = None
+        self.run_button.setEnabled(True)
+
+    def _suggested(self, found: Suggestion) -> None:
+        record = self.bench.record
+        if record is None:
+            return
+        delay, milliseconds = found.delay, 1e3 * record.record.dt
+        self.delay = delay.samples
+        unit = "info [bits]" if self.method.currentData() == "information" else "correlation [–]"
+        self.delay_plot.item.setLabel("left", unit)
+        self.delay_curve.setData(np.asarray(delay.lags) * milliseconds, np.asarray(delay.curve))
+        self.longest_delay = int(delay.lags[-1])
+        bounds = (milliseconds, self.longest_delay * milliseconds)
+        _place(self.delay_line, bounds, self.delay * milliseconds)
+        self._counted(found.dimension)
+        self._say(
+            " ".join(filter(None, (delay.message, found.dimension.message))) or self._summary(), "small"
+        )
+
+    def _counted(self, found: Any) -> None:
+        dimensions, fractions = np.asarray(found.dimensions, dtype=float), 100 * np.asarray(found.fractions)
+        self.dimension = int(found.dimension)
+        self.dimension_curve.setData(dimensions, fractions)
+        self.dimension_dots.setData(dimensions, fractions)
+        self.dimension_plot.item.setXRange(0.5, dimensions[-1] + 0.5, padding=0)
+        _place(self.dimension_line, (1, 10), self.dimension)
+        self.dimension_plot.item.getAxis("bottom").setTicks([[(d, f"{d:.0f}") for d in dimensions]])
+        self._draw()
+
+    # -- dragging
+
+    def _delay_dragged(self) -> None:
+        record = self.bench.record
+        if record is None:
+            return
+        chosen = max(1, round(self.delay_line.value() / (1e3 * record.record.dt)))
+        if chosen != self.delay:
+            self.delay = chosen
+            self._draw()
+            self._later.start()
+
+    def _recount(self) -> None:
+        """The false neighbours belong to a delay: count them again for the one chosen by hand."""
+        record = self.bench.record
+        if record is None or self.job is not None:
+            return
+        self._start(
+            self.bench.workers.run(
+                "Choosing the dimension", tasks.count_false_neighbours, record.record,
+                self.channel.currentText(), self.delay,
+            )
+        )  # fmt: skip
+        assert self.job is not None
+        self.job.done.connect(self._counted)
+        self.job.done.connect(lambda found: self._say(found.message or self._summary(), "small"))
+
+    def _dimension_dragged(self) -> None:
+        chosen = max(1, round(self.dimension_line.value()))
+        if chosen != self.dimension:
+            self.dimension = chosen
+            self._draw()
+            self._say(self._summary(), "small")
+
+    def _draw(self) -> None:
+        """The motion for the delay and dimension chosen, handed on to later pages."""
+        record = self.bench.record
+        if record is None:
+            return
+        name = self.channel.currentText()
+        count = POINTS + 2 * self.delay
+        piece = record.record.cut(0, min(len(record.record), count))
+        space = tasks.space_of(piece, (name,), 3, self.delay)
+        self.space.show_points(space.points, space.labels)
+        self.portrait.item.setLabel("bottom", space.labels[0])
+        self.portrait.item.setLabel("left", space.labels[1])
+        self.trail.setData(space.points[0], space.points[1])
+        self.bench.find("embedding", Embedding(name, self.delay, max(self.dimension, 2)))
+
+    def _summary(self) -> str:
+        record = self.bench.record
+        time = 1e3 * self.delay * record.record.dt if record is not None else 0.0
+        return f"Delay {time:.3g} ms ({self.delay} samples), dimension {self.dimension}."
+
+    def _say(self, text: str, role: str) -> None:
+        self.state.setText(text)
+        set_role(self.state, role)
+
+
+def _place(line: pg.InfiniteLine, bounds: tuple[float, float], value: float) -> None:
+    """Move a handle without anybody taking it for a drag."""
+    line.blockSignals(True)
+    line.setBounds(bounds)
+    line.setValue(value)
+    line.blockSignals(False)
