@@ -8,7 +8,7 @@ from pathlib import Path
 
 from app.desktop.settings import config_folder
 from drivers.protocols import Exciter, Source
-from drivers.rig import RigProfile
+from drivers.rig import Rig, RigProfile
 from drivers.waveform import Waveform
 
 PATIENCE = 3.0  # s without a sign of life of the window after which the drive ramps down
@@ -25,6 +25,7 @@ class OpenedRig:
     close: Callable[[], object]
     tap: Callable[[float], object] | None = None
     profile: RigProfile | None = None
+    rig: Rig | None = None  # as the drivers know it
     beat: Callable[[], object] | None = None  # sign of life of the window
     emergency: Callable[[], object] | None = None  # stops the drive without waiting for anything
 
@@ -65,6 +66,7 @@ def open_rig(name: str) -> OpenedRig:
         rig.close,
         rig.specimen.tap if rig.specimen is not None else None,
         rig.profile,
+        rig,
         rig.beat,
         rig.emergency_stop,
     )

@@ -18,10 +18,12 @@ from PyQt6.QtCore import QObject, QTimer, pyqtSignal
 
 from analysis.errors import ShakedownError
 from app.desktop.opening import OpenedRig, open_replay, open_rig
+from app.desktop.sequencer import Sequencer
 from drivers.capture import Capture
 from drivers.engine import Engine, Status, Tap
 from drivers.limits import Limits
 from drivers.protocols import Block, ChannelInfo, DriveState, Exciter, InstrumentError
+from drivers.sequence import Sequence as Sequence_
 from drivers.trigger import Trigger
 from drivers.waveform import Waveform
 
@@ -95,6 +97,7 @@ class RigDesk(QObject):
         self._drive = DriveState()
         self._asked_to_stop = False
         self._closing: threading.Thread | None = None
+        self.sequencer = Sequencer()
         self._capture: Capture | None = None
         self._reported = 0  # finished recordings told of
         self._opening = 0  # number of the newest attempt; older ones are closed when they arrive
@@ -224,6 +227,7 @@ class RigDesk(QObject):
     def _release(self) -> None:
         """Let go of the rig in use; what is being recorded is saved first, in a thread."""
         rig, engine = self._rig, self._engine
+        self.sequencer.stop()
         self._rig = self._engine = self._tap = None
         self._drive = DriveState()
         self._watch.stop()
@@ -271,6 +275,7 @@ class RigDesk(QObject):
         """Ramp the drive to zero at once. Never waits, never fails."""
         rig = self._rig
         self._asked_to_stop = True
+        self.sequencer.stop()
         if rig is None or rig.exciter is None or self._commands is None:
             return
         if rig.emergency is not None:
@@ -339,6 +344,15 @@ class RigDesk(QObject):
         capture = self._capture
         if capture is not None and not capture.done:
             threading.Thread(target=capture.end, name="finishing", daemon=True).start()
+
+    def run_sequence(self, sequence: Sequence_, folder: Path) -> None:
+        """Run a plan of drives and recordings; the whole plan is checked before anything moves."""
+        if self._rig is None or self._rig.rig is None or self._engine is None or not self.running:
+            raise InstrumentError("No rig with a shaker is running.")
+        if self.recording or self.sequencer.running:
+            raise InstrumentError("A recording is being made already: stop it first.")
+        self._asked_to_stop = True  # the drive goes on and off by the plan
+        self.sequencer.start(sequence, folder, self._rig.rig, self._engine)
 
     # -- watching
 

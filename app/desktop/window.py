@@ -317,7 +317,8 @@ class MainWindow(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent | None) -> None:
         assert event is not None
-        if self.bench.rig.recording and not self._confirmed_end():
+        rig = self.bench.rig
+        if (rig.recording or rig.sequencer.running) and not self._confirmed_end():
             event.ignore()
             return
         app = QApplication.instance()

@@ -21,6 +21,7 @@ from app.desktop.widgets.channelstrip import ChannelStrip
 from app.desktop.widgets.drivepanel import DrivePanel
 from app.desktop.widgets.livepanel import LivePanel
 from app.desktop.widgets.recordpanel import RecordPanel
+from app.desktop.widgets.sequencepanel import SequencePanel
 from app.desktop.workbench import Workbench
 from drivers.protocols import Block
 
@@ -42,6 +43,7 @@ class AcquirePage(Page):
         self.plots: tuple[LivePlot, ...] = (self.spectrum, self.spectrogram, self.portrait, self.section)
         self.drive_panel = DrivePanel(bench)
         self.record_panel = RecordPanel(bench)
+        self.sequence_panel = SequencePanel(bench)
         self.live_panel = LivePanel(bench)
         self._frame = 0
         self._scope_tools()
@@ -111,6 +113,7 @@ class AcquirePage(Page):
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(scrolled(controls), "Drive")
+        self.tabs.addTab(scrolled(self.sequence_panel), "Sequence")
         self.tabs.addTab(scrolled(self.live_panel), "Live fit")
         self.tabs.setFixedWidth(px(270))
         whole = QHBoxLayout()

@@ -155,7 +155,9 @@ class ReportPage(Page):
 
     def _done(self, paths: tuple[Path, Path]) -> None:
         self.paths = paths
-        self.preview.setHtml(paths[0].read_text(encoding="utf-8"))
+        room = max(300, self.preview.width() - self.theme.px(110))
+        text = paths[0].read_text(encoding="utf-8")
+        self.preview.setHtml(text.replace('<img width="760"', f'<img width="{min(760, room)}"'))
         self._say(f"Written: {paths[0]} and {paths[1].name}", "good")
         for part in (self.open_button, self.pdf_button, self.save_button):
             part.setEnabled(True)

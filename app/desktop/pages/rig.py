@@ -21,6 +21,7 @@ from app.desktop.opening import rig_paths
 from app.desktop.page import Page
 from app.desktop.widgets.basics import Card, button, label
 from app.desktop.widgets.channeltable import ChannelTable
+from app.desktop.widgets.devices import DevicesPanel
 from app.desktop.widgets.selftest import SelfTest
 from app.desktop.workbench import Workbench
 from drivers.rig import RigProfile, load_rig
@@ -60,10 +61,12 @@ class RigPage(Page):
         head.box.addLayout(row)
         self.channels = ChannelTable(bench)
         self.self_test = SelfTest(bench)
+        self.devices = DevicesPanel(bench)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(self.channels, "Channels")
         self.tabs.addTab(self.self_test, "Self-test")
+        self.tabs.addTab(self.devices, "Devices")
         right = QWidget()
         column = QVBoxLayout(right)
         column.setContentsMargins(0, 0, 0, 0)

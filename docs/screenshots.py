@@ -1,0 +1,126 @@
+"""Pictures of every page for the documentation: `python -m docs.screenshots [FOLDER]`.
+
+Runs the real window through the whole journey on the virtual two-well beam, so the pictures cannot show what
+the program does not do. The record is made faster than real time.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from PyQt6.QtWidgets import QApplication
+
+SIZE = (1440, 860)
+SECONDS = 60.0  # of the record
+
+
+def make_record(folder: Path) -> Path:
+    """A minute of the two-well beam, recorded as fast as the model can be integrated."""
+    from drivers.capture import recording_to
+    from drivers.clock import InstantClock
+    from drivers.engine import Engine
+    from drivers.rig import load_rig, open_rig
+
+    profile = load_rig("two_well_beam_modern")
+    rig = open_rig(profile, InstantClock())
+    engine = Engine(rig.source, rig.exciter)
+    folder.mkdir(parents=True, exist_ok=True)
+    rig.play()
+    engine.start()
+    engine.advance(profile.settle)
+    metadata = {"rig": profile.name, "model": profile.model, "tags": ["chaos", "7.5 Hz"]}
+    capture = engine.record(
+        recording_to(folder / "two-well-chaos", engine.source, metadata), round(SECONDS * profile.rate)
+    )
+    engine.advance(SECONDS)
+    capture.wait(60)
+    engine.stop()
+    rig.close()
+    return Path(capture.finished[0].path)
+
+
+class Journey:
+    """Drives the window and takes the pictures."""
+
+    def __init__(self, folder: Path, theme: str) -> None:
+        from app.desktop.main import build
+        from app.desktop.settings import Settings
+
+        self.folder, self.theme = folder, theme
+        self.window = build(Settings(theme=theme, tour_done=True, operator="A. Engineer"))
+        self.window.resize(*SIZE)
+        self.window.show_page("acquire")
+        self.window.show()
+
+    def wait(self, until: Callable[[], object], seconds: float = 240.0, after: float = 0.6) -> None:
+        deadline = time.monotonic() + seconds
+        while not until():
+            if time.monotonic() > deadline:
+                raise SystemExit("The window did not get there in time.")
+            self._breathe()
+        rest = time.monotonic() + after
+        while time.monotonic() < rest:
+            self._breathe()
+
+    def shoot(self, name: str) -> None:
+        self.window.notice.hide()
+        self._breathe()
+        self.window.grab().save(str(self.folder / f"{name}-{self.theme}.png"))
+
+    def page(self, key: str) -> object:
+        self.window.show_page(key)
+        self.wait(lambda: True, after=0.3)
+        return self.window.page
+
+    def run(self, record: Path) -> None:
+        bench = self.window.bench
+        self.window.begin([])
+        self.wait(lambda: bench.rig.drive().steady and bench.feed.section.shape[1] > 80)
+        self.shoot("acquire")
+        panel = self.window.pages["acquire"].live_panel  # type: ignore[attr-defined]
+        self.window.pages["acquire"].tabs.setCurrentIndex(2)  # type: ignore[attr-defined]
+        panel.start()
+        self.wait(lambda: panel.enough, after=8.0)
+        self.shoot("live-fit")
+        panel.stop()
+        self.page("rig")
+        self.shoot("rig")
+        recordings = self.page("recordings")
+        self.wait(lambda: recordings.current() is not None)  # type: ignore[attr-defined]
+        self.shoot("recordings")
+        bench.take_file(record)
+        self.wait(lambda: bench.record is not None)
+        for key in ("embed", "orbits", "identify", "validate", "report"):
+            page = self.page(key)
+            if key == "identify":
+                self.wait(lambda: bench.model is not None)
+            if page.job is None:  # type: ignore[attr-defined]
+                page.run()  # type: ignore[attr-defined]
+            self.wait(lambda page=page: page.job is None)  # type: ignore[misc]
+            self.shoot(key)
+        self.window.close()
+
+    def _breathe(self) -> None:
+        QApplication.processEvents()
+        time.sleep(0.005)
+
+
+def main() -> None:
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "images"
+    folder.mkdir(parents=True, exist_ok=True)
+    app = QApplication(["screenshots"])
+    with tempfile.TemporaryDirectory() as own:
+        os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_DATA_HOME"] = own
+        record = make_record(Path(own) / "shakedown" / "recordings")
+        for theme in ("light", "dark"):
+            Journey(folder, theme).run(record)
+    app.quit()
+
+
+if __name__ == "__main__":
+    main()

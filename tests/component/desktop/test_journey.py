@@ -1,0 +1,166 @@
+"""The whole journey in the real window: from a record of the virtual rig to the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.desktop.pages.embed import EmbedPage
+from app.desktop.pages.identify import IdentifyPage
+from app.desktop.pages.orbits import OrbitsPage
+from app.desktop.pages.report import ReportPage
+from app.desktop.pages.validate import ValidatePage
+from app.desktop.window import MainWindow
+from drivers.capture import recording_to
+from drivers.clock import InstantClock
+from drivers.engine import Engine
+from drivers.rig import load_rig, open_rig
+
+Make = Callable[..., MainWindow]
+TRUTH = {"c": 0.035, "k1": -0.28, "k2": 0.178, "k3": 0.336, "k4": -0.064}
+LONG = 180_000  # ms: equations may have to be compiled on a busy machine
+
+
+@pytest.fixture(scope="module")
+def chaos(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twenty seconds of the two-well beam, faster than real time."""
+    profile = load_rig("two_well_beam_modern")
+    rig = open_rig(profile, InstantClock())
+    engine = Engine(rig.source, rig.exciter)
+    rig.play()
+    engine.start()
+    engine.advance(profile.settle)
+    path = tmp_path_factory.mktemp("runs") / "chaos"
+    metadata = {"rig": profile.name, "model": profile.model}
+    capture = engine.record(recording_to(path, engine.source, metadata), round(20 * profile.rate))
+    engine.advance(20.0)
+    assert capture.wait(30)
+    engine.stop()
+    rig.close()
+    return Path(capture.finished[0].path)
+
+
+def _finished(qtbot: QtBot, page: object) -> None:
+    qtbot.waitUntil(lambda: page.job is None, timeout=LONG)  # type: ignore[attr-defined]
+
+
+def test_given_a_record_when_taken_through_every_stage_then_the_report_holds_the_true_parameters(
+    make_window: Make, qtbot: QtBot, chaos: Path, folders: Path
+) -> None:
+    window = make_window(begin=False)
+    bench = window.bench
+    bench.take_file(chaos)
+    qtbot.waitUntil(lambda: bench.record is not None, timeout=LONG)
+
+    window.show_page("embed")
+    embed = window.page
+    assert isinstance(embed, EmbedPage)
+    _finished(qtbot, embed)
+    qtbot.waitUntil(lambda: "embedding" in bench.findings, timeout=LONG)
+    suggested = embed.delay
+    embed.delay_line.setValue(embed.delay_line.value() * 0.5)  # dragged by hand
+    assert embed.delay < suggested
+    assert bench.findings["embedding"].delay == embed.delay
+
+    window.show_page("orbits")
+    orbits = window.page
+    assert isinstance(orbits, OrbitsPage)
+    orbits.longest.setValue(4)
+    orbits.run()
+    _finished(qtbot, orbits)
+    assert orbits.tiles
+    orbits.tiles[0].click()
+    assert len(orbits.chosen()) == len(orbits.tiles) - 1
+
+    window.show_page("identify")
+    identify = window.page
+    assert isinstance(identify, IdentifyPage)
+    qtbot.waitUntil(lambda: bench.model is not None, timeout=LONG)
+    assert identify.mapping.values() == {"x": "x", "v": "v", "f": "f"}
+    identify.method.setCurrentIndex(identify.method.findData("path"))
+    identify.run()
+    _finished(qtbot, identify)
+    result = bench.result
+    assert result is not None and result.converged
+    for name, truth in TRUTH.items():
+        assert abs(result.parameters[name].value - truth) < 1e-3 * abs(truth)
+    assert identify.result_view.table.rowCount() == len(TRUTH)
+
+    window.show_page("validate")
+    validate = window.page
+    assert isinstance(validate, ValidatePage)
+    _finished(qtbot, validate)
+    found = validate.comparison
+    assert found is not None
+    assert found.prediction.error.max() < 0.05
+    assert found.exponents[0] > 0
+    assert "chaotic" in found.verdict
+
+    window.show_page("report")
+    report = window.page
+    assert isinstance(report, ReportPage)
+    report.title.setText("A beam & its <model>")
+    report.run()
+    _finished(qtbot, report)
+    assert report.paths is not None
+    page, pdf = report.paths
+    text = page.read_text(encoding="utf-8")
+    assert "A beam &amp; its &lt;model&gt;" in text
+    assert all(name in text for name in TRUTH)
+    assert "http://" not in text.replace("http://www.w3.org", "")  # self-contained
+    assert text.count("data:image/png;base64") >= 5
+    assert pdf.read_bytes().startswith(b"%PDF")
+
+
+def test_given_a_bad_model_when_typed_then_the_place_is_named_and_the_good_one_stays_in_hand(
+    make_window: Make, qtbot: QtBot
+) -> None:
+    window = make_window("identify", begin=False)
+    page = window.page
+    assert isinstance(page, IdentifyPage)
+    qtbot.waitUntil(lambda: window.bench.model is not None, timeout=LONG)
+    good = window.bench.model
+    page.model_card.editor.setPlainText('name = "x"\n[states]\nx = "v +* 2"\n')
+    qtbot.waitUntil(lambda: page.model_card.verdict.objectName() == "bad", timeout=LONG)
+    assert "3" in page.model_card.verdict.text()  # the line
+    assert window.bench.model is good
+
+
+def test_given_a_record_without_recurrence_when_searched_then_the_page_says_what_to_do(
+    make_window: Make, qtbot: QtBot, rng: object
+) -> None:
+    import numpy as np
+
+    from analysis.record import Excitation, Record
+
+    t = np.arange(4000) / 500.0
+    drift = {"x": t + 0.3 * np.sin(3 * t), "v": t**1.5}
+    window = make_window("orbits", begin=False)
+    window.bench.take_record(Record.from_arrays(500.0, drift, excitation=Excitation(5.0)), "drift")
+    page = window.page
+    assert isinstance(page, OrbitsPage)
+    page.run()
+    _finished(qtbot, page)
+    assert not page.tiles
+    assert page.state.text()
+
+
+def test_given_a_running_fit_when_cancelled_then_nothing_is_lost(
+    make_window: Make, qtbot: QtBot, chaos: Path
+) -> None:
+    window = make_window("identify", begin=False)
+    page = window.page
+    assert isinstance(page, IdentifyPage)
+    window.bench.take_file(chaos)
+    qtbot.waitUntil(lambda: window.bench.record is not None, timeout=LONG)
+    qtbot.waitUntil(lambda: window.bench.model is not None, timeout=LONG)
+    page.run()
+    qtbot.wait(300)
+    page.cancel()
+    _finished(qtbot, page)
+    assert window.bench.result is None
+    assert "nothing is lost" in page.state.text()
+    assert page.run_button.isEnabled()
