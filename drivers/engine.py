@@ -2,7 +2,7 @@
 
 One thread reads the source and does nothing else. Live taps drop their oldest block when nobody looks, and
 count. The queue to the recorder is bounded and never drops (see :mod:`drivers.capture`).
-The reasons are in docs/decisions/0002-threads-and-processes.md.
+The reasons are in docs/decisions/0003-threads-and-processes.md.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Whatever happens to the window, this process goes on and ramps the drive to zero
 * the window's heartbeat stays away, its process is killed, or the link breaks;
 * a channel passes its limit, the source fails, or anything in here raises.
 
-The window's side is :mod:`drivers.guarded`. Reasons: docs/decisions/0002-threads-and-processes.md.
+The window's side is :mod:`drivers.guarded`. Reasons: docs/decisions/0003-threads-and-processes.md.
 """
 
 from __future__ import annotations

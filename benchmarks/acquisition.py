@@ -1,0 +1,193 @@
+"""Acquisition: the highest rate without a lost sample, beside LDAQ on the same machine in the same run.
+
+`python -m benchmarks.acquisition [--seconds 10] [--channels 8]`
+
+A counter on every channel proves each sample. Ours records to disk while a live tap is read 30 times a second
+and turned into min/max envelopes. LDAQ runs its own core with its own live view (offscreen) from a source
+with a buffer of ten seconds, as a device has; its data stay in memory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+from app.output import table
+from drivers.capture import recording_to
+from drivers.counter import CounterSource, miscounted
+from drivers.engine import Engine
+from drivers.formats import open_lazily
+
+RATES = (12_800, 25_600, 51_200, 102_400, 204_800, 409_600, 819_200)
+
+
+def ours(folder: Path, channels: int, rate: float, seconds: float) -> tuple[bool, str]:
+    """Record a counter with a live view; whether every sample is right, and what was seen."""
+    engine = Engine(CounterSource(channels, rate))
+    tap = engine.tap(4.0)
+    frames, looking = [0], threading.Event()
+
+    def look() -> None:
+        while not looking.wait(1 / 30):
+            for block in tap.read():
+                block.data.min(axis=1), block.data.max(axis=1)
+            frames[0] += 1
+
+    viewer = threading.Thread(target=look)
+    path = folder / f"run-{rate:.0f}"
+    cpu = time.process_time()
+    engine.start()
+    viewer.start()
+    capture = engine.record(recording_to(path, engine.source, {}), round(seconds * rate))
+    worst = 0.0
+    while not capture.wait(0.1):
+        worst = max(worst, engine.status.lag)
+    cpu = time.process_time() - cpu
+    looking.set()
+    viewer.join()
+    engine.stop()
+    status = engine.status
+    wrong = check(capture.finished[0].path, channels)
+    clean = wrong == 0 and not status.failure and status.gaps == 0 and status.late == 0
+    Path(capture.finished[0].path).unlink()
+    return clean, (
+        f"{wrong} wrong, lag to {worst:.2f} s, {frames[0] / seconds:.0f} looks/s, {cpu / seconds:.2f} cores"
+        + (f", {status.failure}" if status.failure else "")
+    )
+
+
+def check(path: Path, channels: int) -> int:
+    """Samples of the finished file that are not what the counter says."""
+    wrong = 0
+    with open_lazily(path) as recording:
+        first = int(recording.values("c0", 0, 1)[0])
+        for start in range(0, len(recording), 1 << 18):
+            stop = min(start + (1 << 18), len(recording))
+            data = np.array([recording.values(f"c{i}", start, stop) for i in range(channels)])
+            wrong += miscounted(data, first + start)
+    return wrong
+
+
+def ldaq(channels: int, rate: float, seconds: float) -> tuple[bool, str]:
+    """The same with LDAQ, in a process of its own (its window wants the main thread)."""
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.acquisition",
+        "--ldaq",
+        str(channels),
+        str(rate),
+        str(seconds),
+    ]
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
+    try:
+        run = subprocess.run(
+            command, capture_output=True, text=True, timeout=60 + 4 * seconds, env=environment, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return False, "did not end"
+    line = run.stdout.strip().splitlines()[-1:] or [
+        run.stderr.strip().splitlines()[-1] if run.stderr else "?"
+    ]
+    return line[0].startswith("clean"), line[0]
+
+
+def run_ldaq(channels: int, rate: float, seconds: float) -> str:
+    import LDAQ
+    from LDAQ.acquisition_base import BaseAcquisition
+
+    class Counter(BaseAcquisition):
+        """A device with a buffer of ten seconds: what is not read in time is gone."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.acquisition_name = "counter"
+            self.sample_rate = rate
+            self._channel_names_init = [f"c{i}" for i in range(channels)]
+            self.lost = 0
+            self.set_data_source()
+            self.set_trigger(1e20, 0)
+
+        def set_data_source(self) -> None:
+            self.begin, self.sent = time.monotonic(), 0
+            super().set_data_source()
+
+        def terminate_data_source(self) -> None: ...
+
+        def clear_buffer(self) -> None:
+            self.begin, self.sent = time.monotonic(), 0
+
+        def get_sample_rate(self) -> float:
+            return rate
+
+        def read_data(self) -> np.ndarray:
+            time.sleep(0.01)
+            due = int((time.monotonic() - self.begin) * rate)
+            if due - self.sent > 10 * rate:
+                self.lost += due - self.sent
+                self.sent = due
+            n = np.arange(self.sent, due)
+            self.sent = due
+            return np.repeat(n[:, None].astype(float), channels, axis=1)
+
+    source = Counter()
+    view = LDAQ.Visualization(refresh_rate=33)
+    for i in range(channels):
+        view.add_lines(
+            (i % 4, i // 4), source="counter", channels=[i], function=lambda self, d: d, t_span=2.0
+        )
+    core = LDAQ.Core(acquisitions=[source], visualization=view)
+    begin = time.monotonic()
+    core.run(measurement_duration=seconds, autoclose=True, autostart=True, verbose=0)
+    taken = time.monotonic() - begin
+    data = core.get_measurement_dict()["counter"]["data"]
+    missing = int((np.diff(data[:, 0]) - 1).sum()) + source.lost + max(0, round(seconds * rate) - len(data))
+    verdict = "clean" if missing == 0 and taken < 1.5 * seconds + 5 else "lossy"
+    return f"{verdict}: {missing} samples missing, {taken:.1f} s taken for {seconds:.0f} s"
+
+
+def highest(name: str, measure: object, channels: int, seconds: float) -> list[tuple[str, str, str, str]]:
+    rows = []
+    for rate in RATES:
+        clean, text = measure(rate)  # type: ignore[operator]
+        rows.append((name, f"{channels} x {rate / 1e3:g} kS/s", "clean" if clean else "LOST", text))
+        if not clean:
+            break
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--channels", type=int, default=8)
+    parser.add_argument("--ldaq", nargs=3, metavar=("CHANNELS", "RATE", "SECONDS"), help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.ldaq:
+        print(run_ldaq(int(args.ldaq[0]), float(args.ldaq[1]), float(args.ldaq[2])))
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        rows = highest(
+            "Shakedown",
+            lambda rate: ours(Path(folder), args.channels, rate, args.seconds),
+            args.channels,
+            args.seconds,
+        )
+    try:
+        import LDAQ  # noqa: F401
+
+        rows += highest("LDAQ", lambda rate: ldaq(4, rate, args.seconds), 4, args.seconds)
+    except ImportError:
+        rows.append(("LDAQ", "-", "-", "not installed: make bench"))
+    print(table(["program", "rate", "result", "seen"], rows))
+
+
+if __name__ == "__main__":
+    main()
