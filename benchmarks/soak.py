@@ -2,8 +2,8 @@
 
 `python -m benchmarks.soak --minutes 60 [--channels 8] [--rate 51200]`
 
-Reports the slope of the memory in MB an hour (from the second quarter on, when caches have settled), the largest
-lag of the recorder, and proves every recorded sample.
+Reports the slope of the memory in MB an hour (from the second quarter on, when caches have settled), the
+largest lag of the recorder, and proves every recorded sample.
 """
 
 from __future__ import annotations
