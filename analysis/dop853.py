@@ -67,26 +67,34 @@ def _mixed(weights, k, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**COMPILED)
-def error_norm(h, y, y_new, k, states, rtol, atol, peak):  # type: ignore[no-untyped-def]
+def error_norm(system, h, y, y_new, k, states, rtol, atol, peak):  # type: ignore[no-untyped-def]
     """Scaled error of a step: accepted when at most 1.
 
-    Entries beyond the states are sensitivities: their units differ and they may start at zero, so their error
-    counts relative to the largest value each has had.
+    Entries beyond the states are sensitivities S[states, m]. Their units differ and they may start at zero:
+    an error counts relative to the largest entry of its column so far, both in units of their states' sizes,
+    or, if the whole column is rounding noise, relative to a change of one in a million by the parameter.
     """
     n = len(y)
-    largest = 0.0
-    for i in range(states, n):
-        largest = max(largest, peak[i])
     sum5 = 0.0
     sum3 = 0.0
-    for i in range(n):
-        size = max(abs(y[i]), abs(y_new[i]))
-        if i < states:
-            scale = 1.0 / (atol + rtol * size)
-        else:
-            scale = 1.0 / (rtol * max(size, peak[i], 1e-12 * largest) + 1e-300)
+    for i in range(states):
+        scale = 1.0 / (atol + rtol * max(abs(y[i]), abs(y_new[i])))
         sum5 += (k[13, i] * scale) ** 2
         sum3 += (k[14, i] * scale) ** 2
+    columns = n // states - 1
+    for c in range(columns):
+        which = system[1][c]
+        largest = 1e-6 / (abs(system[0][which]) if which >= 0 and system[0][which] != 0.0 else 1.0)
+        for i in range(states):
+            at = states + i * columns + c
+            size = max(peak[i], abs(y_new[i]), 1e-300)
+            largest = max(largest, max(peak[at], abs(y_new[at])) / size)
+        for i in range(states):
+            at = states + i * columns + c
+            size = max(peak[i], abs(y_new[i]), 1e-300)
+            scale = 1.0 / (rtol * largest * size)
+            sum5 += (k[13, at] * scale) ** 2
+            sum3 += (k[14, at] * scale) ** 2
     if sum5 == 0.0 and sum3 == 0.0:
         return 0.0
     return abs(h) * sum5 / np.sqrt((sum5 + 0.01 * sum3) * n)

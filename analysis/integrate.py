@@ -108,7 +108,7 @@ def adaptive_step(f, system, t, h, end, limit, y, k, w, y_new, states, rtol, ato
         if h <= 4e-16 * max(abs(t), 1e-300) or t + h == t:
             return t, h
         step(f, system, t, h, limit, y, k, w, y_new)
-        error = error_norm(h, y, y_new, k, states, rtol, atol, peak)
+        error = error_norm(system, h, y, y_new, k, states, rtol, atol, peak)
         if error <= 1.0:
             factor = grow if error < 1e-12 else min(grow, 0.9 / _eighth_root(error))
             following = h * factor

@@ -48,6 +48,10 @@ SIGNATURES = {
     "jac_sparse_many": types.void(*_SAMPLES, _MATRIX, _MATRIX, _MATRIX),
     "jac_p_sparse_many": types.void(*_SAMPLES, _MATRIX, _MATRIX),
     "rhs_sets": types.void(_VECTOR, _MATRIX, _MATRIX, _MATRIX, _MATRIX),
+    "rk4_sensitivities": types.int64(
+        *(_VECTOR, types.int64, _VECTOR, _VECTOR, types.int64[::1]),
+        *(_TIME, _TIME, _CUBE, _TIME, _MATRIX, _MATRIX),
+    ),
     "dop853": types.void(_TIME, _TIME, _VECTOR, _VECTOR, _MATRIX, _VECTOR),
     "rk4_sets": types.void(_VECTOR, _VECTOR, types.int64, _MATRIX, _MATRIX),
 }
@@ -163,6 +167,13 @@ class Kernels:
     def pattern_p(self) -> np.ndarray:
         """Rows and columns of the entries of Jp that are not zero by structure, int64[2, b]."""
         return np.array(self._module.PATTERN_P)
+
+    @property
+    def rk4_sensitivities(self) -> Any:
+        """rk4_sensitivities(times[N], substeps, y[n + n*m], p[k], columns[m], t0, dt, coefficients, bound,
+        work[2, n + n*m], out[n + n*m, N]): states and their derivatives by the parameters ``columns`` (-1: an
+        initial value) at all times, from y; the number of columns filled. None for large models."""
+        return self._compiled("rk4_sensitivities") if hasattr(self._module, "rk4_sensitivities") else None
 
     @property
     def has_own_step(self) -> bool:

@@ -215,17 +215,29 @@ class _Run:
                 raise DataError("The tolerances of a simulation must be positive.")
             done, reached, steps = self._adaptive(kernel_type, system, y0, out, rtol, atol, bound)
         else:
-            kernels = self.model.kernels()
-            f = kernels.rhs if kernel_type is RHS_TYPE else kernels.jac
-            work = np.empty((RK4_ROWS, len(y0)))
-            n, substeps = len(self.initial), max(int(substeps), 1)
-            done, reached, steps = rk4(kernel_type)(
-                f, system, self.times, y0, n, self.inputs.breaks, substeps, bound, work, out
-            )
+            done, reached, steps = self._fixed(kernel_type, system, y0, out, max(int(substeps), 1), bound)
         if done == len(self.times):
             return None, steps
         out[:, done:] = np.nan
         return float(reached), steps
+
+    def _fixed(
+        self, kernel_type: Any, system: tuple[Any, ...], y0: Array, out: Array, substeps: int, bound: float
+    ) -> tuple[int, float, int]:
+        """Runge-Kutta 4; sensitivities of models that are not large by a kernel of the model's own."""
+        kernels, inputs, n = self.model.kernels(), self.inputs, len(self.initial)
+        work = np.empty((RK4_ROWS, len(y0)))
+        if kernel_type is JAC_TYPE and len(inputs.breaks) == 0 and kernels.rk4_sensitivities is not None:
+            done = kernels.rk4_sensitivities(
+                self.times, substeps, y0, self.parameters, system[1],
+                inputs.t0, inputs.dt, inputs.coefficients, bound, work, out,
+            )  # fmt: skip
+            return done, self.times[min(done, len(self.times) - 1)], (done - 1) * substeps
+        f = kernels.rhs if kernel_type is RHS_TYPE else kernels.jac
+        filled: tuple[int, float, int] = rk4(kernel_type)(
+            f, system, self.times, y0, n, inputs.breaks, substeps, bound, work, out
+        )
+        return filled
 
     def _adaptive(
         self,

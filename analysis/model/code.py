@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from analysis.model.equations import Equations, System
 from analysis.model.graph import total_derivatives
 from analysis.model.statements import loads, solver, statements, symbol_names
-from analysis.model.stepping import stepping_kernels
+from analysis.model.stepping import sensitivity_kernel, stepping_kernels
 
 TILE = 16  # as in runtime.py, which is not imported here: it needs the compiler
 MAX_ROWS = 1000  # of a tile, which lies on the stack
@@ -99,6 +99,7 @@ def source(equations: Equations) -> str:
     sizes["p"] = len(equations.parameters)
     parts.append(_many_samples(system, names, one_and_many[0], "rhs_sets", sizes))
     parts += stepping_kernels(system, names, len(equations.states), TILE)
+    parts += sensitivity_kernel(system, names, sizes, jx.entries, jp.entries)
     return "\n".join(parts)
 
 

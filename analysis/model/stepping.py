@@ -14,10 +14,9 @@ from analysis.model.statements import loads, statements
 from analysis.model.tableau import E3, E5, A, C
 
 MAX_VALUES = 120  # states and parameters of a model worth a loop over sets; beyond, registers run out
-MAX_STATES, MAX_LINES = (
-    4,
-    40,
-)  # of a model worth a dop853 of its own: larger ones compile long and gain little
+MAX_STATES = 4  # of a model worth a dop853 of its own: larger ones compile long and gain little
+MAX_LINES = 40  # of its right-hand side
+MAX_JACOBIAN_LINES = 150  # of a model worth a run of sensitivities of its own
 
 _INLINED = "@njit(error_model='numpy', nogil=True, fastmath={'contract', 'arcp', 'nsz'}, forceinline=True)"
 
@@ -102,3 +101,86 @@ def _dop853(x: Sequence[str], constants: Sequence[str]) -> list[str]:
         mixed = [" + ".join(f"{float(w)!r}*k{j}_{i}" for j, w in enumerate(weights) if w) for i in n]
         lines += [f"    k[{row}, {i}] = {mixed[i]}" for i in n]
     return [*lines, *(f"    x_new[{i}] = y{i}" for i in n)]
+
+
+def sensitivity_kernel(
+    system: System,
+    names: Mapping[str, str],
+    sizes: Mapping[str, int],
+    jx: Mapping[tuple[int, ...], int],
+    jp: Mapping[tuple[int, ...], int],
+) -> list[str]:
+    """Source of ``rk4_sensitivities``, a run of Runge-Kutta 4 with S' = Jx S + Jp (analysis/kernels.py).
+
+    Empty for large models. ``sizes``: number of states x, measured inputs u and parameters p.
+    """
+    n, inputs, width = sizes["x"], sizes["u"], sizes["p"] + 1  # a column of zeros for initial values
+    wanted = [*system.rhs, *jx.values(), *jp.values()]
+    body = statements(system, names, wanted, vectorised=True)
+    if len(body.lines) > MAX_JACOBIAN_LINES:
+        return []
+    used = loads(system, names, wanted)
+    lines = [
+        "from analysis.inputs import input_values",
+        "",
+        "",
+        "def rk4_sensitivities(times, substeps, y, p, columns, t0, dt, coefficients, bound, work, out):",
+        f"    jp = carray(stack({n * width}), ({n * width},))",
+        f"    u = carray(stack({max(inputs, 1)}), ({max(inputs, 1)},))",
+        f"    for i in range({n * width}):",
+        "        jp[i] = 0.0",
+        "    m = len(columns)",
+        f"    size = {n}*(1 + m)",
+        "    w, total = work[0], work[1]",
+        *(f"    {v} = p[{v[1:]}]" for v in used if v[0] == "p"),
+        "    for i in range(size):",
+        "        out[i, 0] = y[i]",
+        "    for column in range(1, len(times)):",
+        "        h = (times[column] - times[column - 1])/substeps",
+        "        for s in range(substeps):",
+        "            for i in range(size):",
+        "                w[i] = y[i]",
+        "                total[i] = y[i]",
+        "            for stage in range(4):",
+        "                t = times[column - 1] + s*h",
+        "                ahead, weight = 0.5*h, h/3.0",
+        "                if stage == 1 or stage == 2:",
+        "                    t += 0.5*h",
+        "                if stage == 2 or stage == 3:",
+        "                    ahead = h",
+        "                if stage == 0 or stage == 3:",
+        "                    weight = h/6.0",
+        "                if stage == 3:",
+        "                    t += h",
+    ]
+    if inputs:
+        lines.append("                input_values(t, t0, dt, coefficients, u)")
+    inner = [
+        *(f"{v} = {'w' if v[0] == 'x' else 'u'}[{v[1:]}]" for v in used if v[0] in "xu"),
+        *body.lines,
+        *(f"jp[{i * width + j + 1}] = {body.text[node]}" for (i, j), node in jp.items()),
+        "for c in range(m):",
+        *(f"    s{j} = w[{n} + {j}*m + c]" for j in range(n)),
+    ]
+    for i in range(n):
+        terms = [f"({body.text[node]})*s{j}" for (row, j), node in jx.items() if row == i]
+        inner.append(f"    d{i} = {' + '.join([f'jp[{i * width} + columns[c] + 1]', *terms])}")
+    for i in range(n):
+        inner.append(f"    total[{n} + {i}*m + c] += weight*d{i}")
+        inner.append(f"    w[{n} + {i}*m + c] = y[{n} + {i}*m + c] + ahead*d{i}")
+    for i, node in enumerate(system.rhs):
+        inner.append(f"d{i} = {body.text[node]}")
+    for i in range(n):
+        inner += [f"total[{i}] += weight*d{i}", f"w[{i}] = y[{i}] + ahead*d{i}"]
+    lines += [f"                {line}" for line in inner]
+    lines += [
+        "            for i in range(size):",
+        "                y[i] = total[i]",
+        f"        for i in range({n}):",
+        "            if not (abs(y[i]) <= bound):",
+        "                return column",
+        "        for i in range(size):",
+        "            out[i, column] = y[i]",
+        "    return len(times)",
+    ]
+    return ["\n".join(lines) + "\n"]

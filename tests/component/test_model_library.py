@@ -375,3 +375,37 @@ def test_given_the_measured_force_then_the_positioning_system_follows_its_record
     run = simulate(load_model("emps"), t - t[0], [q[0], 0.0], inputs=inputs, rtol=1e-7, atol=1e-9)
     assert np.abs(run["q"] - q).max() < 0.02  # m, open loop over 25 s; the travel is 0.25 m
     assert np.corrcoef(run["q"], q)[0, 1] > 0.995
+
+
+# how long the motion stays smooth enough for differences, and the Runge-Kutta steps it needs
+@pytest.mark.parametrize(
+    ("name", "end", "steps"),
+    [
+        ("duffing", 3.0, 20),
+        ("coulomb", 2.0, 200),
+        ("lorenz", 0.5, 20),
+        ("chua", 0.1, 1000),  # the corners of the diode cost order
+        ("miura_ori", 0.1, 20),
+        ("engine_mount", 0.05, 40),
+        ("magnetorheological_damper", 0.05, 400),
+        ("van_der_pol_duffing_double_well", 5.0, 20),
+    ],
+)
+def test_given_any_model_when_its_sensitivities_are_taken_then_both_integrators_give_the_differences(
+    name, end, steps
+) -> None:
+    model = load_model(name)
+    times = np.linspace(0, end, 11)
+    _, s = sensitivities(model, times, wrt_initial=model.states[:1], rtol=1e-10)
+    _, fixed = sensitivities(model, times, wrt_initial=model.states[:1], method="rk4", substeps=steps)
+    scale = np.maximum(np.abs(s).max(axis=(0, 2), keepdims=True), 1e-300)
+    known = scale[0, :, 0] > 1e-9 * np.array([*(abs(1 / model.parameters[n].value) for n in model.free), 1.0])
+    assert np.abs((s - fixed) / scale)[:, known].max() < 1e-4
+    for column, parameter in enumerate(model.free):
+        if known[column]:
+            value = model.parameters[parameter].value
+            h = 1e-5 * abs(value)
+            up, down = (
+                simulate(model, times, values={parameter: value + d}, rtol=1e-12).states for d in (h, -h)
+            )
+            assert np.abs(s[:, column] - (up - down) / (2 * h)).max() < 2e-4 * scale[0, column, 0]

@@ -215,3 +215,36 @@ def test_given_both_forms_of_a_step_when_taken_once_then_they_agree_to_rounding(
         results.append(work)
     assert np.allclose(results[0][[0, *range(4, 17)]], results[1][[0, *range(4, 17)]], rtol=1e-13, atol=1e-13)
     assert np.allclose(results[0][17:19], results[1][17:19], rtol=1e-6, atol=1e-11)  # errors cancel
+
+
+@pytest.mark.parametrize("kind", ["cubic", "hold"])
+def test_given_a_measured_input_when_differentiated_then_both_integrators_agree(kind: str) -> None:
+    times = np.linspace(0, 4, 81)
+    wave = np.round(np.sin(3 * times), 1 if kind == "hold" else 12)
+    inputs = Inputs.from_samples(0.0, 0.05, [wave], kind)
+    states, s = sensitivities(FILTER, times, [0.5], None, inputs, ["tau"], ["x"])
+    fixed_states, fixed = sensitivities(
+        FILTER, times, [0.5], None, inputs, ["tau"], ["x"], method="rk4", substeps=8
+    )
+    assert np.abs(states - fixed_states).max() < 1e-7
+    assert np.abs(s - fixed).max() < 1e-6
+    assert np.abs(s[0, 1] - np.exp(-times / 0.5)).max() < 1e-8
+
+
+def test_given_an_escape_when_differentiated_by_rk4_then_the_rest_is_not_a_number() -> None:
+    blow_up = Model.from_equations({"x": "a*x**2"}, {"a": {"guess": 1.0}}, initial={"x": 1.0})
+    states, s = sensitivities(blow_up, np.linspace(0, 3, 301), method="rk4", substeps=4)
+    assert np.all(np.isfinite(states[:, :95]))
+    assert np.all(np.isnan(states[:, 130:]))
+    assert np.all(np.isnan(s[:, :, 130:]))
+
+
+def test_given_a_parameter_without_effect_when_differentiated_then_the_run_goes_on() -> None:
+    """|x + 1| - |x - 1| - 2 x is rounding noise around zero: no step can make its error small against it."""
+    model = Model.from_equations(
+        {"x": "v", "v": "-x + a*(abs(x + 1) - abs(x - 1) - 2*x)"},
+        {"a": {"guess": 0.4}},
+        initial={"x": 0.3, "v": 0},
+    )
+    _, s = sensitivities(model, np.linspace(0, 10, 11))
+    assert np.abs(s).max() < 1e-12
