@@ -29,6 +29,7 @@ METHODS: dict[str, tuple[str, str]] = {
     "weak": ("analysis.weak", "weak form with B-spline test functions: fast, all states measured"),
     "path": ("analysis.path", "maximum likelihood over the states at all samples and the parameters"),
     "balance": ("analysis.balance", "harmonic balance on the periodic orbits hidden in a chaotic record"),
+    "surface": ("analysis.surface", "restoring force over displacement, without a model of its shape"),
     "homotopy": (
         "analysis.homotopy",
         "few sensors and poor guesses: couple the model to the record, then let go",
