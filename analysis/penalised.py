@@ -84,16 +84,17 @@ def fit_penalised(
     iterations, converged, freedom, quiet = 0, False, 0.0, 0
     for stage in range(stages):
         penalty = penalty_matrix(smooths, weights, len(theta))
+        last = theta
         theta, current, steps, settled = descend(task, theta, current, penalty, directions, largest=largest)
         iterations += steps
         covariance = inverted(current.hessian + penalty, directions)
+        errors = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
         before, freedom = freedom, float(np.sum(covariance * current.hessian))
         new = fellner_schall(smooths, theta, weights, covariance, factor)
         drift = task.set_noise(current.squares, freedom)
         move = float(np.max(np.abs(np.log(new / weights)), initial=0.0))
-        history.append(
-            {"cost": current.cost, "freedom": freedom, "noise_change": drift, "weight_change": move}
-        )
+        row = {"cost": current.cost, "freedom": freedom, "noise_change": drift, "weight_change": move}
+        history.append({**row, "step": float(np.max(np.abs(theta - last) / errors))})
         progress.report(stage / stages, "letting the penalty go", freedom=freedom, cost=current.cost)
         let_go = bool(np.any(new < 0.95 * weights))
         weights = new

@@ -20,6 +20,11 @@ TABLES: dict[str, str] = {
     "liu2018-noise": "app.reproduce.liu2018:chua_noise",
     "liu2018-tank": "app.reproduce.liu2018:tank_table",
     "liu2018-miura": "app.reproduce.liu2018:miura_table",
+    "liu2019-examples": "app.reproduce.liu2019:examples",
+    "liu2019-table1": "app.reproduce.liu2019:table_1",
+    "liu2019-record": "app.reproduce.liu2019:record",
+    "banks1983-table": "app.reproduce.banks1983:table",
+    "banks1983-production": "app.reproduce.banks1983:production",
 }
 
 

@@ -10,6 +10,14 @@ import pytest
 
 from analysis.beam import Beam, Options, identify, load, simulate
 from analysis.beam.description import Scalar
+from analysis.beam.examples import (
+    BANKS,
+    banks_beam,
+    banks_coverage,
+    banks_error,
+    banks_record,
+    banks_stiffness,
+)
 from analysis.beam.galerkin import spline_space
 from analysis.beam.observation import observe
 from analysis.beam.study import convergence
@@ -292,84 +300,41 @@ def test_given_measured_steel_cantilever_when_fitted_then_five_resonances_and_mo
     )  # the misfit of the model is in the interval, not only the reading
 
 
-BANKS = """
-name = "Banks, Crowley 1983"
-[beam]
-length = 1.0
-left = "pinned"
-right = "pinned"
-[stiffness]
-guess = 0.15
-intervals = 8
-[mass]
-value = 1.0
-[load]
-value = 10.0
-[sensors]
-""" + "\n".join(f"u{i} = {{ at = {i / 10} }}" for i in range(1, 10))
-
-
-def banks_stiffness(x):
-    return 0.15 + 0.10 * np.tanh(5 * (x - 0.5))
-
-
-def banks_record(times, noise=0.0, seed=0):
-    """The example solved by 200 sines, independent of the splines."""
-    nodes, weights = np.polynomial.legendre.leggauss(800)
-    x, k = 0.5 * (nodes + 1), np.arange(1, 201) * np.pi
-    sines = np.sqrt(2) * np.sin(np.outer(k, x))
-    bend = k[:, None] ** 2 * sines
-    squared, shapes = np.linalg.eigh((bend * (0.5 * weights * banks_stiffness(x))) @ bend.T)
-    amplitude = shapes.T @ (10 * sines @ (0.5 * weights)) / squared
-    modal = amplitude[:, None] * (1 - np.cos(np.outer(np.sqrt(squared), times)))
-    u = np.sqrt(2) * np.sin(np.outer(np.arange(1, 10) / 10, k)) @ shapes @ modal
-    u = u + noise * np.abs(u).max() * np.random.default_rng(seed).standard_normal(u.shape)
-    return Record.from_arrays(1 / times[1], {f"u{i + 1}": row for i, row in enumerate(u)})
-
-
-def l2_error(result):
-    curve = result.curves["EI"]
-    x = np.array(curve.x)
-    return np.sqrt(np.trapezoid((np.array(curve.y) - banks_stiffness(x)) ** 2, x))
-
-
 def test_given_published_example_when_flat_guess_then_truth_within_5e_4():
-    result = identify(load(BANKS), [banks_record(np.arange(11) * 0.1)], Options(), SILENT)
+    result = identify(banks_beam(), [banks_record(np.arange(11) * 0.1)], Options(), SILENT)
     assert result.converged
-    assert l2_error(result) < 5e-4
+    assert banks_error(result) < 5e-4
 
 
 def test_given_published_scheme_when_flat_guess_then_it_stays_in_a_local_minimum():
     record = banks_record(np.arange(11) * 0.1)
-    flat = identify(load(BANKS), [record], Options(fit="published", elements=6, intervals=3), SILENT)
-    assert l2_error(flat) > 0.03
-    near = load(BANKS).with_profile("stiffness", shape=banks_stiffness)
+    flat = identify(banks_beam(), [record], Options(fit="published", elements=6, intervals=3), SILENT)
+    assert banks_error(flat) > 0.03
+    near = banks_beam().with_profile("stiffness", shape=banks_stiffness)
     close = identify(near, [record], Options(fit="published", elements=6, intervals=3), SILENT)
-    assert l2_error(close) < 0.0025
+    assert banks_error(close) < 0.0025
 
 
 def test_given_noise_of_1_percent_when_identified_then_within_001_and_bands_cover():
     errors, covered = [], []
     for seed in range(5):
-        result = identify(load(BANKS), [banks_record(np.arange(401) * 0.005, 0.01, seed)], Options(), SILENT)
-        errors.append(l2_error(result))
-        curve = result.curves["EI"]
-        truth = banks_stiffness(np.array(curve.x))
-        covered.append(np.mean((np.array(curve.lower) <= truth) & (truth <= np.array(curve.upper))))
+        result = identify(banks_beam(), [banks_record(np.arange(401) * 0.005, 0.01, seed)], Options(), SILENT)
+        errors.append(banks_error(result))
+        covered.append(banks_coverage(result))
     assert np.median(errors) < 0.01
     assert np.mean(covered) > 0.9
 
 
 def test_given_several_meshes_when_studied_then_distance_shrinks():
     record = banks_record(np.arange(101) * 0.02, 0.001)
-    rows = convergence(load(BANKS), [record], elements=(4, 16), intervals=(2, 8))
+    rows = convergence(banks_beam(), [record], elements=(4, 16), intervals=(2, 8))
     assert [(r.elements, r.intervals) for r in rows] == [(4, 2), (4, 8), (16, 2), (16, 8)]
     assert rows[0].distance > 3 * rows[1].distance
     assert rows[-1].distance == 0.0
 
 
 def test_given_unknown_load_when_identified_then_load_found():
-    beam = replace(load(BANKS), load=Scalar(7.0, True, "N/m"))
+    beam = replace(banks_beam(), load=Scalar(7.0, True, "N/m"))
     result = identify(beam, [banks_record(np.arange(401) * 0.005, 0.001)], Options(), SILENT)
     assert result.parameters["load"].covers(10.0)
     assert abs(result.parameters["load"].value - 10.0) < 0.1
@@ -381,9 +346,9 @@ def test_given_gaps_when_identified_then_lost_samples_do_not_count():
     spoiled[50:90] = 1e3
     channel = replace(record.channels["u4"], data=spoiled, gaps=((50, 90),))
     result = identify(
-        load(BANKS), [replace(record, channels={**record.channels, "u4": channel})], Options(), SILENT
+        banks_beam(), [replace(record, channels={**record.channels, "u4": channel})], Options(), SILENT
     )
-    assert l2_error(result) < 5e-3
+    assert banks_error(result) < 5e-3
 
 
 @pytest.mark.parametrize(
@@ -404,10 +369,10 @@ def test_given_wrong_description_when_read_then_one_clear_sentence(change, compl
 
 def test_given_a_record_without_sensors_when_identified_then_it_says_which_are_missing():
     with pytest.raises(DataError, match="u1"):
-        identify(load(BANKS), [Record.from_arrays(10, {"x": np.zeros(5)})], Options(), SILENT)
+        identify(banks_beam(), [Record.from_arrays(10, {"x": np.zeros(5)})], Options(), SILENT)
 
 
 def test_given_result_when_saved_then_it_reads_back_equal():
-    beam: Beam = load(BANKS)
+    beam: Beam = banks_beam()
     result = identify(beam, [banks_record(np.arange(11) * 0.1)], Options(), SILENT)
     assert type(result).from_json(result.to_json()) == result
