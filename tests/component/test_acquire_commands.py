@@ -9,12 +9,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from app.cli import main
 from drivers.formats import read
+from drivers.recording import find_unfinished, recover
 
 
 def call(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, object]:
@@ -146,3 +148,50 @@ def test_given_ctrl_c_in_real_time_then_what_was_recorded_is_saved(tmp_path: Pat
     result = json.loads(out)
     assert result["interrupted"] and result["problem"] is None and result["samples"] > 100
     assert len(read(tmp_path / "run.h5")) == result["samples"]
+
+
+def start(folder: Path, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+    """`shakedown acquire` of the beam in real time, in a process of its own."""
+    command = [sys.executable, "-m", "app.cli", "acquire", "two_well_beam", "--settle", "0",
+               "--out", str(folder / "run"), *arguments]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen(command, env=environment, **pipes, **options)  # type: ignore[call-overload,no-any-return]
+
+
+def test_given_the_recording_process_is_killed_then_at_most_a_second_is_lost(tmp_path: Path) -> None:
+    with start(tmp_path) as process:
+        journal = tmp_path / "run.h5.journal"
+        deadline = time.monotonic() + 30
+        while not (journal.exists() and journal.stat().st_size > 20_000) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.kill()
+        process.communicate()
+    (left,) = find_unfinished(tmp_path)
+    record = read(recover(left).path)
+    assert len(record) > 187 and not record.channels["x"].gaps
+    assert record.excitation is not None and record.excitation.phase is not None
+    expected = 1.5 * np.cos(2 * np.pi * 7.5 * record.times + record.excitation.phase)
+    assert np.abs(record["drive"] - expected).max() < 0.003  # every sample in its place
+
+
+def test_given_the_disk_is_full_then_said_and_everything_before_is_kept(tmp_path: Path) -> None:
+    import resource
+
+    def small_disk() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+
+    with start(tmp_path, "--fast", "--seconds", "60", "--json", "-", preexec_fn=small_disk) as process:
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 1 and "Traceback" not in err
+    problem = json.loads(out)["problem"] if out else err
+    assert "disk" in problem and "run.h5" in problem
+    (kept,) = tmp_path.glob("*.journal")
+    assert kept.stat().st_size > 40_000
+
+
+def test_given_a_folder_that_cannot_be_written_then_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["acquire", "two_well_beam", "--fast", "--seconds", "1", "--out", "/proc/run"]) == 1
+    said = capsys.readouterr()
+    assert "Traceback" not in said.err and ("/proc" in said.err or "/proc" in said.out)

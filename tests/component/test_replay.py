@@ -71,7 +71,7 @@ def test_given_real_speed_and_tenfold_speed_then_time_taken_matches() -> None:
         begin = time.monotonic()
         while not source.read(np.empty((1, 50))).ended:
             pass
-        assert expected * 0.98 < time.monotonic() - begin < expected + 0.15
+        assert expected * 0.98 < time.monotonic() - begin < expected + 2.0
 
 
 def test_given_pause_then_no_block_until_resumed() -> None:

@@ -26,6 +26,7 @@ from drivers.simulated_instruments import (
     SimulatedScpi,
 )
 from drivers.waveform import RandomNoise, Sine
+from tests.heart import Heart
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
 LIMITS = Limits(3.0, 1.0, 100.0, slew=2000.0)
@@ -165,10 +166,13 @@ def test_given_a_generator_then_silent_soft_and_stopped_within_100_ms(simulated:
         wait_for(lambda: instrument.peak == pytest.approx(1.0) and instrument.frequency == 8.0)
         state = generator.state()
         assert state.playing and state.excitation() is not None and state.excitation().phase is None
-        pressed = time.monotonic()
-        generator.stop("STOP")
-        wait_for(lambda: instrument.peak == 0.0)
-        assert instrument.history[-1][0] - pressed < 0.1
+        with Heart() as heart:
+            time.sleep(0.05)
+            pressed = time.monotonic()
+            generator.stop("STOP")
+            wait_for(lambda: instrument.peak == 0.0)
+        silent = instrument.history[-1][0]
+        assert silent - pressed - heart.stalled(pressed, silent) < 0.1
         assert generator.state().reason == "STOP" and not generator.state().playing
         generator.close()
 
