@@ -404,7 +404,7 @@ def test_given_any_model_when_its_sensitivities_are_taken_then_both_integrators_
     for column, parameter in enumerate(model.free):
         if known[column]:
             value = model.parameters[parameter].value
-            h = 1e-5 * abs(value)
+            h = 1e-4 * abs(value)
             up, down = (
                 simulate(model, times, values={parameter: value + d}, rtol=1e-12).states for d in (h, -h)
             )
