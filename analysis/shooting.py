@@ -46,16 +46,21 @@ def periodic_orbit(
     tolerance: float = 1e-10,
     iterations: int = 40,
     rtol: float = 1e-11,
+    along: Array | None = None,
 ) -> PeriodicOrbit:
     """The periodic orbit near ``guess`` by multiple shooting (``segments`` pieces; more for unstable orbits).
 
     Forced models: ``period`` is a multiple of the drive's. Autonomous ones: ``free_period`` finds it too.
+    ``along`` [n, segments]: states at the start of each piece, such as measured ones; else the model is run.
     """
     shooting = _Shooting(model, parameter_vector(model, values), start, free_period, segments, rtol)
     x = initial_vector(model, guess)
     times = start + period * np.arange(segments) / segments
-    nodes = simulate(model, times, x, shooting.values, rtol=rtol).states.T.copy()
-    nodes = np.where(np.isfinite(nodes), nodes, x)
+    if along is None:
+        nodes = simulate(model, times, x, shooting.values, rtol=rtol).states.T.copy()
+        nodes = np.where(np.isfinite(nodes), nodes, x)
+    else:
+        nodes = np.ascontiguousarray(along.T, dtype=np.float64)
     converged = False
     ends, jacobians, slopes = shooting.flow(nodes, period)
     for _ in range(iterations):

@@ -17,6 +17,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "info": ("app.commands.info", "what a recording holds, and whether it is intact"),
     "convert": ("app.commands.convert", "change a recording's format, or cut a part out of it"),
     "identify": ("app.commands.identify", "parameters of a model from recordings, with error bars"),
+    "validate": (
+        "app.commands.validate",
+        "an identified model beside a recording: orbits, exponents, sections",
+    ),
     "desktop": ("app.commands.desktop", "the window (also when no command is given)"),
     "simulate": ("app.commands.simulate", "a model's motion as a sensor would record it"),
     "models": ("app.commands.models", "the library of models, or one of them in detail"),

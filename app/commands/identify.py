@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
     module = method_module(args.method)
     model = _described(module, args)
-    records = [_mapped(read(path, rate=args.rate), args.map) for path in args.files]
+    records = [mapped(read(path, rate=args.rate), args.map) for path in args.files]
     options = parse_options(module.Options, args.option)
     if args.no_finish:
         if "finish" not in {f.name for f in fields(module.Options)}:
@@ -101,7 +101,7 @@ def _numbers(texts: list[str]) -> dict[str, float]:
     return numbers
 
 
-def _mapped(record: Record, texts: list[str]) -> Record:
+def mapped(record: Record, texts: list[str]) -> Record:
     from dataclasses import replace
 
     channels = dict(record.channels)
