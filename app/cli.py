@@ -16,6 +16,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "stop": ("app.commands.stop", "stop every drive that runs on this machine, at once"),
     "info": ("app.commands.info", "what a recording holds, and whether it is intact"),
     "convert": ("app.commands.convert", "change a recording's format, or cut a part out of it"),
+    "embed": ("app.commands.embed", "delay, dimension, singular values and invariants of a channel"),
+    "orbits": ("app.commands.orbits", "close returns and the periodic orbits found"),
     "identify": ("app.commands.identify", "parameters of a model from recordings, with error bars"),
     "validate": (
         "app.commands.validate",

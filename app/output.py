@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,6 +29,19 @@ def write_json(target: str | None, payload: Any) -> bool:
         return True
     Path(target).write_text(text + "\n", encoding="utf-8")
     return False
+
+
+def plain(value: Any) -> Any:
+    """Arrays, tuples and numbers of NumPy as JSON values; what is not a finite number becomes null."""
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

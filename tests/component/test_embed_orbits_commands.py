@@ -1,0 +1,123 @@
+"""The commands `embed` and `orbits` on simulated recordings, from the file to the printed table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.record import Channel, Excitation, Record
+from app.cli import main
+from drivers.formats import write
+from tests.chaotic import DUFFING_PERIOD, duffing, lorenz
+
+RATE = 100 / DUFFING_PERIOD
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    x, v = duffing(60_000)
+    f = 27 * np.cos(2 * np.pi * np.arange(60_000) / 100)
+    path = tmp_path_factory.mktemp("records") / "duffing.csv"
+    write(Record.from_arrays(RATE, {"x": x, "v": v, "f": f}), path)
+    return path
+
+
+def result(capsys: pytest.CaptureFixture[str], line: str) -> dict:
+    assert main([*line.split(), "--json", "-"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_given_a_recorded_drive_then_orbits_lists_the_known_ones(recording: Path, capsys) -> None:
+    found = result(capsys, f"orbits {recording} --channel x --channel v --period-of f --longest 6")
+    first = [o for o in found["orbits"] if o["multiple"] == 1]
+    assert found["drive_period"] == pytest.approx(DUFFING_PERIOD, rel=1e-6)
+    assert sorted(o["multipliers"][0][0] for o in first) == pytest.approx([-1.877, -1.877, 4.895], rel=0.05)
+    assert {o["multiple"] for o in found["orbits"]} == {1, 2, 3, 4, 5, 6}
+    assert found["orbits"][0].keys() >= {"start", "period", "closure", "count", "error_bound"}
+
+
+def test_given_one_channel_then_it_is_embedded_and_a_table_and_a_figure_come_out(
+    recording: Path, capsys, tmp_path: Path
+) -> None:
+    figure = tmp_path / "orbits.svg"
+    frequency = 1 / DUFFING_PERIOD
+    line = f"orbits {recording} --channel x --frequency {frequency} --longest 4 --plot {figure}"
+    assert main(line.split()) == 0
+    text = capsys.readouterr().out
+    assert "delay coordinates of x" in text
+    assert "multipliers" in text
+    assert figure.read_text().startswith("<?xml")
+
+
+def test_given_a_clock_that_is_off_then_the_drive_is_read_from_the_response(tmp_path: Path, capsys) -> None:
+    x, v = duffing(60_000, 25 * (1 + 100e-6))
+    record = Record.from_arrays(25.0, {"x": x, "v": v}, excitation=Excitation(1.0))
+    path = tmp_path / "clock.h5"
+    write(record, path)
+    found = result(capsys, f"orbits {path} --channel x --channel v --longest 4")
+    assert found["drive_period"] == pytest.approx(1 + 100e-6, abs=1e-6)
+    assert any("ppm" in text for text in found["messages"])
+    assert len([o for o in found["orbits"] if o["multiple"] == 1]) == 3
+
+
+def test_given_an_autonomous_record_then_periods_are_found(tmp_path: Path, capsys) -> None:
+    x, y, z = lorenz(20_000, 0.025, (16.0, 45.92, 4.0))
+    path = tmp_path / "lorenz.csv"
+    write(Record.from_arrays(40.0, {"x": x, "y": y, "z": z}), path)
+    line = f"orbits {path} --channel x --channel y --channel z --autonomous --longest 5"
+    found = result(capsys, line)
+    assert min(o["period"] for o in found["orbits"]) == pytest.approx(0.9408, abs=0.003)
+    assert found["peaks"]
+
+
+def test_given_a_channel_then_embed_tells_delay_dimension_and_exponents(
+    recording: Path, capsys, tmp_path: Path
+) -> None:
+    figure = tmp_path / "embed.png"
+    found = result(capsys, f"embed {recording} --channel x --period-of f --plot {figure}")
+    assert found["dimension"]["value"] == 4
+    assert 4 <= found["delay"]["samples"] <= 30
+    bits = found["exponents"]["spectrum"]["values"][0] / np.log(2)
+    assert bits == pytest.approx(0.211, rel=0.1)
+    assert found["exponents"]["rosenstein"]["value"] / np.log(2) == pytest.approx(0.211, rel=0.15)
+    assert figure.stat().st_size > 10_000
+
+
+def test_given_own_choices_then_embed_follows_them(tmp_path: Path, capsys) -> None:
+    assert (
+        main(f"embed {recording} --channel x --autonomous --delay 9 --dimension 5 --theiler 70".split()) == 0
+    )
+    text = capsys.readouterr().out
+    assert "9 samples" in text
+    assert "Theiler window 70" in text
+
+
+def test_given_gaps_then_embed_uses_the_longest_whole_stretch(tmp_path: Path, capsys) -> None:
+    x = lorenz(12_000)[0]
+    channel = Channel(x, "V", gaps=((4000, 4010),))
+    path = tmp_path / "gap.h5"
+    write(Record(100.0, {"x": channel}), path)
+    assert result(capsys, f"embed {path} --channel x")["samples"] == 7990
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("orbits {file} --channel x", "does not tell the drive"),
+        ("orbits {file} --channel x --frequency 9", "cannot be followed"),
+        ("orbits {file} --channel q --autonomous", "No channel 'q'"),
+        ("embed {file} --channel q", "No channel 'q'"),
+        ("embed {file} --channel x --delay soon", "The delay is a number"),
+        ("embed {file} --channel x --plot picture.gif", "png, svg or pdf"),
+    ],
+)
+def test_given_a_mistake_then_one_sentence_says_what_to_do(
+    recording: Path, capsys, line: str, words: str
+) -> None:
+    assert main(line.format(file=recording).split()) == 1
+    error = capsys.readouterr().err
+    assert words in error
+    assert "Traceback" not in error
