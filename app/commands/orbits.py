@@ -194,7 +194,7 @@ def _described(
 def _best_of_each_period(orbits: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The closest orbit of every period first, then the second of every period, and so on."""
     seen: dict[object, int] = {}
-    ranks = []
+    ranks: list[tuple[int, float, int, dict[str, Any]]] = []
     for o in sorted(orbits, key=lambda o: (o["closure"], o["closure_bound"])):
         key = o["multiple"] or round(o["period_samples"])
         seen[key] = seen.get(key, 0) + 1
