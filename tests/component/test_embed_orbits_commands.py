@@ -87,9 +87,10 @@ def test_given_a_channel_then_embed_tells_delay_dimension_and_exponents(
 
 
 def test_given_own_choices_then_embed_follows_them(tmp_path: Path, capsys) -> None:
-    assert (
-        main(f"embed {recording} --channel x --autonomous --delay 9 --dimension 5 --theiler 70".split()) == 0
-    )
+    path = tmp_path / "lorenz.csv"
+    write(Record.from_arrays(100.0, {"x": lorenz(6000)[0]}), path)
+    choices = "--autonomous --delay 9 --dimension 5 --theiler 70"
+    assert main(f"embed {path} --channel x {choices}".split()) == 0
     text = capsys.readouterr().out
     assert "9 samples" in text
     assert "Theiler window 70" in text
