@@ -17,11 +17,12 @@ class ToneResponse:
     noise: float  # rms of what is neither offset, tone nor its harmonics
     distortion: float  # amplitude of the harmonics 2 to 5 together, relative to the tone
     delay: float  # s by which the tone comes later than the reference; between -1/2 and 1/2 period
+    stderr: float  # of the amplitude, if the noise is white
 
     @property
     def clear(self) -> bool:
-        """The tone stands well above the noise."""
-        return self.amplitude > 5 * self.noise
+        """The tone is there beyond doubt."""
+        return self.amplitude > 10 * self.stderr
 
 
 def tone_response(
@@ -47,10 +48,12 @@ def tone_response(
         else np.nan
     )
     rest = signal - basis @ found
+    noise = float(np.sqrt(np.mean(rest**2)))
     return ToneResponse(
         amplitude=float(sizes[0]),
         offset=float(found[0]),
-        noise=float(np.sqrt(np.mean(rest**2))),
+        noise=noise,
         distortion=float(np.sqrt(np.sum(sizes[1:] ** 2)) / sizes[0]) if sizes[0] else float("nan"),
         delay=float(-lag / (2 * np.pi * frequency)),
+        stderr=noise * float(np.sqrt(2 / len(signal))),
     )

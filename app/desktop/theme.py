@@ -232,7 +232,7 @@ def stylesheet(c: Colours, scale: float) -> str:
     QToolButton#quiet:checked {{ background: {c.accent_soft}; border-color: {c.accent}; }}
     QToolButton#quiet:focus, QPushButton#quiet:focus {{ border: 1px solid {c.accent}; }}
     QPushButton#quiet {{ text-align: left; padding: {px(6)} {px(10)}; min-height: {px(24)}; }}
-    QTextBrowser {{ background: #ffffff; color: #18212c; }}
+    #paper {{ background: #ffffff; color: #18212c; }}
     QToolButton::menu-indicator {{ image: none; }}
 
     QLineEdit, QComboBox, QAbstractSpinBox, QPlainTextEdit, QTextEdit {{ background: {c.sunken};

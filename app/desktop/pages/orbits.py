@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
+from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QSpinBox, QStackedWidget, QVBoxLayout, QWidget
 
 from analysis.record import Record
@@ -65,6 +66,7 @@ class OrbitsPage(Page):
         self.longest.setRange(1, 50)
         self.longest.setValue(10)
         self.longest.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+        self.longest.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.epsilon = Number(0.0, 0.0, 20.0, "%", 2)
         self.epsilon.setSpecialValueText("chosen by itself")
         add_row(theme, fields, "Motion from", self.channels, "Measured channels, or one channel and its past")
@@ -93,6 +95,7 @@ class OrbitsPage(Page):
             "How often the motion nearly repeats",
         )
         self.bars = pg.BarGraphItem(x=[], height=[], width=0.7, brush=theme.colours.data[0], pen=None)
+        theme.changed.connect(lambda: self.bars.setOpts(brush=theme.colours.data[0]))
         self.histogram.item.addItem(self.bars)
         left.addWidget(self.histogram, 1)
         column.addWidget(side)

@@ -82,6 +82,7 @@ class ReportPage(Page):
             part.setEnabled(False)
             view.head.addWidget(part)
         self.preview = QTextBrowser()
+        self.preview.setObjectName("paper")  # white in any theme, like the file itself
         self.preview.setOpenLinks(False)
         self.preview.setPlaceholderText("The report appears here.")
         view.add(self.preview, 1)
@@ -157,7 +158,9 @@ class ReportPage(Page):
         self.paths = paths
         room = max(300, self.preview.width() - self.theme.px(110))
         text = paths[0].read_text(encoding="utf-8")
-        self.preview.setHtml(text.replace('<img width="760"', f'<img width="{min(760, room)}"'))
+        self.preview.setHtml(
+            text.replace('<img width="760"', f'<img width="{min(self.theme.px(760), room)}"')
+        )
         self._say(f"Written: {paths[0]} and {paths[1].name}", "good")
         for part in (self.open_button, self.pdf_button, self.save_button):
             part.setEnabled(True)

@@ -52,6 +52,8 @@ class Convergence(Plot):
         heights = np.log10(np.maximum(self._values, 1e-300)) if self._values else np.empty(0)
         self._curve.setData(steps, heights)
         self._dots.setData(steps, heights)
+        every = max(1, len(self._values) // 12)
+        self.item.getAxis("bottom").setTicks([[(s, f"{s:.0f}") for s in steps[::every]]])
         self.item.setXRange(0.5, max(len(self._values), 4) + 0.5, padding=0)
         if self._values:
             low, high = float(heights.min()), float(heights.max())

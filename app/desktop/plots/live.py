@@ -149,12 +149,13 @@ class Spectrogram(LivePlot):
 
     def __init__(self, theme: Theme, feed: Feed) -> None:
         super().__init__(
-            theme, feed, "Spectrogram", "How the frequencies change with time, newest at the right"
+            theme, feed, "Waterfall", "How the frequencies change with time, newest at the right"
         )
         (self._channel,) = self.chooser(("Channel",), "Choose the channel")
         self._channel.changed.connect(self._clear)
         self._image = pg.ImageItem()
         self._levels = np.zeros((2, 2), dtype=np.float32)
+        self._settling = 0
         self._done = 0
 
     def restart(self) -> None:
@@ -168,6 +169,7 @@ class Spectrogram(LivePlot):
         self._hop = max(int(rate * 0.1), 1)
         self._levels = np.full((self._size // 2 + 1, self.columns), -12.0, dtype=np.float32)
         self._done = self.feed.ring.stop
+        self._settling = 60  # draws during which the band of frequencies follows the signal
         self.clear_rows()
         self.item = self.add_row("time before now [s]", "frequency [Hz]")
         self._image = pg.ImageItem(axisOrder="row-major")  # the old one went with its plot
@@ -205,7 +207,8 @@ class Spectrogram(LivePlot):
         if fresh:
             top = float(self._levels.max())
             self._image.setImage(self._levels, autoLevels=False, levels=(top - 3.5, top))
-            if self.feed.ring.stop < 20 * self._hop:
+            if self._settling:
+                self._settling -= 1
                 self._image_band()
 
     def table(self) -> Any:

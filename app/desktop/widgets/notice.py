@@ -31,6 +31,7 @@ class NoticeBar(QFrame):
         self._text.setWordWrap(True)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._go, self._close = QToolButton(), QToolButton()
+        self._close.setIconSize(QSize(theme.px(16), theme.px(16)))
         self._close.setToolTip("Dismiss this message")
         self._close.setAccessibleName("Dismiss")
         row.addWidget(self._picture, 0, Qt.AlignmentFlag.AlignTop)

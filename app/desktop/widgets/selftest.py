@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QHBoxLayout, QHeaderView, QTableWidget, QTableWidgetItem
+from PyQt6.QtWidgets import QHBoxLayout, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
 from analysis.errors import ShakedownError
 from analysis.tone import ToneResponse, tone_response
@@ -14,7 +14,7 @@ from app.desktop.workbench import Workbench
 from drivers.waveform import Sine
 
 HEADINGS = ("", "Channel", "Level", "Offset", "Noise", "Delay", "Verdict")
-SETTLE = 1.5  # s after the ramp
+SETTLE = 1.5  # s after the ramp, if the rig's profile asks for no more
 PERIODS = 20
 
 
@@ -86,7 +86,9 @@ class SelfTest(Card):
         ours = drive.waveform == "sine" and abs(drive.frequency - self.frequency.value()) < 1e-6
         if self._from is None:
             if ours and drive.steady:
-                self._from = feed.ring.stop + round(SETTLE * rig.rate)
+                profile = rig.rig.profile if rig.rig is not None else None
+                settle = max(SETTLE, profile.settle if profile is not None else 0.0)
+                self._from = feed.ring.stop + round(settle * rig.rate)
             return
         wanted = max(round(PERIODS * rig.rate / self.frequency.value()), round(rig.rate))
         have = feed.ring.stop - self._from
@@ -128,7 +130,11 @@ class SelfTest(Card):
         *texts, state = cells
         lamp = Lamp(self.bench.theme)
         lamp.show_state(state)
-        self.table.setCellWidget(row, 0, lamp)
+        cell = QWidget()
+        middle = QHBoxLayout(cell)
+        middle.setContentsMargins(self.bench.theme.px(6), 0, 0, 0)
+        middle.addWidget(lamp)
+        self.table.setCellWidget(row, 0, cell)
         for column, text in enumerate((name, *texts), 1):
             self.table.setItem(row, column, QTableWidgetItem(text))
         self.verdicts[name] = texts[-1]

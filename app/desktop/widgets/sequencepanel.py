@@ -6,6 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QSpinBox, QVBoxLayout, QWidget
 
 from analysis.errors import ShakedownError
@@ -31,6 +32,7 @@ class SequencePanel(QWidget):
         self.points.setRange(1, 1000)
         self.points.setValue(11)
         self.points.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
+        self.points.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.amplitude = Number(0.5, 0.0, 1e6, "V", 4)
         self.direction = QComboBox()
         self.direction.addItems(DIRECTIONS)

@@ -1,0 +1,83 @@
+"""The rig page: profiles, their channels, the self-test; and a sequence on the Acquire page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PyQt6.QtWidgets import QTableWidgetItem
+from pytestqt.qtbot import QtBot
+
+from app.desktop.pages.acquire import AcquirePage
+from app.desktop.pages.rig import RigPage
+from app.desktop.widgets.channeltable import COLUMNS
+from app.desktop.window import MainWindow
+from drivers.rig import load_rig
+
+Make = Callable[..., MainWindow]
+
+
+def _column(name: str) -> int:
+    return next(i for i, (field, *_) in enumerate(COLUMNS) if field == name)
+
+
+def test_given_a_changed_channel_when_saved_as_a_new_rig_then_it_is_listed_and_the_old_one_is_untouched(
+    make_window: Make, folders: Path
+) -> None:
+    window = make_window("rig", begin=False, rig="two_well_beam")
+    page = window.page
+    assert isinstance(page, RigPage)
+    before = load_rig("two_well_beam")
+    page.channels.table.setItem(0, _column("sensitivity"), QTableWidgetItem("2.5"))
+    page.channels.table.setItem(0, _column("name"), QTableWidgetItem("strain"))
+    page.channels.write("my beam")
+    path = folders / "config" / "shakedown" / "rigs" / "my_beam.toml"
+    changed = load_rig(path)
+    assert (changed.channels[0].name, changed.channels[0].sensitivity) == ("strain", 2.5)
+    assert changed.channels[1] == before.channels[1]
+    assert load_rig("two_well_beam") == before
+    assert page.name() == "my_beam"
+
+
+def test_given_a_number_that_is_none_when_saved_then_the_cell_is_named_and_nothing_is_written(
+    make_window: Make, folders: Path
+) -> None:
+    window = make_window("rig", begin=False)
+    page, said = window.page, list[str]()
+    assert isinstance(page, RigPage)
+    window.bench.noticed.connect(lambda notice: said.append(notice.text))
+    page.channels.table.setItem(1, _column("range"), QTableWidgetItem("five"))
+    page.channels.write("broken")
+    assert "row 2" in said[0] and "five" in said[0]
+    assert not (folders / "config" / "shakedown" / "rigs" / "broken.toml").exists()
+
+
+def test_given_the_virtual_rig_when_it_tests_itself_then_every_sensor_hears_the_tone(
+    window: MainWindow, qtbot: QtBot
+) -> None:
+    window.show_page("rig")
+    page = window.page
+    assert isinstance(page, RigPage)
+    page.self_test.run()
+    qtbot.waitUntil(lambda: len(page.self_test.verdicts) == 4, timeout=60_000)
+    assert all(text.startswith("good") for text in page.self_test.verdicts.values()), page.self_test.verdicts
+    qtbot.waitUntil(lambda: not window.bench.rig.drive().playing, timeout=10_000)
+
+
+def test_given_a_short_plan_when_run_then_each_step_is_recorded_and_the_drive_is_off(
+    window: MainWindow, qtbot: QtBot
+) -> None:
+    page = window.page
+    assert isinstance(page, AcquirePage)
+    panel = page.sequence_panel
+    panel.low.setValue(5.0)
+    panel.high.setValue(6.0)
+    panel.points.setValue(2)
+    panel.settle.setValue(0.2)
+    panel.seconds.setValue(0.5)
+    assert panel.plan.text().startswith("2 recordings")
+    with qtbot.waitSignal(window.bench.rig.sequencer.done, timeout=60_000) as done:
+        panel.toggle()
+    assert [path.name for path in done.args[0]] == ["step-0001.h5", "step-0002.h5"]
+    assert all(path.is_file() for path in done.args[0])
+    qtbot.waitUntil(lambda: not window.bench.rig.drive().playing, timeout=10_000)
