@@ -10,6 +10,7 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -68,6 +69,8 @@ class Capture:
         self.recorded = 0  # samples of the current capture
         self._past: deque[Block] = deque()  # pre-trigger
         self._writing: _Writing | None = None
+        self._opened = 0
+        self._finisher = ThreadPoolExecutor(1, "recording finisher")
         self._done = threading.Event()  # not Thread.join: Ctrl-C during a join takes a thread for ended
         threading.Thread(target=self._run, name="recorder", daemon=True).start()
 
@@ -152,6 +155,7 @@ class Capture:
             self._queued = 0
             self._state.notify_all()
         self._close_sink()
+        self._finisher.shutdown()
 
     def _fail(self, message: str) -> None:
         with self._state:
@@ -209,7 +213,8 @@ class Capture:
             self._past.popleft()
 
     def _open(self, first: Block) -> None:
-        sink = self._make_sink(len(self.finished))
+        sink = self._make_sink(self._opened)
+        self._opened += 1
         self._writing = _Writing(sink, first.start_index, self._source.rate, self._names)
 
     def _append(self, block: Block) -> Block | None:
@@ -236,16 +241,23 @@ class Capture:
 
     def _complete(self) -> bool:
         self._close_sink()
-        return len(self.finished) >= self._captures
+        return self._opened >= self._captures
 
     def _close_sink(self) -> None:
+        """Finish the recording, in order and beside the stream: turning it into its file takes a while."""
         writing, self._writing = self._writing, None
-        if writing is None:
-            return
+        if writing is not None:
+            self._finisher.submit(self._finish, writing)
+
+    def _finish(self, writing: _Writing) -> None:
         if self.failed:
             with contextlib.suppress(ShakedownError):  # the disk that failed cannot take the note either
                 writing.sink.note(f"recording ended early: {self.failed}")
-        finished = writing.sink.close()
+        try:
+            finished = writing.sink.close()
+        except Exception as error:
+            self._fail(f"The recording could not be finished, its journal is kept ({error}).")
+            return
         problem = getattr(finished, "problem", None)
         if problem:
             self._fail(problem)

@@ -239,6 +239,24 @@ def test_given_noise_on_an_edge_then_hysteresis_fires_once(slope: str) -> None:
     assert np.abs(np.array(found) - (250 + 1000 * np.arange(4))).max() < 40
 
 
+def test_given_a_recording_that_takes_long_to_finish_then_the_stream_is_no_lag_of_it() -> None:
+    class SlowToClose(SlowSink):
+        def close(self) -> None:
+            time.sleep(1.0)
+            super().close()
+
+    sink = SlowToClose(0.0)
+    engine = Engine(CounterSource(2, 10_000.0), queue_seconds=0.4)
+    engine.start()
+    capture = engine.record(lambda n: sink, 3000)
+    lags = []
+    while not capture.wait(0.02):
+        lags.append(engine.status.lag)
+    engine.stop()
+    assert sink.closed and engine.status.failure == "" and max(lags) < 0.3
+    assert sum(b.shape[1] for _, b in sink.blocks) == 3000
+
+
 def test_given_a_second_recording_while_one_runs_then_refused() -> None:
     engine = Engine(CounterSource(2, 10_000.0))
     engine.start()
