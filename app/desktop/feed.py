@@ -55,19 +55,21 @@ class Ring:
         self.stop = index + data.shape[1]
         self.start = max(self.start, self.stop - capacity)
 
-    def last(self, count: int) -> Samples:
-        return self.between(self.stop - count, self.stop)
+    def last(self, count: int, row: int | None = None, step: int = 1) -> Samples:
+        return self.between(self.stop - count, self.stop, row, step)
 
-    def between(self, start: int, stop: int) -> Samples:
-        """Samples start to stop as far as they are held, as a copy."""
+    def between(self, start: int, stop: int, row: int | None = None, step: int = 1) -> Samples:
+        """Every ``step``-th sample from start to stop as far as they are held, of all channels or of one."""
         start, stop = max(start, self.start), min(stop, self.stop)
+        source = self._data if row is None else self._data[row]
         if stop <= start:
-            return np.empty((len(self._data), 0))
+            return np.empty((*source.shape[:-1], 0))
         capacity = self._data.shape[1]
         a, b = start % capacity, (stop - 1) % capacity + 1
         if a < b:
-            return self._data[:, a:b].copy()
-        return np.concatenate([self._data[:, a:], self._data[:, :b]], axis=1)
+            return source[..., a:b:step].copy()
+        skip = (a - capacity) % step  # the rhythm goes on behind the seam
+        return np.concatenate([source[..., a::step], source[..., skip:b:step]], axis=-1)
 
     def _put(self, index: int, data: Samples) -> None:
         capacity = self._data.shape[1]

@@ -104,6 +104,8 @@ class RigDesk(QObject):
         self._lock = threading.Lock()
         self.failure = ""
         self.recording_since = 0.0
+        self._armed = False
+        self.finishing = False  # stopped, on its way to disk
         self.operator = ""
         self._ready.connect(self._take)
         self._watch = QTimer(self)
@@ -155,7 +157,8 @@ class RigDesk(QObject):
     @property
     def waiting(self) -> bool:
         """Armed, but the trigger has not fired."""
-        return self._capture is not None and not self._capture.done and not self._capture.triggered
+        capture = self._capture
+        return self._armed and capture is not None and not capture.done and not capture.triggered
 
     def status(self) -> Status:
         return self._engine.status if self._engine else Status()
@@ -335,6 +338,7 @@ class RigDesk(QObject):
 
         length = None if seconds is None else max(1, round(seconds * rig.source.rate))
         self._capture = engine.record(make, length, trigger)
+        self._armed, self.finishing = trigger is not None, False
         self._reported = 0
         self.recording_since = time.monotonic()
         self.recording_changed.emit()
@@ -343,6 +347,7 @@ class RigDesk(QObject):
         """End the recording; it is finished in the background and announced by ``recorded``."""
         capture = self._capture
         if capture is not None and not capture.done:
+            self.finishing = True
             threading.Thread(target=capture.end, name="finishing", daemon=True).start()
 
     def run_sequence(self, sequence: Sequence_, folder: Path) -> None:

@@ -117,10 +117,11 @@ class Spectrum(LivePlot):
     def draw(self) -> None:
         if self.frozen or not self.shown:
             return
-        held = self.feed.ring.last(min(LINES, int(8 * self.feed.rig.rate)))
+        count = min(LINES, int(8 * self.feed.rig.rate))
+        held = np.stack([self.feed.ring.last(count, row) for row in self.shown])
         if held.shape[1] < 64 or np.isnan(held).any():
             return
-        f, a = amplitude_spectrum(held[self.shown], self.feed.rig.rate)
+        f, a = amplitude_spectrum(held, self.feed.rig.rate)
         pixels = max(128, int(self.view.width()))
         if len(f) > 2 * pixels:  # the highest line of each pixel: no peak vanishes
             _, a = envelope(a, pixels)
@@ -196,7 +197,7 @@ class Spectrogram(LivePlot):
         ring, fresh = self.feed.ring, 0
         while ring.stop - self._done >= self._hop and fresh < self.columns:
             self._done += self._hop
-            piece = ring.between(self._done - self._size, self._done)[self._channel.index]
+            piece = ring.between(self._done - self._size, self._done, self._channel.index)
             self._levels[:, :-1] = self._levels[:, 1:]
             if len(piece) == self._size and not np.isnan(piece).any():
                 _, a = amplitude_spectrum(piece, self.feed.rig.rate)
@@ -268,13 +269,14 @@ class Portrait(LivePlot):
         step = max(1, int(self.feed.rig.rate * 4 / POINTS))
         own = y >= len(self.feed.rig.channels)
         lag = self.delay() if own else 0
-        held = self.feed.ring.last(POINTS * step + lag)
-        if held.shape[1] < 4 * step + lag:
+        ring = self.feed.ring
+        newest = ring.stop - lag
+        oldest = max(newest - POINTS * step, ring.start)
+        oldest += -oldest % step  # always the same samples, so that the picture does not tremble
+        if newest - oldest < 4 * step:
             return
-        xs = held[x, : held.shape[1] - lag]
-        ys = held[x, lag:] if own else held[y]
-        if step > 1:
-            xs, ys = xs[::step], ys[::step]
+        xs = ring.between(oldest, newest, x, step)
+        ys = ring.between(oldest + lag, newest + lag, x if own else y, step)
         there = np.flatnonzero(np.isfinite(xs) & np.isfinite(ys))
         if len(there) == 0:
             return  # all of it was lost

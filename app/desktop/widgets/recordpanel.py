@@ -141,6 +141,8 @@ class RecordPanel(Card):
         """Show how long the recording has been running."""
         if not self.rig.recording:
             self.clock.setText("")
+        elif self.rig.finishing:
+            self.clock.setText("saving …")
         elif self.rig.waiting:
             self.clock.setText("waiting for the trigger")
         else:
