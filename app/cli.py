@@ -23,6 +23,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "app.commands.validate",
         "an identified model beside a recording: orbits, exponents, sections",
     ),
+    "report": ("app.commands.report", "a session or a result as self-contained HTML and PDF"),
+    "demo": ("app.commands.demo", "the whole experiment on the virtual rig, report at the end"),
     "desktop": ("app.commands.desktop", "the window (also when no command is given)"),
     "simulate": ("app.commands.simulate", "a model's motion as a sensor would record it"),
     "models": ("app.commands.models", "the library of models, or one of them in detail"),

@@ -1,0 +1,302 @@
+"""`shakedown demo`: the whole experiment on the virtual rig, from the shaker to the report, headless."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from analysis.errors import ShakedownError
+from analysis.progress import Progress, Step
+from app.output import add_json_option, table, write_json
+
+if TYPE_CHECKING:
+    from analysis.identification import Identification
+    from analysis.record import Record
+    from app.report.findings import Findings, OrbitsFound, Study
+
+RIG, MODEL = "two_well_beam", "beam_with_drive"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seconds", type=float, default=60.0, help="length of the record (default 60)")
+    parser.add_argument(
+        "--out", metavar="FOLDER", help="session folder (default: demo in your Shakedown folder)"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of the virtual sensors' noise")
+    add_json_option(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from app.desktop.settings import data_folder
+    from app.report import write_report
+    from app.report.findings import Findings, Measured, Study, check, orbits_of
+    from app.session import Session, fingerprint
+
+    if not 4 <= args.seconds <= 3600:
+        raise ShakedownError(
+            "--seconds takes a length between 4 and 3600: the beam needs a few to show its motion."
+        )
+    folder = Path(args.out) if args.out else data_folder() / "demo"
+    say = _Teller(quiet=args.json == "-")
+    session = Session.create(folder, "Two-well beam: from the shaker to the equation of motion", NOTES)
+    path = folder / "beam.h5"
+
+    say.step("Shaking the beam and recording")
+    record = _record(path, args.seconds, args.seed, say.progress())
+    session.add_recording(path)
+    session.save()
+    say.done(f"{record.duration:.0f} s at {record.rate:g} Hz, {len(record)} samples, {_lost(record)} lost")
+
+    say.step("Unfolding the phase space")
+    embedding = _embed(record)
+    say.done(embedding["words"])
+
+    say.step("Looking for periodic orbits")
+    measured = Measured(path.name, record, fingerprint(path))
+    orbits = orbits_of(measured, say.progress())
+    say.done(_orbit_words(orbits))
+
+    say.step("Identifying the parameters (first run: compiling the equations)")
+    result = _identify(record, say.progress())
+    truth = _truth()
+    session.add_result(result, "identification.json", [path.name], truth)
+    session.save()
+    say.done(f"{'converged' if result.converged else 'NOT converged'}, method {result.method}")
+
+    say.step("Checking the model against the record")
+    study = Study(result, check(result, record, say.progress()), record, truth)
+    exponents = _exponents(study)
+    say.done(study.comparison.verdict if study.comparison is not None else "the model could not be followed")
+
+    say.step("Writing the report")
+    found = () if orbits is None else (orbits,)
+    findings: Findings = Findings(session.title, session.notes, session.created, (measured,), found, (study,))
+    files = write_report(findings, folder / "report", say.progress())
+    say.done(", ".join(str(f) for f in files))
+
+    summary = _summary(args, embedding, orbits, study, exponents, files)
+    if not write_json(args.json, summary):
+        _print(summary)
+    return 0 if result.converged else 1
+
+
+NOTES = (
+    "A steel beam between two magnets, shaken so that it jumps between its two wells without ever repeating "
+    "itself. A strain gauge behind a 12-bit converter and an accelerometer on the table are all that the "
+    "identification sees. The rig is virtual, so that what was found can be held against the truth."
+)
+
+
+def _record(path: Path, seconds: float, seed: int, progress: Progress) -> Record:
+    """Drive the virtual rig into chaos and record it, as fast as the machine can."""
+    from importlib.metadata import version
+
+    from drivers.capture import calibration_of, recording_to
+    from drivers.clock import InstantClock
+    from drivers.engine import Engine
+    from drivers.formats import read
+    from drivers.rig import load_rig, open_rig
+
+    profile = load_rig(RIG)
+    path.unlink(missing_ok=True)  # of an earlier demonstration
+    rig = open_rig(profile, InstantClock(), seed)
+    engine = Engine(rig.source, rig.exciter, 0.25)
+    metadata = {
+        "rig": profile.key,
+        "rig_name": profile.name,
+        "model": profile.model,
+        "seed": seed,
+        "calibration": calibration_of(rig.source),
+        "versions": {"shakedown": version("shakedown-lab")},
+    }
+    try:
+        engine.start(held=True)
+        rig.play()
+        engine.advance(profile.settle + 0.5, lambda part: progress.report(0.1 * part, "settling"))
+        capture = engine.record(recording_to(path, rig.source, metadata), round(seconds * rig.source.rate))
+        engine.advance(
+            seconds, lambda part: progress.report(0.1 + 0.9 * part, f"{part * seconds:.0f} s recorded")
+        )
+        capture.wait(60)
+        capture.end()
+    finally:
+        engine.stop()
+        rig.close()
+    problem = capture.failed or engine.status.failure
+    if problem or not capture.finished:
+        raise ShakedownError(f"The recording failed: {problem or 'nothing was written'}")
+    return read(capture.finished[0].path)
+
+
+def _lost(record: Record) -> int:
+    """Samples that were lost or clipped in any channel."""
+    return int(sum(np.sum(~channel.valid()) for channel in record.channels.values()))
+
+
+def _embed(record: Record) -> dict[str, Any]:
+    """How many coordinates the motion fills, from the singular values of a window of half a drive period."""
+    from analysis.embedding import window_spectrum
+    from analysis.noise import noise_levels
+
+    assert record.excitation is not None
+    window = round(0.5 * record.rate / record.excitation.frequency)
+    values = window_spectrum(record["x"], window)[1]
+    noise = float(noise_levels(record["x"][None])[0])
+    rank = int(np.sum(values > 1.5 * noise))
+    share = 100 * noise / np.ptp(record["x"])
+    words = f"{rank} of {window} singular values stand above the noise ({share:.2g} % of the span)"
+    return {"window": window, "rank": rank, "noise": noise, "values": values.tolist(), "words": words}
+
+
+def _orbit_words(found: OrbitsFound | None) -> str:
+    if found is None or not len(found.orbits):
+        return "none close in so short a record"
+    periods = sorted({o.multiple for o in found.orbits})
+    return f"{len(found.orbits)} distinct orbits, of {', '.join(map(str, periods))} drive periods"
+
+
+def _identify(record: Record, progress: Progress) -> Identification:
+    from analysis.methods import identify
+    from drivers.library import load_model
+
+    return identify(load_model(MODEL), record, "auto", progress)
+
+
+def _truth() -> dict[str, float]:
+    """The parameters that the virtual specimen was built with."""
+    from drivers.library import load_model
+    from drivers.rig import load_rig
+
+    specimen = load_rig(RIG).instruments["source"]["specimen"]
+    model = load_model(specimen["model"]).with_values(specimen.get("parameters", {}))
+    free = load_model(MODEL).free
+    return {name: p.value for name, p in model.parameters.items() if name in free}
+
+
+def _exponents(study: Study) -> dict[str, float]:
+    """Largest Lyapunov exponent of the identified model and of the true one, over the same long run."""
+    from analysis.lyapunov import lyapunov_spectrum
+    from drivers.library import load_model
+
+    model = load_model(MODEL)
+    exponents = {}
+    for who, values in (
+        ("model", study.result.values()),
+        ("truth", {**study.result.values(), **study.truth}),
+    ):
+        known = {n: v for n, v in values.items() if n in model.parameters}
+        try:
+            found = lyapunov_spectrum(
+                model, 130.0, transient=4.0, values=known, rtol=1e-6, atol=1e-8, count=1
+            )
+        except ShakedownError:
+            continue
+        exponents[who] = float(found.exponents[0])
+        exponents[who + "_stderr"] = float(found.stderr[0])
+    return exponents
+
+
+def _summary(
+    args: argparse.Namespace,
+    embedding: Mapping[str, Any],
+    orbits: OrbitsFound | None,
+    study: Study,
+    exponents: dict[str, float],
+    files: list[Path],
+) -> dict[str, Any]:
+    result = study.result
+    comparison = study.comparison
+    horizon = comparison.prediction.horizon if comparison is not None else float("nan")
+    return {
+        "seconds": args.seconds,
+        "seed": args.seed,
+        "method": result.method,
+        "converged": result.converged,
+        "parameters": {
+            name: {
+                "value": e.value,
+                "stderr": _finite(e.stderr),
+                "truth": study.truth.get(name),
+                "error_percent": _percent(e.value, study.truth.get(name)),
+                "covered": e.covers(study.truth[name]) if name in study.truth else None,
+            }
+            for name, e in result.parameters.items()
+        },
+        "embedding": {k: v for k, v in embedding.items() if k != "words"},
+        "orbits": 0 if orbits is None else len(orbits.orbits),
+        "exponents": exponents,
+        "horizon": _finite(horizon),
+        "verdict": "" if comparison is None else comparison.verdict,
+        "files": [str(f) for f in files],
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
+
+
+def _percent(value: float, truth: float | None) -> float | None:
+    return None if not truth else 100 * (value - truth) / abs(truth)
+
+
+def _print(summary: Mapping[str, Any]) -> None:
+    print()
+    rows = []
+    for name, p in summary["parameters"].items():
+        if p["truth"] is None:
+            rows.append((name, "", p["value"], p["stderr"], "", ""))
+        else:
+            inside = "yes" if p["covered"] else "no"
+            rows.append(
+                (name, f"{p['truth']:g}", p["value"], p["stderr"], f"{p['error_percent']:+.2g} %", inside)
+            )
+    print(table(("parameter", "truth", "found", "std. error", "error", "truth inside 95 %"), rows))
+    e = summary["exponents"]
+    if "model" in e and "truth" in e:
+        print(
+            f"\nLargest Lyapunov exponent [1/s]: model {e['model']:.3g} ± {e['model_stderr']:.2g}, "
+            f"truth {e['truth']:.3g} ± {e['truth_stderr']:.2g}"
+        )
+    print(summary["verdict"])
+    print("\nReport: " + ", ".join(summary["files"]))
+
+
+class _Teller:
+    """Says what is being done: a line for each stage, rewritten while it runs on a terminal."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._out = sys.stderr if quiet else sys.stdout
+        self._terminal = self._out.isatty()
+        self._text, self._begun, self._told = "", 0.0, 0.0
+
+    def step(self, text: str) -> None:
+        self._text, self._begun, self._told = text, time.monotonic(), time.monotonic()
+        self._out.write(f"{text} ..." + ("" if self._terminal else "\n"))
+        self._out.flush()
+
+    def progress(self) -> Progress:
+        return Progress(on_step=self._show)
+
+    def done(self, words: str) -> None:
+        start = f"\r\x1b[K{self._text}: " if self._terminal else "    "
+        self._out.write(f"{start}{words} ({time.monotonic() - self._begun:.1f} s)\n")
+        self._out.flush()
+
+    def _show(self, step: Step) -> None:
+        now = time.monotonic()
+        if now - self._told < (0.1 if self._terminal else 10.0):
+            return
+        self._told = now
+        line = f"{self._text} ... {100 * step.fraction:.0f} %  {step.message}"
+        self._out.write(
+            f"\r\x1b[K{line[:150]}"
+            if self._terminal
+            else f"    {100 * step.fraction:.0f} %  {step.message}\n"
+        )
+        self._out.flush()

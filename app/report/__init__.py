@@ -1,0 +1,55 @@
+"""Reports: what was recorded and found, as self-contained HTML or PDF, with all it takes to repeat it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analysis.errors import ShakedownError
+from analysis.progress import SILENT, Progress
+
+if TYPE_CHECKING:
+    from app.report.blocks import Document
+    from app.report.findings import Findings
+    from app.session import Session
+
+__all__ = ["write_document", "write_report"]
+
+
+def write_report(
+    source: Findings | Session | Path | str, path: Path | str, progress: Progress = SILENT
+) -> list[Path]:
+    """Write a report of findings, a session, a session folder or a single result.
+
+    The name's ending chooses html or pdf; without one both are written. Gives the files.
+    """
+    from app.report.content import document
+    from app.report.findings import Findings, gather, session_of
+
+    if isinstance(source, Path | str):
+        source = session_of(Path(source))
+    if not isinstance(source, Findings):
+        source = gather(source, progress.part(0.0, 0.7))
+    progress.report(0.75, "Writing the report")
+    written = write_document(document(source), path)
+    progress.report(1.0, "Report written")
+    return written
+
+
+def write_document(document: Document, path: Path | str) -> list[Path]:
+    """Write a document as html, pdf or, if the name has no such ending, both."""
+    from app.report.html import write_html
+    from app.report.pdf import write_pdf
+
+    path = Path(path)
+    writers = {".html": write_html, ".pdf": write_pdf}
+    if path.suffix.lower() in writers:
+        targets = [path]
+    elif path.suffix:
+        raise ShakedownError(f"A report is written as html or pdf, not as {path.name}.")
+    else:
+        targets = [path.with_suffix(ending) for ending in writers]
+    for target in targets:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        writers[target.suffix.lower()](document, target)
+    return targets

@@ -1,0 +1,323 @@
+"""The content of a report: findings put into words, tables, formulae and figures."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analysis.errors import ShakedownError
+from analysis.identification import Estimate, Identification, with_error
+from app.report.blocks import Block, Document, Formulae, Grid, Heading, Listing, Paragraph, Picture
+from app.report.findings import Findings, Measured, OrbitsFound, Study
+
+if TYPE_CHECKING:
+    from analysis.orbits import PeriodicOrbit
+    from analysis.record import Record
+
+LIBRARIES = ("numpy", "scipy", "numba", "matplotlib", "h5py")
+
+
+def document(findings: Findings) -> Document:
+    """The report of these findings."""
+    made = datetime.now().astimezone().isoformat(timespec="minutes")
+    parts: list[Block] = [*_summary(findings)]
+    for study in findings.studies:
+        parts += _study(study, several=len(findings.studies) > 1)
+    for measured in findings.recordings:
+        parts += _recording(measured)
+    for found in findings.orbits:
+        parts += _orbits(found, several=len(findings.orbits) > 1)
+    parts += _provenance(findings)
+    return Document(findings.title, f"Shakedown {version('shakedown-lab')}, written {made}", parts)
+
+
+def _summary(findings: Findings) -> Iterator[Block]:
+    if findings.notes:
+        yield Paragraph(findings.notes)
+    for study in findings.studies:
+        result = study.result
+        state = "converged" if result.converged else "did NOT converge"
+        yield Paragraph(
+            f"{len(result.parameters)} parameters of “{result.model}” were identified by the method "
+            f"{result.method}, which {state} after {result.iterations} iterations.",
+            "good" if result.converged else "warning",
+        )
+        if study.comparison is not None:
+            yield Paragraph(study.comparison.verdict)
+        covered = _covered(study)
+        if covered:
+            yield Paragraph(covered)
+
+
+def _covered(study: Study) -> str:
+    known = [n for n in study.truth if n in study.result.parameters]
+    if not known:
+        return ""
+    inside = [n for n in known if study.result.parameters[n].covers(study.truth[n])]
+    return f"The true values are known here: {len(inside)} of {len(known)} lie inside their 95 % interval."
+
+
+def _study(study: Study, several: bool) -> Iterator[Block]:
+    result = study.result
+    yield Heading(f"{result.model}: identification by {result.method}" if several else "Identification")
+    yield from _mathematics(result)
+    yield _parameter_table(study)
+    for sentence in (*result.undetermined, *result.warnings):
+        yield Paragraph(sentence, "warning")
+    if "chosen" in result.extra:
+        yield Paragraph(f"Method chosen: {result.extra['chosen']}", "small")
+    if result.residual:
+        text = ", ".join(f"{name} {value:.4g}" for name, value in result.residual.items())
+        yield Paragraph(f"Residual: {text}.", "small")
+    yield Picture(
+        lambda figure: _identification_figure(figure, study),
+        "Left: the search. Right: 95 % intervals of the parameters, each relative to its estimate.",
+        height=max(2.4, 0.33 * len(result.parameters) + 0.9),
+    )
+    if result.curves:
+        yield Picture(
+            lambda figure: _curves_figure(figure, result), "Identified functions with 95 % bands.", height=2.8
+        )
+    yield from _correlations(result)
+    yield from _check(study)
+
+
+def _mathematics(result: Identification) -> Iterator[Block]:
+    from analysis.model import Model
+
+    try:
+        yield Formulae(Model.from_toml(result.model_text).latex_equations())
+    except ShakedownError:
+        return  # not every method has equations of motion: a beam has its own description below
+
+
+def _parameter_table(study: Study) -> Grid:
+    result, truth = study.result, study.truth
+    columns = ["parameter", "value ± standard error", "95 % interval", "unit"]
+    rows = []
+    for name, e in result.parameters.items():
+        row = [name, with_error(e), _interval(e), e.unit or "–"]
+        if truth:
+            row += _against(e, truth.get(name))
+        rows.append(row)
+    if truth:
+        columns += ["truth", "error", "error / std. error"]
+    return Grid(columns, rows, numeric=(1, 2, *((4, 5, 6) if truth else ())))
+
+
+def _interval(e: Estimate) -> str:
+    if not math.isfinite(e.lower):
+        return "–"
+    digits = max(0, min(12, 2 - math.floor(math.log10(max(e.upper - e.lower, 1e-12)))))
+    return (
+        f"{e.lower:.{digits}f} … {e.upper:.{digits}f}"
+        if abs(e.value) < 1e6
+        else f"{e.lower:.6g} … {e.upper:.6g}"
+    )
+
+
+def _against(e: Estimate, truth: float | None) -> list[str]:
+    if truth is None:
+        return ["–", "–", "–"]
+    off = e.value - truth
+    share = f"{100 * off / abs(truth):+.2g} %" if truth else f"{off:+.2g}"
+    return [f"{truth:g}", share, f"{off / e.stderr:+.1f}" if e.stderr > 0 else "–"]
+
+
+def _correlations(result: Identification) -> Iterator[Block]:
+    """Pairs of parameters that the data can hardly tell apart."""
+    if len(result.covariance) != len(result.parameters):
+        return
+    covariance = np.array(result.covariance)
+    scale = np.sqrt(np.diag(covariance))
+    if not np.all(np.isfinite(scale)) or np.any(scale == 0):
+        return
+    names, r = list(result.parameters), covariance / np.outer(scale, scale)
+    strong = [(abs(r[i, j]), i, j) for i in range(len(names)) for j in range(i) if abs(r[i, j]) > 0.9]
+    if strong:
+        told = ", ".join(
+            f"{names[j]} and {names[i]} ({r[i, j]:+.3f})" for _, i, j in sorted(strong, reverse=True)[:6]
+        )
+        yield Paragraph(f"Strongly correlated estimates: {told}.", "small")
+
+
+def _check(study: Study) -> Iterator[Block]:
+    found, record = study.comparison, study.record
+    if found is None or record is None:
+        return
+    from app.figures.validation import draw_prediction, draw_sections
+
+    yield Heading("Validation", 3)
+    yield Paragraph(found.verdict)
+    yield Picture(
+        lambda figure: draw_prediction(figure, found.prediction, record),
+        "The model started from the measured state at each dotted line and left to run; right: its error as "
+        "a share of the motion's own spread. At the dashed line a prediction says nothing more.",
+        height=2.7,
+    )
+    if found.measured_section.shape[1] > 20 and found.model_section.shape[1] > 20:
+        yield Picture(
+            lambda figure: draw_sections(figure, found),
+            "Once a period of the drive: the measurement, and the model running freely from the start.",
+            height=3.1,
+        )
+    if len(found.exponents):
+        rows = [
+            [str(i + 1), f"{v:.4g} ± {s:.2g}", f"{v / math.log(2):.4g}"]
+            for i, (v, s) in enumerate(zip(found.exponents, found.exponent_errors, strict=True))
+        ]
+        yield Grid(["Lyapunov exponent of the model", "per second", "bits per second"], rows, numeric=(1, 2))
+
+
+def _recording(measured: Measured) -> Iterator[Block]:
+    from app.figures.motion import draw_record
+
+    record = measured.record
+    yield Heading(f"Recording {measured.name}")
+    if measured.changed:
+        yield Paragraph("This file has changed since the session listed it.", "warning")
+    drive = record.excitation
+    meta = dict(record.metadata)
+    facts = [
+        ["length", f"{record.duration:.6g} s, {len(record)} samples at {record.rate:g} Hz"],
+        ["started", record.start or "unknown"],
+        ["rig", str(meta.get("rig_name") or meta.get("rig") or "–")],
+    ]
+    if drive is not None:
+        size = "" if drive.amplitude is None else f" {drive.amplitude:g}"
+        phase = "" if drive.phase is None else f", phase {drive.phase:.4f} rad at the first sample"
+        facts.append(["drive", f"{drive.waveform}{size} at {drive.frequency:g} Hz{phase}"])
+    if meta.get("notes"):
+        facts.append(["notes", str(meta["notes"])])
+    yield Grid(["", ""], facts)
+    yield Grid(
+        ["channel", "unit", "mean", "rms", "lowest", "highest", "lost", "clipped"],
+        [_channel_row(record, name) for name in record.names],
+        numeric=range(2, 8),
+    )
+    if len(record) > 50:
+        name = record.names[0]
+        yield Picture(
+            lambda figure: draw_record(figure, record, name),
+            f"The channel {name} of this recording.",
+            height=4.2,
+        )
+
+
+def _channel_row(record: Record, name: str) -> list[str]:
+    channel = record.channels[name]
+    good = channel.data[channel.valid()]
+    lost, clipped = (sum(b - a for a, b in spans) for spans in (channel.gaps, channel.clipped))
+    numbers = (good.mean(), good.std(), good.min(), good.max()) if len(good) else (math.nan,) * 4
+    return [name, channel.unit or "–", *(f"{v:.4g}" for v in numbers), str(lost), str(clipped)]
+
+
+def _orbits(found: OrbitsFound, several: bool) -> Iterator[Block]:
+    from app.figures.orbits import PER_ROW, draw_gallery
+
+    orbits = found.orbits
+    yield Heading(f"Periodic orbits in {found.recording}" if several else "Periodic orbits")
+    yield Paragraph(
+        f"{len(orbits)} distinct orbits close within {100 * orbits.epsilon:g} % of the span. "
+        "They are the skeleton of the chaotic motion, and each is a short stretch of measured data."
+    )
+    for message in orbits.messages:
+        yield Paragraph(message, "small")
+    shown = _shortest(orbits.orbits, 2 * PER_ROW)
+    if not shown:
+        return
+    rows = -(-len(shown) // PER_ROW)
+    yield Picture(
+        lambda figure: draw_gallery(figure, found.space.points, shown, found.space.labels),
+        f"Axes: {found.space.labels[0]} and {found.space.labels[1]}.",
+        height=1.75 * rows + 0.2,
+    )
+    yield Grid(
+        ["period", "first sample", "closure", "seen", "multipliers"],
+        [
+            [
+                str(o.multiple or f"{o.period:.2f}"),
+                str(o.start),
+                f"{100 * o.closure:.2g} %",
+                str(o.count),
+                ", ".join(_complex(m) for m in o.multipliers) or "–",
+            ]
+            for o in shown
+        ],
+        numeric=(0, 1, 2, 3),
+    )
+
+
+def _shortest(orbits: Sequence[PeriodicOrbit], count: int) -> list[PeriodicOrbit]:
+    """The closest orbit of each period first, then the others, up to a number."""
+    by_period: dict[float, list[PeriodicOrbit]] = {}
+    for orbit in orbits:
+        by_period.setdefault(orbit.period, []).append(orbit)
+    ranked = [(rank, o) for group in by_period.values() for rank, o in enumerate(group)]
+    ranked.sort(key=lambda pair: (pair[0], pair[1].period))
+    return sorted((o for _, o in ranked[:count]), key=lambda o: (o.period, o.closure))
+
+
+def _complex(value: complex) -> str:
+    return (
+        f"{value.real:.3g}" if abs(value.imag) < 1e-9 * abs(value) else f"{value.real:.3g} {value.imag:+.3g}i"
+    )
+
+
+def _provenance(findings: Findings) -> Iterator[Block]:
+    yield Heading("To run it again")
+    libraries = ", ".join(f"{name} {_version(name)}" for name in LIBRARIES)
+    rows = [
+        ["program", f"Shakedown {version('shakedown-lab')}"],
+        ["libraries", f"Python {platform.python_version()}, {libraries}"],
+        ["machine", f"{platform.system()} {platform.machine()}"],
+    ]
+    if findings.created:
+        rows.append(["session begun", findings.created])
+    for measured in findings.recordings:
+        rows.append([f"SHA-256 of {measured.name}", measured.sha256 or "not taken"])
+        seed = measured.record.metadata.get("seed")
+        if seed is not None:
+            rows.append([f"seed of {measured.name}", str(seed)])
+    yield Grid(["", ""], rows)
+    for study in findings.studies:
+        yield Heading(f"{study.result.model}, method {study.result.method}", 3)
+        yield Paragraph("Options", "small")
+        yield Listing(json.dumps(study.result.options, indent=1, default=str))
+        yield Paragraph("Model", "small")
+        yield Listing(study.result.model_text or "(not kept)")
+    references = _unique(r for study in findings.studies for r in study.result.references)
+    if references:
+        yield Heading("References", 3)
+        for reference in references:
+            yield Paragraph(reference, "small")
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "?"
+
+
+def _unique(items: Iterator[str]) -> Sequence[str]:
+    return list(dict.fromkeys(items))
+
+
+def _identification_figure(figure: object, study: Study) -> None:
+    from app.figures.identification import draw_identification
+
+    draw_identification(figure, study.result, study.truth)
+
+
+def _curves_figure(figure: object, result: Identification) -> None:
+    from app.figures.identification import draw_curves
+
+    draw_curves(figure, result)

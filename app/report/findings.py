@@ -1,0 +1,149 @@
+"""What a report tells of: recordings, orbits, identifications and their checks, gathered in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analysis.errors import DataError, ShakedownError
+from analysis.identification import Identification
+from analysis.progress import SILENT, Progress
+from app.session import Found, Recorded, Session, fingerprint
+
+if TYPE_CHECKING:
+    from analysis.orbits import Orbits
+    from analysis.record import Record
+    from app.desktop.tasks import Comparison, Space
+
+LONGEST_ORBIT = 8  # periods of the drive
+STRETCH = 10.0  # periods of the drive that the model is followed before it is restarted
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A recording, and its fingerprint."""
+
+    name: str
+    record: Record
+    sha256: str = ""
+    changed: bool = False  # since the session listed it
+
+
+@dataclass(frozen=True, eq=False)
+class OrbitsFound:
+    """Periodic orbits of a recording and the space that they were found in."""
+
+    recording: str
+    space: Space
+    orbits: Orbits
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """An identification, its check against the record, and known values where there are any."""
+
+    result: Identification
+    comparison: Comparison | None = None
+    record: Record | None = None
+    truth: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """Everything that a report is written from."""
+
+    title: str
+    notes: str = ""
+    created: str = ""
+    recordings: Sequence[Measured] = ()
+    orbits: Sequence[OrbitsFound] = ()
+    studies: Sequence[Study] = ()
+
+
+def gather(session: Session, progress: Progress = SILENT) -> Findings:
+    """Read what a session lists, and work out orbits and checks from it."""
+    recordings = [_measured(session.folder, r) for r in session.recordings]
+    by_name = {m.name: m.record for m in recordings}
+    orbits, studies = [], []
+    work = len(recordings) + len(session.results)
+    for number, measured in enumerate(recordings):
+        found = orbits_of(measured, progress.part(number / work, (number + 1) / work))
+        orbits += [found] if found is not None else []
+    for number, entry in enumerate(session.results, len(recordings)):
+        result = _result(session.folder / entry.file)
+        record = next((by_name[n] for n in entry.recordings if n in by_name), None)
+        part = progress.part(number / work, (number + 1) / work)
+        studies.append(Study(result, check(result, record, part), record, entry.truth))
+    return Findings(session.title, session.notes, session.created, recordings, orbits, studies)
+
+
+def session_of(path: Path, recordings: Sequence[Path] = ()) -> Session:
+    """A session folder as it is, or one made up from a single result and its recordings."""
+    if path.is_dir() or path.suffix == ".toml":
+        return Session.load(path)
+    result = _result(path)
+    files = [*recordings] or [Path(str(r["file"])) for r in result.extra.get("recordings", ())]
+    there = [f if f.is_absolute() or f.exists() else path.parent / f for f in files]
+    there = [f.resolve() for f in there if f.exists() or recordings]
+    session = Session(path.parent, f"{result.model}: identification by {result.method}")
+    session.recordings = [Recorded(str(f)) for f in there]
+    session.results = [Found(path.name, tuple(r.file for r in session.recordings))]
+    return session
+
+
+def orbits_of(measured: Measured, progress: Progress = SILENT) -> OrbitsFound | None:
+    """Periodic orbits of a driven recording, its first channel unfolded by delays; None without a drive."""
+    from app.desktop.tasks import find_orbits
+
+    record = measured.record
+    drive = record.excitation
+    if drive is None or not drive.frequency > 0 or not record.names:
+        return None
+    period = record.rate / drive.frequency
+    if len(record) < 20 * period:
+        return None
+    try:
+        space, found = find_orbits(
+            record,
+            (record.names[0],),
+            3,
+            max(round(period / 5), 1),
+            drive.frequency,
+            LONGEST_ORBIT,
+            None,
+            progress,
+        )
+    except DataError:
+        return None
+    return OrbitsFound(measured.name, space, found)
+
+
+def check(result: Identification, record: Record | None, progress: Progress = SILENT) -> Comparison | None:
+    """The model beside the record; None where the two cannot be compared."""
+    from app.desktop.tasks import compare
+
+    if record is None or not result.model_text:
+        return None
+    drive = record.excitation
+    stretch = STRETCH / drive.frequency if drive is not None and drive.frequency > 0 else record.duration / 50
+    try:
+        return compare(result.model_text, record, {}, result.values(), stretch, progress)
+    except ShakedownError:
+        return None
+
+
+def _measured(folder: Path, entry: Recorded) -> Measured:
+    from drivers.formats import read
+
+    path = folder / entry.file
+    now = fingerprint(path)
+    return Measured(entry.file, read(path), now, bool(entry.sha256) and now != entry.sha256)
+
+
+def _result(path: Path) -> Identification:
+    try:
+        return Identification.from_json(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise DataError(f"{path.name} is not a result of an identification.") from None

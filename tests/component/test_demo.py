@@ -1,0 +1,86 @@
+"""The experiment on the virtual rig without a window, and the report of it."""
+
+import json
+import re
+import tomllib
+
+import pytest
+
+from app.cli import main
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """Twelve seconds of the demonstration, as a user would run it."""
+    folder = tmp_path_factory.mktemp("demo")
+    out = folder / "summary.json"
+    code = main(["demo", "--seconds", "12", "--out", str(folder / "session"), "--json", str(out)])
+    return code, json.loads(out.read_text()), folder / "session"
+
+
+def test_given_the_virtual_rig_when_the_demo_runs_then_the_parameters_are_the_true_ones(demo):
+    code, summary, _ = demo
+    assert code == 0
+    assert summary["converged"]
+    known = {n: p for n, p in summary["parameters"].items() if p["truth"] is not None}
+    assert set(known) == {"c", "k1", "k2", "k3", "k4"}
+    for found in known.values():
+        assert abs(found["value"] - found["truth"]) < 4 * found["stderr"]
+        assert abs(found["error_percent"]) < 1
+    exponents = summary["exponents"]
+    assert exponents["model"] > 3
+    assert (
+        abs(exponents["model"] - exponents["truth"])
+        < 4 * exponents["model_stderr"] + 4 * exponents["truth_stderr"]
+    )
+    assert summary["horizon"] is None or summary["horizon"] > 0.2  # s: more than a period of the drive
+
+
+def test_given_the_demo_then_the_session_lists_what_was_made_and_the_report_needs_nothing_else(demo):
+    _, summary, folder = demo
+    session = tomllib.loads((folder / "session.toml").read_text(encoding="utf-8"))
+    assert [r["file"] for r in session["recordings"]] == ["beam.h5"]
+    assert [r["file"] for r in session["results"]] == ["identification.json"]
+    html, pdf = (folder / "report.html").read_text(encoding="utf-8"), (folder / "report.pdf").read_bytes()
+    assert summary["files"] == [str(folder / "report.html"), str(folder / "report.pdf")]
+    assert session["recordings"][0]["sha256"] in html
+    assert not re.search(r'(src|href)="(?!data:)', html)  # self-contained
+    assert html.count("data:image/svg+xml") >= 6
+    assert "max_iterations" in html  # options
+    assert "w**2*(-k1*x" in html  # model
+    assert pdf.startswith(b"%PDF")
+
+
+def test_given_a_session_folder_when_reported_then_html_and_pdf_are_written(demo, tmp_path, capsys):
+    folder = demo[2]
+    assert main(["report", str(folder), "--out", str(tmp_path / "again.html")]) == 0
+    assert str(tmp_path / "again.html") in capsys.readouterr().out
+    assert "Periodic orbits" in (tmp_path / "again.html").read_text(encoding="utf-8")
+
+
+def test_given_a_single_result_when_reported_without_its_recording_then_the_rest_is_there(demo, tmp_path):
+    result = tmp_path / "fit.json"
+    result.write_bytes((demo[2] / "identification.json").read_bytes())
+    assert main(["report", str(result), "--out", str(tmp_path / "fit.pdf")]) == 0
+    assert (tmp_path / "fit.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("text", ["", "not json", '{"method": 1}', "[]"])
+def test_given_a_file_that_is_no_result_when_reported_then_one_sentence_says_so(tmp_path, capsys, text):
+    bad = tmp_path / "bad.json"
+    bad.write_text(text)
+    assert main(["report", str(bad)]) == 1
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_given_a_folder_that_is_no_session_when_reported_then_one_sentence_says_so(tmp_path, capsys):
+    assert main(["report", str(tmp_path)]) == 1
+    assert "no session" in capsys.readouterr().err
+    (tmp_path / "session.toml").write_text("recordings = 3")
+    assert main(["report", str(tmp_path)]) == 1
+    assert "not the list of a session" in capsys.readouterr().err
+
+
+def test_given_too_few_seconds_when_the_demo_is_asked_for_then_it_declines(capsys):
+    assert main(["demo", "--seconds", "1"]) == 1
+    assert "between 4 and 3600" in capsys.readouterr().err
