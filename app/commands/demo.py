@@ -76,7 +76,14 @@ def run(args: argparse.Namespace) -> int:
 
     say.step("Writing the report")
     found = () if orbits is None else (orbits,)
-    findings: Findings = Findings(session.title, session.notes, session.created, (measured,), found, (study,))
+    findings: Findings = Findings(
+        session.title,
+        session.notes,
+        created=session.created,
+        recordings=(measured,),
+        orbits=found,
+        studies=(study,),
+    )
     files = write_report(findings, folder / "report", say.progress())
     say.done(", ".join(str(f) for f in files))
 
@@ -157,7 +164,7 @@ def _embed(record: Record) -> dict[str, Any]:
 def _orbit_words(found: OrbitsFound | None) -> str:
     if found is None or not len(found.orbits):
         return "none close in so short a record"
-    periods = sorted({o.multiple for o in found.orbits})
+    periods = sorted({o.multiple or 0 for o in found.orbits})
     return f"{len(found.orbits)} distinct orbits, of {', '.join(map(str, periods))} drive periods"
 
 

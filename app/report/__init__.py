@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.errors import ShakedownError
 from analysis.progress import SILENT, Progress
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ def write_report(
 
 
 def write_document(document: Document, path: Path | str) -> list[Path]:
-    """Write a document as html, pdf or, if the name has no such ending, both."""
+    """Write a document as html or pdf; if the name has no such ending, as both."""
     from app.report.html import write_html
     from app.report.pdf import write_pdf
 
@@ -45,10 +44,8 @@ def write_document(document: Document, path: Path | str) -> list[Path]:
     writers = {".html": write_html, ".pdf": write_pdf}
     if path.suffix.lower() in writers:
         targets = [path]
-    elif path.suffix:
-        raise ShakedownError(f"A report is written as html or pdf, not as {path.name}.")
     else:
-        targets = [path.with_suffix(ending) for ending in writers]
+        targets = [path.with_name(path.name + ending) for ending in writers]
     for target in targets:
         target.parent.mkdir(parents=True, exist_ok=True)
         writers[target.suffix.lower()](document, target)

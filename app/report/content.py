@@ -16,6 +16,7 @@ from analysis.errors import ShakedownError
 from analysis.identification import Estimate, Identification, with_error
 from app.report.blocks import Block, Document, Formulae, Grid, Heading, Listing, Paragraph, Picture
 from app.report.findings import Findings, Measured, OrbitsFound, Study
+from app.session import fingerprint
 
 if TYPE_CHECKING:
     from analysis.orbits import PeriodicOrbit
@@ -32,10 +33,12 @@ def document(findings: Findings) -> Document:
         parts += _study(study, several=len(findings.studies) > 1)
     for measured in findings.recordings:
         parts += _recording(measured)
+    parts += _embedding(findings)
     for found in findings.orbits:
         parts += _orbits(found, several=len(findings.orbits) > 1)
     parts += _provenance(findings)
-    return Document(findings.title, f"Shakedown {version('shakedown-lab')}, written {made}", parts)
+    by = f"{findings.author}, " if findings.author else ""
+    return Document(findings.title, f"{by}Shakedown {version('shakedown-lab')}, written {made}", parts)
 
 
 def _summary(findings: Findings) -> Iterator[Block]:
@@ -152,7 +155,7 @@ def _check(study: Study) -> Iterator[Block]:
     found, record = study.comparison, study.record
     if found is None or record is None:
         return
-    from app.figures.validation import draw_prediction, draw_sections
+    from app.figures.prediction import draw_prediction, draw_sections
 
     yield Heading("Validation", 3)
     yield Paragraph(found.verdict)
@@ -219,18 +222,27 @@ def _channel_row(record: Record, name: str) -> list[str]:
     return [name, channel.unit or "–", *(f"{v:.4g}" for v in numbers), str(lost), str(clipped)]
 
 
-def _orbits(found: OrbitsFound, several: bool) -> Iterator[Block]:
-    from app.figures.orbits import PER_ROW, draw_gallery
+def _embedding(findings: Findings) -> Iterator[Block]:
+    embedding = findings.embedding
+    if embedding is not None and findings.recordings:
+        delay = 1e3 * embedding.delay * findings.recordings[0].record.dt
+        yield Paragraph(
+            f"The channel {embedding.channel} was unfolded in {embedding.dimension} dimensions with a delay "
+            f"of {delay:.4g} ms ({embedding.delay} samples)."
+        )
 
-    orbits = found.orbits
+
+def _orbits(found: OrbitsFound, several: bool) -> Iterator[Block]:
+    from app.figures.gallery import PER_ROW, draw_gallery
+
     yield Heading(f"Periodic orbits in {found.recording}" if several else "Periodic orbits")
     yield Paragraph(
-        f"{len(orbits)} distinct orbits close within {100 * orbits.epsilon:g} % of the span. "
+        f"{len(found.orbits)} distinct periodic orbits were found from close returns of the motion. "
         "They are the skeleton of the chaotic motion, and each is a short stretch of measured data."
     )
-    for message in orbits.messages:
+    for message in found.messages:
         yield Paragraph(message, "small")
-    shown = _shortest(orbits.orbits, 2 * PER_ROW)
+    shown = _shortest(found.orbits, 2 * PER_ROW)
     if not shown:
         return
     rows = -(-len(shown) // PER_ROW)
@@ -282,7 +294,7 @@ def _provenance(findings: Findings) -> Iterator[Block]:
     if findings.created:
         rows.append(["session begun", findings.created])
     for measured in findings.recordings:
-        rows.append([f"SHA-256 of {measured.name}", measured.sha256 or "not taken"])
+        rows.append([f"SHA-256 of {measured.name}", _fingerprint(measured)])
         seed = measured.record.metadata.get("seed")
         if seed is not None:
             rows.append([f"seed of {measured.name}", str(seed)])
@@ -298,6 +310,15 @@ def _provenance(findings: Findings) -> Iterator[Block]:
         yield Heading("References", 3)
         for reference in references:
             yield Paragraph(reference, "small")
+
+
+def _fingerprint(measured: Measured) -> str:
+    if measured.sha256 or measured.path is None:
+        return measured.sha256 or "no file"
+    try:
+        return fingerprint(measured.path)
+    except OSError:
+        return "the file is gone"
 
 
 def _version(name: str) -> str:

@@ -13,9 +13,9 @@ from analysis.progress import SILENT, Progress
 from app.session import Found, Recorded, Session, fingerprint
 
 if TYPE_CHECKING:
-    from analysis.orbits import Orbits
+    from analysis.orbits import PeriodicOrbit
     from analysis.record import Record
-    from app.desktop.tasks import Comparison, Space
+    from app.desktop.tasks import Comparison, Embedding, Space
 
 LONGEST_ORBIT = 8  # periods of the drive
 STRETCH = 10.0  # periods of the drive that the model is followed before it is restarted
@@ -23,11 +23,12 @@ STRETCH = 10.0  # periods of the drive that the model is followed before it is r
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A recording, and its fingerprint."""
+    """A recording, and its fingerprint (taken from the file when it is not given)."""
 
     name: str
     record: Record
     sha256: str = ""
+    path: Path | None = None
     changed: bool = False  # since the session listed it
 
 
@@ -37,7 +38,8 @@ class OrbitsFound:
 
     recording: str
     space: Space
-    orbits: Orbits
+    orbits: Sequence[PeriodicOrbit]
+    messages: Sequence[str] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +58,10 @@ class Findings:
 
     title: str
     notes: str = ""
+    author: str = ""
     created: str = ""
     recordings: Sequence[Measured] = ()
+    embedding: Embedding | None = None  # of the first recording
     orbits: Sequence[OrbitsFound] = ()
     studies: Sequence[Study] = ()
 
@@ -76,7 +80,14 @@ def gather(session: Session, progress: Progress = SILENT) -> Findings:
         record = next((by_name[n] for n in entry.recordings if n in by_name), None)
         part = progress.part(number / work, (number + 1) / work)
         studies.append(Study(result, check(result, record, part), record, entry.truth))
-    return Findings(session.title, session.notes, session.created, recordings, orbits, studies)
+    return Findings(
+        session.title,
+        session.notes,
+        created=session.created,
+        recordings=recordings,
+        orbits=orbits,
+        studies=studies,
+    )
 
 
 def session_of(path: Path, recordings: Sequence[Path] = ()) -> Session:
@@ -117,7 +128,8 @@ def orbits_of(measured: Measured, progress: Progress = SILENT) -> OrbitsFound | 
         )
     except DataError:
         return None
-    return OrbitsFound(measured.name, space, found)
+    within = f"Asked for: a closure within {100 * found.epsilon:g} % of the span."
+    return OrbitsFound(measured.name, space, found.orbits, (within, *found.messages))
 
 
 def check(result: Identification, record: Record | None, progress: Progress = SILENT) -> Comparison | None:
@@ -139,7 +151,8 @@ def _measured(folder: Path, entry: Recorded) -> Measured:
 
     path = folder / entry.file
     now = fingerprint(path)
-    return Measured(entry.file, read(path), now, bool(entry.sha256) and now != entry.sha256)
+    changed = bool(entry.sha256) and now != entry.sha256
+    return Measured(entry.file, read(path), now, path, changed)
 
 
 def _result(path: Path) -> Identification:

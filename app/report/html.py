@@ -10,6 +10,9 @@ from typing import Any
 
 from app.report.blocks import Block, Document, Formulae, Grid, Heading, Listing, Paragraph, Picture
 
+# Pictures are PNG, sharp on fine screens: the window's own preview does not draw every SVG of matplotlib.
+DOTS = 192
+
 STYLE = """
 :root { --ink:#1d2733; --soft:#5c6b7a; --line:#d9e0e7; --paper:#fff; --good:#0b6b50; --warn:#9a4a00; }
 * { box-sizing:border-box }
@@ -30,7 +33,7 @@ th,td { padding:.32rem 1.1rem .32rem 0; text-align:left; border-bottom:1px solid
 th { border-bottom:2px solid var(--ink); font-weight:600; white-space:nowrap } .n { text-align:right }
 figure { margin:1.2rem 0 } figure img { max-width:100%; height:auto }
 figcaption { color:var(--soft); font-size:.88rem }
-.formula { margin:.8rem 0 } .formula img { display:block; margin:.35rem 0; max-width:100% }
+.formula { margin:.8rem 0 } .formula p { margin:.35rem 0 } .formula img { max-width:100%; height:auto }
 pre { background:#f4f6f8; padding:1rem; border-radius:6px; overflow-x:auto;
   font:13px/1.45 ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace }
 @media print { body { background:#fff } main { box-shadow:none; margin:0; padding:0; max-width:none }
@@ -83,11 +86,14 @@ def _table(grid: Grid) -> str:
 
 
 def _figure(picture: Picture) -> str:
-    from app.figures.style import new_figure
+    from app.figures.style import new_figure, styled
 
     figure = new_figure(picture.width, picture.height)
-    picture.draw(figure)
-    image = f'<img src="{_svg(figure)}" alt="{escape(picture.caption)}">'
+    with styled():
+        picture.draw(figure)
+    image = (
+        f'<img width="{round(96 * picture.width)}" src="{_png(figure)[0]}" alt="{escape(picture.caption)}">'
+    )
     return f"<figure>{image}<figcaption>{escape(picture.caption)}</figcaption></figure>"
 
 
@@ -96,14 +102,18 @@ def _formula(line: str) -> str:
 
     figure = new_figure(12, 0.4, layout=None)
     figure.text(0, 0, f"${line}$", fontsize=13, color="#1d2733")
-    return f'<img src="{_svg(figure, tight=True)}" alt="{escape(line)}">'
+    address, width = _png(figure, tight=True)
+    return f'<p><img width="{width}" src="{address}" alt="{escape(line)}"></p>'
 
 
-def _svg(figure: Any, tight: bool = False) -> str:
+def _png(figure: Any, tight: bool = False) -> tuple[str, int]:
+    """A figure as an address that holds it, and its width on a page of 96 dots an inch."""
     from app.figures.style import styled
 
     target = BytesIO()
     extra = {"bbox_inches": "tight", "pad_inches": 0.03} if tight else {}
     with styled():
-        figure.savefig(target, format="svg", metadata={"Date": None}, dpi=160, **extra)
-    return "data:image/svg+xml;base64," + base64.b64encode(target.getvalue()).decode("ascii")
+        figure.savefig(target, format="png", dpi=DOTS, **extra)
+    data = target.getvalue()
+    width = int.from_bytes(data[16:20], "big")  # of the header
+    return "data:image/png;base64," + base64.b64encode(data).decode("ascii"), round(width * 96 / DOTS)

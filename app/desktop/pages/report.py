@@ -21,7 +21,8 @@ from app.desktop.page import Page
 from app.desktop.widgets.basics import Card, Lamp, add_row, button, entry, form, label, set_role
 from app.desktop.workbench import Workbench
 from app.desktop.worker import Job
-from app.report import Material, write_report
+from app.report import write_report
+from app.report.findings import Findings, Measured, OrbitsFound, Study
 
 PARTS = (
     ("record", "The recording", "recordings", "Take a recording in hand"),
@@ -118,31 +119,32 @@ class ReportPage(Page):
             self.state.setText("")
             self.title.setPlaceholderText(f"{bench.record.name}: identified and checked")
 
-    def material(self) -> Material | None:
+    def findings(self) -> Findings | None:
+        """What there is to tell; the comparison belongs to the last result."""
         record, found = self.bench.record, self.bench.findings
         if record is None:
             return None
-        return Material(
+        results = list(self.bench.results)
+        studies = [Study(r) for r in results[:-1]]
+        studies += [Study(r, found.get("comparison"), record.record) for r in results[-1:]]
+        orbits = [OrbitsFound(record.name, *found["orbits"])] if "orbits" in found else []
+        return Findings(
             self.title.text().strip() or self.title.placeholderText(),
-            record.record,
-            record.name,
-            self.author.text().strip(),
             self.notes.toPlainText().strip(),
-            found.get("embedding"),
-            found.get("orbits"),
-            list(self.bench.results),
-            found.get("comparison"),
+            self.author.text().strip(),
+            recordings=[Measured(record.name, record.record, path=record.path)],
+            embedding=found.get("embedding"),
+            orbits=orbits,
+            studies=studies,
         )
 
     def run(self) -> None:
         """Write the report into the folder of reports beside the library."""
-        material = self.material()
-        if material is None or self.job is not None:
+        findings = self.findings()
+        if findings is None or self.job is not None:
             return
-        folder = self.bench.settings.library_folder.parent / "reports"
-        self.job = self.bench.workers.run(
-            "Writing the report", write_report, material, folder, material.record_name
-        )
+        target = self.bench.settings.library_folder.parent / "reports" / findings.recordings[0].name
+        self.job = self.bench.workers.run("Writing the report", write_report, findings, target)
         self.job.stepped.connect(lambda step: self._say(step.message, "small"))
         self.job.done.connect(self._done)
         self.job.failed.connect(lambda text: self._say(text, "bad"))
@@ -159,7 +161,7 @@ class ReportPage(Page):
         room = max(300, self.preview.width() - self.theme.px(110))
         text = paths[0].read_text(encoding="utf-8")
         self.preview.setHtml(
-            text.replace('<img width="760"', f'<img width="{min(self.theme.px(760), room)}"')
+            text.replace('<img width="672"', f'<img width="{min(self.theme.px(672), room)}"')
         )
         self._say(f"Written: {paths[0]} and {paths[1].name}", "good")
         for part in (self.open_button, self.pdf_button, self.save_button):
