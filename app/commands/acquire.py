@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -108,6 +109,7 @@ def _record(rig: Rig, engine: Engine, args: argparse.Namespace) -> dict[str, Any
     out = Path(args.out)
     foreign = _foreign(out)
     target = out.with_name(out.name + ".recording.h5") if foreign else out
+    _check_free(out if foreign else target.with_name(target.name.removesuffix(".h5") + ".h5"))
     metadata = _metadata(rig, args)
     progress = terminal_progress()
     engine.start(held=True)
@@ -206,6 +208,14 @@ def _metadata(rig: Rig, args: argparse.Namespace) -> dict[str, Any]:
         "seed": args.seed if profile.virtual else None,
         "versions": {"shakedown": version("shakedown-lab")},
     }
+
+
+def _check_free(path: Path) -> None:
+    """Refuse before the shaker moves what could only fail after it."""
+    if not path.parent.is_dir():
+        raise DataError(f"There is no folder {path.parent} to record into.")
+    if path.exists():
+        raise DataError(f"{path} is already there: recordings are never overwritten.")
 
 
 def _foreign(out: Path) -> bool:
@@ -310,7 +320,7 @@ def _print(result: dict[str, Any]) -> None:
               if result["files"] else "no step was done")  # fmt: skip
         if result["interrupted"]:
             print("Stopped by you; the same command goes on where it stopped.")
-    else:
+    elif result["files"]:
         print(f"{', '.join(result['files'])}: {result['seconds']:.2f} s, {result['samples']} samples "
               f"at {result['rate']:g} Hz")  # fmt: skip
         rows = [(n, c["unit"], *(c.get(k, float("nan")) for k in ("mean", "rms", "min", "max")))
@@ -323,4 +333,4 @@ def _print(result: dict[str, Any]) -> None:
     print(f"gaps {result['gaps']} ({result['lost']} samples), overloads {result['overloads']}, "
           f"late blocks {result['late']}")  # fmt: skip
     if result["problem"]:
-        print(f"Problem: {result['problem']}")
+        print(f"shakedown: {result['problem']}", file=sys.stderr)

@@ -192,6 +192,18 @@ def test_given_the_disk_is_full_then_said_and_everything_before_is_kept(tmp_path
 
 
 def test_given_a_folder_that_cannot_be_written_then_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["acquire", "two_well_beam", "--fast", "--seconds", "1", "--out", "/proc/run"]) == 1
-    said = capsys.readouterr()
-    assert "Traceback" not in said.err and ("/proc" in said.err or "/proc" in said.out)
+    for folder in ("/proc/run", "/no/such/folder/run"):
+        assert main(["acquire", "two_well_beam", "--fast", "--seconds", "1", "--out", folder]) == 1
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1 and str(Path(folder).parent) in said
+
+
+def test_given_a_recording_of_that_name_then_it_is_never_overwritten(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for name in ("run.h5", "run.csv"):
+        (tmp_path / name).write_text("precious")
+        assert (
+            main(["acquire", "two_well_beam", "--fast", "--seconds", "1", "--out", str(tmp_path / name)]) == 1
+        )
+        assert "already there" in capsys.readouterr().err and (tmp_path / name).read_text() == "precious"
