@@ -6,7 +6,7 @@ quantisation, gaps. All chance comes from the generator passed in.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,9 @@ class Sensor:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise DataError(f"The sensor's {name} must be positive, not {value}.")
+        wrong = [f.name for f in fields(self) if not np.isfinite(getattr(self, f.name) or 0.0)]
+        if wrong:
+            raise DataError(f"The sensor's {', '.join(wrong)} must be finite.")
         negative = [n for n in ("noise_percent", "noise", "jitter", "gaps") if (getattr(self, n) or 0) < 0]
         if negative or self.gap_samples < 1:
             raise DataError(f"The sensor's {', '.join(negative) or 'gap_samples'} must not be negative.")

@@ -211,8 +211,10 @@ class _Run:
     ) -> tuple[float | None, int]:
         """Fill ``out``; the time of divergence (None: complete) and the number of steps."""
         if self.method == "adaptive":
-            if not (rtol > 0 and atol >= 0):
-                raise DataError("The tolerances of a simulation must be positive.")
+            if not (rtol >= 1e-14 and atol >= 0):
+                raise DataError(
+                    "The tolerances of a simulation must be positive, the relative one at least 1e-14."
+                )
             done, reached, steps = self._adaptive(kernel_type, system, y0, out, rtol, atol, bound)
         else:
             done, reached, steps = self._fixed(kernel_type, system, y0, out, max(int(substeps), 1), bound)

@@ -43,13 +43,14 @@ def virtual_record(
     Every output passes ``sensor`` (or its own, by name); the inputs are recorded clean. DataError if it
     diverges.
     """
-    if not (np.isfinite(seconds) and np.isfinite(rate) and seconds > 0 and rate > 0 and transient >= 0):
+    if not (0 < seconds < np.inf and 0 < rate < np.inf and 0 <= transient < np.inf):
         raise DataError("The length and the rate of a simulation must be positive numbers.")
     sensors = {name: _sensor(sensor, name) for name in model.outputs}
     fine = any(s.cutoff is not None or s.jitter or s.clock_ppm for s in sensors.values())
     oversampling = _OVERSAMPLING if fine else 1
     count = round(seconds * rate)
-    if count < 1 or count * oversampling * len(model.states) > 400_000_000:
+    total = (transient * rate if method == "rk4" else 0) + count
+    if count < 1 or total * oversampling * len(model.states) > 400_000_000:
         raise DataError(f"{seconds:g} s at {rate:g} Hz make {count} samples: choose another length or rate.")
     times = transient + np.arange(count * oversampling) / (rate * oversampling)
     run = _in_chunks(model, times, initial, values, inputs, method, rtol, transient, progress)
@@ -89,7 +90,8 @@ def _in_chunks(
     given.check(model.inputs, times[0] - transient, times[-1])
     steps = 0
     if transient > 0:
-        lead = np.arange(0.0, times[0], times[1] - times[0] if len(times) > 1 else transient)
+        step = times[1] - times[0] if len(times) > 1 and method == "rk4" else transient
+        lead = np.arange(0.0, times[0], step)
         run = simulate(model, np.append(lead, times[0]), state, p, given, method, rtol)
         state, steps = run.states[:, -1], run.steps
         if run.diverged_at is not None:

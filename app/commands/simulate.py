@@ -81,11 +81,11 @@ def run(args: argparse.Namespace) -> int:
         args.rtol,
         terminal_progress(),
     )
+    summary = _summary(record)
     if args.out:
         from drivers.formats import write
 
         write(record, Path(args.out))
-    summary = _summary(record)
     payload = {
         "model": model.name,
         "file": args.out,
