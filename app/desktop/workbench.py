@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from analysis.model import Model
     from analysis.record import Record
 
+MOST_IN_HAND = 40_000_000  # samples of all channels together
+
 
 @dataclass(frozen=True)
 class Notice:
@@ -85,12 +87,18 @@ class Workbench(QObject):
     def take_file(self, path: Path) -> None:
         """Read a recording, elsewhere, and take it in hand."""
         job = self.workers.run(f"Opening {path.name}", read_file, path)
-        job.done.connect(lambda record: self._taken(record, path))
+        job.done.connect(lambda answer: self._taken(answer[0], answer[1], path))
         job.failed.connect(lambda text: self.say(text, "bad"))
 
-    def _taken(self, record: Record, path: Path) -> None:
+    def _taken(self, record: Record, whole: bool, path: Path) -> None:
         self.take_record(record, path.stem, path)
-        self.say(f"{path.stem} is in hand.", "good", "embed")
+        if whole:
+            self.say(f"{path.stem} is in hand.", "good", "embed")
+        else:
+            part = f"The first {record.duration:.0f} s of {path.stem} are in hand"
+            self.say(
+                f"{part}: it is too long to be analysed whole. Cut out another piece if you like.", "warn"
+            )
 
     def take_model(self, model: Model, source: str = "") -> None:
         self._model = model
@@ -143,12 +151,14 @@ class Workbench(QObject):
         self.settings.save()
 
 
-def read_file(path: Path, progress: Progress) -> Record:
-    """A whole recording; runs in a worker."""
-    from drivers.formats import read
+def read_file(path: Path, progress: Progress) -> tuple[Record, bool]:
+    """A recording, as much of it as is sensible in memory, and whether that is all; runs in a worker."""
+    from drivers.formats import open_lazily
 
     progress.report(0.0, f"Reading {path.name}")
-    return read(path)
+    with open_lazily(path) as recording:
+        most = MOST_IN_HAND // max(len(recording.names), 1)
+        return recording.slice(0, min(len(recording), most)), len(recording) <= most
 
 
 def restore(folder: Path, progress: Progress) -> list[Path]:
