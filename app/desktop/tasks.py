@@ -195,6 +195,7 @@ class Comparison:
     model_section: Samples
     exponents: Samples  # of the model, per second; empty if they could not be had
     exponent_errors: Samples
+    measured_exponent: tuple[float, float]  # largest one from the record, per second, and its error; or nan
     verdict: str
 
 
@@ -222,7 +223,23 @@ def compare(
         measured, model_own = (_finite(sample_at(rows, at)) for rows in (found.measured, found.free))
     progress.report(0.85, "Exponents of the model")
     exponents, errors = _exponents(model, named, values)
-    return Comparison(found, measured, model_own, exponents, errors, _verdict(found, exponents))
+    seen = _measured_exponent(found, record.dt)
+    return Comparison(found, measured, model_own, exponents, errors, seen, _verdict(found, exponents))
+
+
+def _measured_exponent(found: Prediction, dt: float) -> tuple[float, float]:
+    """Largest Lyapunov exponent of the measured motion, without any model."""
+    from analysis.errors import ShakedownError
+    from analysis.exponents import largest_exponent
+
+    points = found.measured / found.spread[:, None]
+    if len(points) < 2 or not np.isfinite(points).all():
+        return np.nan, np.nan
+    try:
+        answer = largest_exponent(np.ascontiguousarray(points[:, :40_000]), dt)
+    except ShakedownError:
+        return np.nan, np.nan
+    return float(answer.value), float(answer.stderr)
 
 
 def _finite(points: Samples) -> Samples:

@@ -192,6 +192,9 @@ class ValidatePage(Page):
         lines.append(f"followed for: {far}")
         for i, (value, error) in enumerate(zip(found.exponents, found.exponent_errors, strict=True), 1):
             lines.append(f"exponent {i}: {value:.3g} ± {error:.1g} per s")
+        value, error = found.measured_exponent
+        if np.isfinite(value):
+            lines.append(f"largest, measured: {value:.3g} ± {error:.1g} per s")
         self.numbers.setText("\n".join(lines))
 
     def _legend(self) -> None:

@@ -55,7 +55,7 @@ class Bands(Plot):
             bottom, top = float(recent[1].min()), float(recent[2].max())
             margin = 0.1 * (top - bottom) + 1e-9 * abs(top) + 1e-12
             item.setYRange(bottom - margin, top + margin, padding=0)
-            item.setXRange(0, max(seconds, 1.0), padding=0)
+            item.setXRange(self._times[0], max(seconds, self._times[0] + 1.0), padding=0)
 
     def _build(self, result: Identification) -> None:
         self._names = list(result.parameters)[:LANES]
