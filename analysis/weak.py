@@ -85,8 +85,9 @@ def _identify(
         raise ModelError(f"{model.name} has no free parameter: give one a guess instead of a value.")
     samples = [state_samples(model, m, model.values(), smoothed=False) for m in data]
     equations = _equations(model, samples[0])
-    spacing = options.spacing or _spacing(data, samples)
-    blocks = _blocks(model, data, samples, equations, spacing)
+    noise = [np.array([noise_of(row) for row in s.values]) for s in samples]
+    spacing = options.spacing or _spacing(data, samples, noise)
+    blocks = _blocks(model, data, samples, noise, equations, spacing)
     n = len(model.states)
     sensors = _sensor_indices(model, options)
     free = [model.index(name) for name in model.free] + list(sensors)
@@ -119,16 +120,16 @@ def _equations(model: Model, samples: StateSamples) -> list[Equation]:
     return [Equation(i) for i in first_order] + [Equation(j, of=i) for j, i in samples.derived.items()]
 
 
-def _spacing(data: Sequence[Measurement], samples: Sequence[StateSamples]) -> int:
+def _spacing(data: Sequence[Measurement], samples: Sequence[StateSamples], noise: Sequence[Array]) -> int:
     """Knot spacing such that the test functions pass what moves and stop what is only noise.
 
     The highest frequency that matters: 99 % of the power of the derivative above the noise floor lies below
     it. Wider test functions average more noise but no longer see the motion, narrower ones see mostly noise.
     """
     highest = 0.0
-    for s in samples:
+    for s, levels in zip(samples, noise, strict=True):
         for i in np.flatnonzero(s.seen):
-            highest = max(highest, _bandwidth(s.values[i], noise_of(s.values[i])))
+            highest = max(highest, _bandwidth(s.values[i], float(levels[i])))
     longest = max(len(m.times) for m in data) // 24  # leave enough test functions
     wanted = np.floor(_PASS / highest) if highest > 0 else longest
     return int(np.clip(wanted, _NARROWEST, max(longest, _NARROWEST)))
@@ -155,21 +156,21 @@ def _blocks(
     model: Model,
     data: Sequence[Measurement],
     samples: Sequence[StateSamples],
+    noise: Sequence[Array],
     equations: list[Equation],
     spacing: int,
 ) -> list[Block]:
     kernels, blocks = model.kernels(), []
-    for record, (m, s) in enumerate(zip(data, samples, strict=True)):
+    for record, (m, s, levels) in enumerate(zip(data, samples, noise, strict=True)):
         valid = np.zeros(len(m.times), dtype=bool)
         for start, stop in m.spans:
             valid[start:stop] = True
         valid &= np.isfinite(m.outputs[m.measured]).all(axis=0)
         floor = _MEASURABLE * np.std(s.values, axis=1)
-        noise = np.array([noise_of(row) for row in s.values])
         for stretch in nodes(m.times, s.values, m.inputs, valid):
             system = WeakSystem(kernels, stretch, spacing, equations, len(model.parameters))
             if len(system):
-                blocks.append(Block(system, record, np.maximum(noise, floor)))
+                blocks.append(Block(system, record, np.maximum(levels, floor)))
     return blocks
 
 

@@ -143,13 +143,18 @@ class _Fit:
         self.evaluations += 1
         size = len(self.unknowns)
         information, gradient, cost = np.zeros((size, size)), np.zeros(size), 0.0
+        k = self.blocks[0].system.parameters
+        plain = weighting == self._scaled and all(j < k for j in self.unknowns.free)
         for i, b in enumerate(self.blocks):
-            raw = b.system.linearised(values[b.record], self.unknowns.free)
-            r, A = weighting(i, *raw)
             where = self.unknowns.columns(b.record)
-            information[np.ix_(where, where)] += A @ A.T
-            gradient[where] -= A @ r
-            cost += float(r @ r)
+            if plain:
+                H, g, squares = b.system.normal(values[b.record], self.unknowns.free, 1 / self.scale)
+            else:
+                r, A = weighting(i, *b.system.linearised(values[b.record], self.unknowns.free))
+                H, g, squares = A @ A.T, -A @ r, float(r @ r)
+            information[np.ix_(where, where)] += H
+            gradient[where] += g
+            cost += squares
         return information, gradient, cost
 
     def _cost(self, weighting: Weighting, values: Array) -> float:

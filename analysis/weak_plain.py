@@ -84,12 +84,11 @@ def identify_plain(
 def _normal(systems: list[WeakSystem], p: Array, free: list[int]) -> tuple[Array, Array, float, int]:
     information, gradient, cost, rows = np.zeros((len(free), len(free))), np.zeros(len(free)), 0.0, 0
     for system in systems:
-        residual, derivatives = system.linearised(p, free)
-        A, r = derivatives.reshape(len(free), -1), residual.ravel()
-        information += A @ A.T
-        gradient -= A @ r
-        cost += float(r @ r)
-        rows += len(r)
+        H, g, squares = system.normal(p, free, np.ones(len(system.rows)))
+        information += H
+        gradient += g
+        cost += squares
+        rows += len(system)
     return information, gradient, cost, rows
 
 
