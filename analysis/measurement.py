@@ -35,6 +35,9 @@ class Measurement:
     outputs: Array  # [q, N]; a channel that was not measured is nan throughout
     inputs: Inputs
     spans: tuple[tuple[int, int], ...]  # stretches in which every input is known
+    variants: tuple[
+        Inputs, ...
+    ] = ()  # the inputs changed by one standard deviation of what is unknown of them
 
     @property
     def dt(self) -> float:
@@ -81,14 +84,23 @@ def _measurement(model: Model, record: Record, kind: str, denoise: bool) -> Meas
         )
     known = np.ones(len(record), dtype=bool)
     samples = np.zeros((len(model.inputs), len(record)))
+    modes: list[tuple[int, Array]] = []
     for i, name in enumerate(model.inputs):
         channel = record.channels[name]
         valid = channel.valid()
         known &= valid
         filled = _filled(np.where(valid, channel.data, np.nan))
-        samples[i] = smooth_input(filled, record.dt, record.excitation) if denoise else filled
+        samples[i] = filled
+        if denoise:
+            samples[i], unknown = smooth_input(filled, record.dt, record.excitation)
+            modes += [(i, mode) for mode in unknown]
     inputs = Inputs.from_samples(0.0, record.dt, samples, kind) if len(samples) else Inputs.none()
-    return Measurement(record.times, outputs, inputs, _stretches(known))
+    variants = []
+    for i, mode in modes:
+        changed = samples.copy()
+        changed[i] += mode
+        variants.append(Inputs.from_samples(0.0, record.dt, changed, kind))
+    return Measurement(record.times, outputs, inputs, _stretches(known), tuple(variants))
 
 
 def _stretches(known: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
@@ -263,6 +275,7 @@ def path_segments(
                     np.ascontiguousarray(X[:, first:stop]),
                     measurement.inputs if measurement.inputs.count else None,
                     record,
+                    variants=measurement.variants,
                 )
             )
     if not segments:

@@ -144,7 +144,7 @@ def _identification(
     records: int,
 ) -> Identification:
     names = [_name(model, index, record, records) for index, record in found.unknowns]
-    covariance = covariance_of(found.information)
+    covariance = covariance_of(found.information) + found.input_covariance
     units = {name: model.unit(name.split("[")[0]) for name in names}
     residual = {"chi2": found.chi2, "dof": float(found.dof), "chi2/dof": found.chi2 / max(found.dof, 1)}
     for i, name in enumerate(model.outputs):

@@ -9,7 +9,7 @@ every interval short), and the inverse Hessian is the Cramer-Rao bound of the pa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,9 @@ class Segment:
     record: int = 0  # which record's own parameters hold here
     initial: Array | None = None  # [n] known state at the first sample (nan: unknown) ...
     initial_spread: Array | None = None  # ... and its standard deviation
+    variants: tuple[
+        Inputs, ...
+    ] = ()  # the inputs changed by one standard deviation of what is unknown of them
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +63,7 @@ class PathEstimate:
     estimate: Array  # of the unknowns
     covariance: Array  # of the unknowns; directions the data do not determine are left out
     information: Array  # its inverse, singular when something is undetermined
+    input_covariance: Array  # what the unknown of the inputs adds to the covariance
     states: list[Array]  # smoothed [n, N] per segment
     residuals: list[Array]  # measurement minus model output [q, N] per segment
     sigma: Array  # noise standard deviation per output, given or estimated
@@ -221,11 +225,15 @@ class _Problem:
             for w, C, R in zip(self.work, defects, residuals, strict=True):
                 w.C, w.R = C, R
 
-    def _evaluate(self, paths: list[Array], values: Array, steps: int) -> tuple[list[Array], list[Array]]:
-        """Defects and weighted residuals of other states and parameters."""
+    def _evaluate(
+        self, paths: list[Array], values: Array, steps: int, segments: list[Segment] | None = None
+    ) -> tuple[list[Array], list[Array]]:
+        """Defects and weighted residuals of other states and parameters (or of segments with other
+        inputs).
+        """
         self.evaluations += 1
         defects, residuals = [], []
-        for segment, X in zip(self.segments, paths, strict=True):
+        for segment, X in zip(segments or self.segments, paths, strict=True):
             C, R = np.empty((X.shape[1] - 1, self.n)), np.empty((X.shape[1], self.q))
             path_solver.evaluate(
                 self.kernels.rhs, self.kernels.out, segment.times, X, segment.outputs, self.sigma,
@@ -235,8 +243,12 @@ class _Problem:
             residuals.append(R)
         return defects, residuals
 
-    def _eliminate(self, slack: Array, defects: list[Array] | None = None) -> tuple[Array, Array]:
-        """Information and gradient of the unknowns; with ``defects`` given, of those alone."""
+    def _eliminate(
+        self, slack: Array, defects: list[Array] | None = None, residuals: list[Array] | None = None
+    ) -> tuple[Array, Array]:
+        """Information and gradient of the unknowns; with ``defects`` given, of those (and ``residuals``)
+        alone.
+        """
         size = len(self.unknowns)
         information, gradient = np.zeros((size, size)), np.zeros(size)
         p = len(self.free)
@@ -245,7 +257,8 @@ class _Problem:
             start, spread = self._prior(segment, X)
             C, R = w.C, w.R
             if defects is not None:
-                C, R, start = defects[i], np.where(np.isnan(w.R), np.nan, 0.0), np.zeros(self.n)
+                C, start = defects[i], np.zeros(self.n)
+                R = np.where(np.isnan(w.R), np.nan, 0.0 if residuals is None else residuals[i])
             path_solver.forward(w.V, C, R, w.G, w.D, start, spread, slack, w.S, w.M, w.K, w.s, w.E, H, g)
             where = self.unknowns.columns(segment.record)
             information[np.ix_(where, where)] += H
@@ -373,6 +386,25 @@ class _Problem:
         self.fine *= 2
         return True
 
+    def _input_covariance(self) -> Array:
+        """Covariance of the unknowns that comes from what is unknown of the inputs, to first order."""
+        total = np.zeros((len(self.unknowns), len(self.unknowns)))
+        modes = {(s.record, j) for s in self.segments for j in range(len(s.variants))}
+        if not modes:
+            return total
+        base_C, base_R = self._evaluate(self.paths, self.values, self.steps)
+        for record, j in sorted(modes):
+            changed = [replace(s, inputs=s.variants[j]) if s.record == record else s for s in self.segments]
+            C, R = self._evaluate(self.paths, self.values, self.steps, changed)
+            information, gradient = self._eliminate(
+                np.zeros((self.n, 0)),
+                [a - b for a, b in zip(C, base_C, strict=True)],
+                [a - b for a, b in zip(R, base_R, strict=True)],
+            )
+            shift = pseudo_inverse(information) @ gradient
+            total += np.outer(shift, shift)
+        return total
+
     def _cost(self, residuals: list[Array]) -> float:
         return 0.5 * float(sum(np.nansum(R * R) for R in residuals))
 
@@ -426,6 +458,7 @@ class _Problem:
             estimate=self.unknowns.current(self.values),
             covariance=pseudo_inverse(information),
             information=information,
+            input_covariance=self._input_covariance(),
             states=self.paths,
             residuals=residuals,
             sigma=self.sigma,

@@ -43,23 +43,26 @@ def smooth(row: Array, dt: float) -> tuple[Array, Array]:
     return value, savgol_filter(row, best, 3, deriv=1, delta=dt)
 
 
-def smooth_input(row: Array, dt: float, drive: Excitation | None = None) -> Array:
-    """An input without its noise: stepped or clean ones as they are, periodic ones by their harmonics."""
+def smooth_input(row: Array, dt: float, drive: Excitation | None = None) -> tuple[Array, Array]:
+    """An input without its noise: stepped or clean ones as they are, periodic ones by their harmonics.
+
+    Also what is left unknown of a periodic one: independent changes [modes, N], each one standard deviation.
+    """
     changes = np.count_nonzero(np.diff(row))
+    nothing = np.zeros((0, len(row)))
     if changes < 0.05 * len(row) or len(row) < 20 * HIGHEST_ORDER:
-        return row
+        return row, nothing
     level = noise_level(row)
     if not level.settled or level.value < _NEGLIGIBLE * np.std(row):
-        return row  # without noise, or with none that can be told from the signal
-    noise = level.value
-    periodic = _periodic(row, dt, drive.frequency if drive is not None else None)
-    if np.std(row - periodic) < 1.1 * noise:
-        return periodic
-    return smooth(row, dt)[0]
+        return row, nothing  # without noise, or with none that can be told from the signal
+    periodic, modes = _periodic(row, dt, drive.frequency if drive is not None else None)
+    if np.std(row - periodic) < 1.1 * level.value:
+        return periodic, modes
+    return smooth(row, dt)[0], nothing
 
 
-def _periodic(row: Array, dt: float, frequency: float | None) -> Array:
-    """Fit by the harmonics of one frequency, a constant and a straight line."""
+def _periodic(row: Array, dt: float, frequency: float | None) -> tuple[Array, Array]:
+    """Fit by the harmonics of one frequency, a constant and a straight line; and its uncertainty as modes."""
     from scipy.optimize import minimize_scalar
 
     N = len(row)
@@ -69,7 +72,7 @@ def _periodic(row: Array, dt: float, frequency: float | None) -> Array:
         spectrum = np.abs(np.fft.rfft((row - row.mean()) * np.hanning(N)))
         frequency = float(np.argmax(spectrum)) * spread
         if frequency == 0:
-            return np.full(N, row.mean())
+            return np.full(N, row.mean()), np.zeros((0, N))
 
     def fit(f: float) -> tuple[Array, Array]:
         harmonics = [h for h in range(1, _HARMONICS + 1) if h * f < 0.4 / dt]
@@ -91,10 +94,15 @@ def _periodic(row: Array, dt: float, frequency: float | None) -> Array:
     )
     basis, weights = fit(float(best.x))
     power = float(np.mean((row - basis @ weights) ** 2))
+    kept = [0, 1]
     for pair in range(2, basis.shape[1], 2):  # a harmonic below its own uncertainty would only add noise
-        if np.sum(weights[pair : pair + 2] ** 2) < _SIGNIFICANT * 2 * power / N:
-            weights[pair : pair + 2] = 0.0
-    return np.asarray(basis @ weights)
+        if np.sum(weights[pair : pair + 2] ** 2) >= _SIGNIFICANT * 2 * power / N:
+            kept += [pair, pair + 1]
+    fitted = basis[:, kept] @ weights[kept]
+    ahead = np.gradient(fitted - basis[:, :2] @ weights[:2], dt) * t  # change when the frequency is another
+    design = np.column_stack([basis[:, kept], ahead / (np.abs(ahead).max() or 1.0)])
+    root = np.linalg.cholesky(np.linalg.pinv(design.T @ design) * power + 1e-30 * np.eye(design.shape[1]))
+    return np.asarray(fitted), np.ascontiguousarray((design @ root).T)
 
 
 def _noise(row: Array) -> float:
