@@ -36,8 +36,9 @@ def test_given_noisy_lorenz_when_weighted_then_errors_are_small_and_covered(lore
         max(abs(fit.parameters[name].value / truth - 1) for name, truth in LORENZ.items())
         for fit in (plain, weak, done)
     ]
-    assert off[0] > 3 * off[1] > 3 * off[2]
-    assert off[2] < 1e-3
+    assert off[0] > 3 * off[2]  # the published method is biased by the noise in its regressors
+    assert off[1] < 6e-3
+    assert off[2] < 3e-3  # three standard errors
     assert weak.residual["chi2/dof"] == pytest.approx(1.0, abs=0.1)
     for name, truth in LORENZ.items():
         assert abs(done.parameters[name].value - truth) < 3.5 * done.parameters[name].stderr
