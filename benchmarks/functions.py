@@ -60,17 +60,24 @@ def _model(known: str) -> Model:
     return Model.from_equations({"x": "v", "v": f"f{known}"}, inputs={"f": "measured"}, name="oscillator")
 
 
+def curve_seconds(samples: int, unknown: str = "H(x)") -> float:
+    """Processor time to recover one function of the oscillator."""
+    model = _model(" - 0.2*v" if unknown == "H(x)" else " - x - x**3")
+    record, _ = _spring(samples)
+    return _cpu(lambda: identify(model, [record], Options(unknown=unknown), SILENT))
+
+
+def beam_seconds(elements: int = 16, repeats: int = 3) -> float:
+    """Processor time to identify the published beam from its flat guess."""
+    exact, options = banks_record(np.linspace(0.0, 1.0, 11)), BeamOptions(elements=elements)
+    return _cpu(lambda: identify_beam(banks_beam(), [exact], options, SILENT), repeats)
+
+
 def _curves_speed() -> list[Row]:
-    model, linear = _model(" - 0.2*v"), _model(" - x - x**3")
-    rows: list[Row] = []
-    for samples in (1000, 4000, 16000):
-        record, _ = _spring(samples)
-        seconds = _cpu(lambda record=record: identify(model, [record], Options(), SILENT))
-        rows.append((f"H(x) from {samples} samples", seconds, "s", "0.3 at 1000, linear"))
-    record, _ = _spring(1000)
-    seconds = _cpu(lambda: identify(linear, [record], Options(unknown="c(t)"), SILENT))
-    rows.append(("c(t) from 1000 samples", seconds, "s", "0.3"))
-    return rows
+    rows: list[Row] = [
+        (f"H(x) from {n} samples", curve_seconds(n), "s", "0.3 at 1000, linear") for n in (1000, 4000, 16000)
+    ]
+    return [*rows, ("c(t) from 1000 samples", curve_seconds(1000, "c(t)"), "s", "0.3")]
 
 
 def _curves_accuracy() -> list[Row]:
@@ -100,22 +107,18 @@ def _force_error(curve: Any, x: np.ndarray) -> float:
 
 
 def _beam_speed() -> list[Row]:
-    exact = banks_record(np.linspace(0.0, 1.0, 11))
-    rows: list[Row] = []
-    seconds = _cpu(lambda: identify_beam(banks_beam(), [exact], BeamOptions(), SILENT))
-    rows.append(("beam N = 16, M = 8 from a flat guess", seconds, "s", "2"))
-    fine = BeamOptions(elements=500)
-    rows.append(
-        ("beam N = 500, M = 8", _cpu(lambda: identify_beam(banks_beam(), [exact], fine, SILENT), 1), "s", "")
-    )
-    ours, theirs = _sensitivities()
+    rows: list[Row] = [
+        ("beam N = 16, M = 8 from a flat guess", beam_seconds(), "s", "2"),
+        ("beam N = 500, M = 8", beam_seconds(500, 1), "s", ""),
+    ]
+    ours, theirs = modal_against_integration()
     rows.append(("simulation with 9 sensitivities", 1e3 * ours, "ms", ""))
     rows.append(("the same by solve_ivp and differences", 1e3 * theirs, "ms", ""))
     rows.append(("ratio", theirs / ours, "", "50"))
     return rows
 
 
-def _sensitivities() -> tuple[float, float]:
+def modal_against_integration() -> tuple[float, float]:
     """One simulation of the Galerkin system with all sensitivities: by modes, and by solve_ivp."""
     beam = banks_beam()
     unknowns = layout(beam)

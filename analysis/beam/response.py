@@ -55,6 +55,7 @@ class Modes:
         own = (self.kept, np.arange(len(self.kept)))
         moved = -mixed[own]
         gap[own] = 1.0
+        gap[gap == 0] = np.inf  # two poles that coincide to the last digit, such as at critical damping
         mixed = mixed / gap
         mixed[own] = 0.5 * slope
         return moved, -(self.shapes @ mixed)

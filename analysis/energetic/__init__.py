@@ -119,6 +119,9 @@ def _identification(model: Model, found: Recovery, options: Options) -> Identifi
                 curves[name], _ = _curve(points[axis], unknowns.h_rows(*points), fit, where, label, "H")
         rows = unknowns.h_rows(inner, np.zeros(2))
         parameters["k_mean"] = _combination((rows[1] - rows[0]) / (inner[1] - inner[0]), fit, where)
+    if model.free:
+        names = ", ".join(model.free)
+        warnings.append(f"The model's own parameters are taken as known, at their guesses: {names}.")
     if not fit.converged:
         warnings.append("The fit did not settle; treat the curves with care.")
     noise = {n: float(s) for n, s in zip((x_name, v_name), found.noise, strict=True) if np.isfinite(s)}

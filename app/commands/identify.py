@@ -74,6 +74,11 @@ def _described(module: ModuleType, args: argparse.Namespace) -> Any:
     from drivers.library import load_description, load_model
 
     if hasattr(module, "load"):
+        if args.set or args.guess or args.free:
+            raise ShakedownError(
+                f"--set, --guess and --free are for models of equations; with {args.method} change the "
+                f"description instead."
+            )
         return module.load(*load_description(args.model, module.FOLDER))
     if not args.files:
         raise ShakedownError("There is no recording to identify from: shakedown identify FILE MODEL.")
