@@ -51,6 +51,7 @@ class Options:
     most_orbits: int = 40
     recurrences: int = 1  # segments used of each orbit, the closest first
     orbits: tuple[int, ...] = ()  # only these periods (in drive periods); none: all found
+    starts: tuple[int, ...] = ()  # first sample of a segment for each of ``orbits``, instead of searching
     epsilon: float | None = None  # closure asked for, fraction of the span; None: 0.5 %, relaxed when needed
     frequency: float | None = None  # of the drive, per unit of time; None: as the record says
     phase: Literal["auto", "recorded", "orbit"] = (
@@ -98,9 +99,12 @@ def identify(model: Model, records: Sequence[Record], options: Options, progress
     for number, record in enumerate(records):
         setting = read_setting(model, record, options)
         part = progress.part(0.5 * number / len(records), 0.5 * (number + 1) / len(records))
-        orbits = extract(setting, options, part)
-        warnings += orbits.messages
-        chosen = choose(orbits, options)
+        if options.starts:
+            chosen = given_orbits(setting, options)
+        else:
+            orbits = extract(setting, options, part)
+            warnings += orbits.messages
+            chosen = choose(orbits, options)
         settings.append(setting)
         for orbit in chosen:
             inside = [
@@ -202,6 +206,17 @@ def extract(setting: Setting, options: Options, progress: Progress) -> Orbits:
     )
 
 
+def given_orbits(setting: Setting, options: Options) -> list[PeriodicOrbit]:
+    """Segments that are known to close, such as the periods of a steady response."""
+    if not setting.forced or len(options.starts) != len(options.orbits):
+        raise DataError("Give a drive frequency and, for each start, the period of its orbit (orbits).")
+    base = setting.base / setting.record.dt
+    return [
+        PeriodicOrbit(start, k * base, k, np.nan, np.nan, np.array([start]))
+        for start, k in zip(options.starts, options.orbits, strict=True)
+    ]
+
+
 def choose(orbits: Orbits, options: Options) -> list[PeriodicOrbit]:
     """The closest orbits, of every period if possible."""
     ranked = sorted(orbits.orbits, key=lambda o: o.closure)
@@ -238,9 +253,9 @@ def orbit_rows(
     period = orbit.period * dt
     cycles = period / setting.base
     count, pad = _extent(setting, orbit, options)
-    if options.plain:
+    if options.plain and setting.forced:
         orders = np.rint(cycles * np.arange(options.harmonics + 1))
-        if setting.forced and unknown_phase:
+        if unknown_phase:
             orders = np.delete(orders, 1)
     else:
         orders = np.arange(int(np.ceil(options.harmonics * cycles)) + 1, dtype=np.float64)

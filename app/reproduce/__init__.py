@@ -25,6 +25,8 @@ TABLES: dict[str, str] = {
     "liu2019-record": "app.reproduce.liu2019:record",
     "banks1983-table": "app.reproduce.banks1983:table",
     "banks1983-production": "app.reproduce.banks1983:production",
+    **{f"yuan1995-{n}": f"app.reproduce.yuan1995:table_{n}" for n in range(1, 16)},
+    "yuan1995-exponents": "app.reproduce.yuan1995:exponents",
 }
 
 

@@ -174,3 +174,15 @@ def test_given_a_missing_state_then_another_method_is_named() -> None:
     record = Record.from_arrays(100.0, {model.states[0]: np.sin(np.arange(3000) * 0.1)})
     with pytest.raises(DataError, match="homotopy"):
         identify(model.with_free(list(model.parameters)), record, "balance")
+
+
+def test_given_the_starts_of_orbits_then_exactly_these_are_balanced(duffing: np.ndarray) -> None:
+    record = record_of(duffing, 0.0, np.random.default_rng(1))
+    found = identify(Model.from_toml(SEVEN), record, "balance", orbits=(3, 5), most_orbits=2, plain=True)
+    known = {entry["multiple"]: entry["start"] for entry in found.extra["orbits"]}
+    again = identify(
+        Model.from_toml(SEVEN), record, "balance", orbits=(3, 5), starts=(known[3], known[5]), plain=True
+    )
+    assert again.values() == pytest.approx(found.values(), rel=1e-6, abs=1e-9)
+    with pytest.raises(DataError, match="for each start"):
+        identify(Model.from_toml(SEVEN), record, "balance", orbits=(3, 5), starts=(100,))
