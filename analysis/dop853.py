@@ -13,8 +13,9 @@ import numpy as np
 from numba import njit
 from numba.extending import overload
 
+from analysis.compiled import COMPILED
 from analysis.model.tableau import E3, E5, A, C, D
-from analysis.slope import COMPILED, OVERLOAD, PAIR_TYPE, slope
+from analysis.slope import OVERLOAD, PAIR_TYPE, slope
 
 
 def step(f: Any, system: Any, t: float, h: float, limit: float, y: Any, k: Any, w: Any, y_new: Any) -> None:

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numba import njit, types
 
+from analysis.compiled import COMPILED
 from analysis.dop853 import dense_value, error_norm, prepare_dense, step
 from analysis.model.tableau import STAGES
-from analysis.slope import COMPILED, FLOAT, INT, MATRIX, PAIR_TYPE, SYSTEM_TYPE, VECTOR, paired, slope
+from analysis.slope import FLOAT, INT, MATRIX, PAIR_TYPE, SYSTEM_TYPE, VECTOR, paired, slope
 
 ADAPTIVE_ROWS = 4 + STAGES + 7
 RK4_ROWS = 6

@@ -14,6 +14,7 @@ import numpy as np
 from numba import njit, types
 from numpy.typing import NDArray
 
+from analysis.compiled import COMPILED
 from analysis.errors import DataError
 from analysis.inputs import Inputs
 from analysis.integrate import ADAPTIVE_ROWS, adaptive_step, before, breaks_until, first_step, inside
@@ -21,7 +22,7 @@ from analysis.kernels import JAC_TYPE
 from analysis.model import Model
 from analysis.progress import SILENT, Progress
 from analysis.simulation import BOUND, States, Values, initial_vector, parameter_vector
-from analysis.slope import COMPILED, FLOAT, INT, MATRIX, SYSTEM_TYPE, VECTOR, slope, system_of
+from analysis.slope import FLOAT, INT, MATRIX, SYSTEM_TYPE, VECTOR, slope, system_of
 
 Array = NDArray[np.float64]
 

@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit, types
 from numpy.typing import NDArray
 
+from analysis.compiled import COMPILED
 from analysis.dop853 import dense_value, prepare_dense
 from analysis.errors import DataError
 from analysis.inputs import Inputs
@@ -18,7 +19,7 @@ from analysis.integrate import ADAPTIVE_ROWS, adaptive_step, before, breaks_unti
 from analysis.kernels import RHS_TYPE
 from analysis.model import Model
 from analysis.simulation import BOUND, States, Values, initial_vector, parameter_vector, simulate, state_index
-from analysis.slope import COMPILED, FLOAT, INT, MATRIX, SYSTEM_TYPE, VECTOR, slope, system_of
+from analysis.slope import FLOAT, INT, MATRIX, SYSTEM_TYPE, VECTOR, slope, system_of
 
 Array = NDArray[np.float64]
 

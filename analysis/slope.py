@@ -14,8 +14,11 @@ from numba import types
 from numba.extending import overload
 from numpy.typing import NDArray
 
+from analysis.compiled import COMPILED, forget_stale_code
 from analysis.inputs import Inputs, input_values
 from analysis.kernels import JAC_TYPE, RHS_TYPE, STEP_TYPE
+
+forget_stale_code()
 
 FLOAT, INT = types.float64, types.int64
 VECTOR = types.float64[::1]
@@ -30,17 +33,6 @@ SYSTEM_TYPE = types.Tuple((VECTOR, INDICES, FLOAT, FLOAT, CUBE, VECTOR, MATRIX, 
 # A right-hand side with the model's own integration step, see analysis/dop853.py.
 # (A number stands first because numba takes a tuple of functions alone for a choice between them.)
 PAIR_TYPE = types.Tuple((INT, RHS_TYPE, STEP_TYPE))
-
-# Options of every compiled function around a kernel. Without reference counts (no allocation inside: work
-# space comes from the caller) a step costs half. Fused multiply-add is allowed, hiding a not-a-number is not.
-COMPILED: dict[str, Any] = {
-    "cache": True,
-    "nogil": True,
-    "_nrt": False,
-    "error_model": "numpy",
-    "fastmath": {"contract"},
-}
-
 
 OVERLOAD: Any = COMPILED | {"cache": False}  # part of the caller that is cached
 
