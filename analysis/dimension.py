@@ -13,7 +13,7 @@ from analysis.neighbours import build_tree, nearest_of, pair_counts
 from analysis.noise import noise_level
 from analysis.timescale import theiler_window
 
-_REFERENCES = 4000  # points whose neighbours are tested: the fraction is then known to half a per cent
+_REFERENCES = 3000  # points whose neighbours are tested: the fraction is then known to half a per cent
 _SUB_RECORDS = 4
 _PAIRS = 4e6  # close pairs that are counted, about; of longer records fewer points are references
 
@@ -46,7 +46,7 @@ def false_neighbours(
     A neighbour is false if the next coordinate drives the pair apart by more than ``ratio`` times its
     distance, or to more than ``size`` standard deviations of the signal. Differences that noise alone
     explains do not count, and pairs within the Theiler window are not neighbours. Tested up to the first
-    dimension whose fraction is below ``tolerance``, and one beyond.
+    dimension whose fraction is below ``tolerance``.
     """
     x = np.asarray(samples, dtype=np.float64)
     theiler = theiler_window(x) if theiler is None else theiler
@@ -64,7 +64,7 @@ def false_neighbours(
         torn = ahead - 4 * np.sqrt(2) * noise > ratio * distance
         far = np.sqrt(distance**2 + ahead**2) > size * spread
         fractions.append(float(np.mean(torn | far)))
-        if len(fractions) > 1 and fractions[-2] < tolerance:
+        if fractions[-1] < tolerance:
             break
     if not fractions:
         raise DataError("The record is too short for false neighbours with this delay and Theiler window.")
