@@ -56,11 +56,11 @@ def ours(folder: Path, channels: int, rate: float, seconds: float) -> tuple[bool
     engine.stop()
     status = engine.status
     wrong = check(capture.finished[0].path, channels)
-    clean = wrong == 0 and not status.failure and status.gaps == 0 and status.late == 0
+    clean = wrong == 0 and not status.failure and status.gaps == 0
     Path(capture.finished[0].path).unlink()
     return clean, (
-        f"{wrong} wrong, lag to {worst:.2f} s, {frames[0] / seconds:.0f} looks/s, {cpu / seconds:.2f} cores"
-        + (f", {status.failure}" if status.failure else "")
+        f"{wrong} wrong, lag to {worst:.2f} s, {frames[0] / seconds:.0f} looks/s, {cpu / seconds:.2f} cores, "
+        f"{status.late} late blocks" + (f", {status.failure}" if status.failure else "")
     )
 
 
@@ -150,7 +150,7 @@ def run_ldaq(channels: int, rate: float, seconds: float) -> str:
     taken = time.monotonic() - begin
     data = core.get_measurement_dict()["counter"]["data"]
     missing = int((np.diff(data[:, 0]) - 1).sum()) + source.lost + max(0, round(seconds * rate) - len(data))
-    verdict = "clean" if missing == 0 and taken < 1.5 * seconds + 5 else "lossy"
+    verdict = "clean" if missing == 0 else "lossy"
     return f"{verdict}: {missing} samples missing, {taken:.1f} s taken for {seconds:.0f} s"
 
 
