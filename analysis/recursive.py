@@ -124,10 +124,9 @@ class RecursiveWeak:
             times, np.ascontiguousarray(self._pending[:n, :used]),
             np.ascontiguousarray(self._pending[n:, :used]), np.zeros(1, dtype=np.int64),
         )  # fmt: skip
-        ones = np.ones((count, 1))
         shape = self._shape
         first = np.arange(count, dtype=np.int64) * self.spacing
-        probes = Probes(first, ones * shape.value, ones * shape.slope, ones * shape.curvature)
+        probes = Probes(first, shape.value, shape.slope, shape.curvature)
         system = WeakSystem(
             self.model.kernels(), data, self.spacing, self._equations, len(self.model.parameters), probes
         )

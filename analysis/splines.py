@@ -27,7 +27,7 @@ class Probes:
     """
 
     first: NDArray[np.int64]  # [K]
-    value: Array  # [K, L], quadrature weights of the function itself
+    value: Array  # [K, L], quadrature weights of the function itself; [1, L] if all are shifts of one
     slope: Array  # of its first derivative
     curvature: Array  # and of the second
 
@@ -47,10 +47,11 @@ def _integrals(F, first, weights, out):  # type: ignore[no-untyped-def]
     rows, nodes = F.shape
     for c in range(len(first)):
         length = min(weights.shape[1], nodes - first[c])
+        own = c if weights.shape[0] > 1 else 0
         for r in range(rows):
             total = 0.0
             for j in range(length):
-                total += weights[c, j] * F[r, first[c] + j]
+                total += weights[own, j] * F[r, first[c] + j]
             out[r, c] = total
 
 

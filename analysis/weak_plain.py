@@ -134,11 +134,6 @@ def _splined(times: Array, states: Array, inputs: Array) -> tuple[Nodes, Probes]
     slope = np.stack([3 * s**2, 3 + 6 * s - 9 * s**2, -12 * s + 9 * s**2, -3 * (1 - s) ** 2]) / 6
     weights = 0.5 * _WEIGHTS
     first = 4 * (np.arange(3, N - 3) - 2).astype(np.int64)
-    tile = np.ones((len(first), 1))
-    probes = Probes(
-        first,
-        tile * (h * value * weights).ravel(),
-        tile * (slope * weights).ravel(),
-        np.zeros((len(first), 16)),
-    )
+    shape = (h * value * weights).reshape(1, -1)
+    probes = Probes(first, shape, (slope * weights).reshape(1, -1), np.zeros_like(shape))
     return Nodes(grid, at_points(states), at_points(inputs), np.zeros(1, dtype=np.int64)), probes
