@@ -10,6 +10,8 @@ APT_LIBS := libegl1 libgl1 libglib2.0-0 libdbus-1-3 libxkbcommon0 libfontconfig1
 
 # A start without compiled bytecode costs three times as much.
 unexport PYTHONDONTWRITEBYTECODE
+# Our matrices are small: more BLAS threads than one cost several times the work.
+export OPENBLAS_NUM_THREADS = 1
 
 .PHONY: run test setup system check unit bench docs screenshots lock clean
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -33,6 +34,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; exit code 0 done, 1 could not (one sentence on stderr), 2 wrong usage."""
+    # Our matrices are small: more BLAS threads than one cost several times the work. Read when NumPy loads.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     argv = list(sys.argv[1:] if argv is None else argv)
     if not argv:
         argv = ["desktop"]
