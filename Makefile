@@ -51,6 +51,7 @@ bench: setup
 	$(BIN)/python -m benchmarks
 
 docs: setup
+	$(BIN)/python -m docs.command_line
 	$(BIN)/mkdocs build --strict
 
 screenshots: setup

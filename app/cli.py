@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "app.commands.validate",
         "an identified model beside a recording: orbits, exponents, sections",
     ),
+    "reproduce": ("app.commands.reproduce", "published tables beside ours"),
     "report": ("app.commands.report", "a session or a result as self-contained HTML and PDF"),
     "demo": ("app.commands.demo", "the whole experiment on the virtual rig, report at the end"),
     "desktop": ("app.commands.desktop", "the window (also when no command is given)"),
