@@ -126,6 +126,8 @@ def _show(result: Identification) -> None:
     state = "converged" if result.converged else "NOT converged"
     print(f"{result.model} by {result.method}: {state} after {result.iterations} iterations")
     print(table(("parameter", "value", "std. error", "95 % from", "to", "unit"), rows))
+    if "chosen" in result.extra:
+        print(f"chosen: {result.extra['chosen']}")
     if result.residual:
         print("residual: " + ", ".join(f"{name} {value:.4g}" for name, value in result.residual.items()))
     for sentence in (*result.undetermined, *result.warnings):
