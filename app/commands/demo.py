@@ -18,6 +18,7 @@ from app.output import add_json_option, table, write_json
 if TYPE_CHECKING:
     from analysis.identification import Identification
     from analysis.record import Record
+    from app.desktop.tasks import Embedding
     from app.report.findings import Findings, OrbitsFound, Study
 
 RIG, MODEL = "two_well_beam", "beam_with_drive"
@@ -55,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
     say.step("Unfolding the phase space")
     embedding = _embed(record)
-    say.done(embedding["words"])
+    say.done(f"{embedding.dimension} dimensions, delay {1e3 * embedding.delay * record.dt:.3g} ms")
 
     say.step("Looking for periodic orbits")
     measured = Measured(path.name, record, fingerprint(path))
@@ -81,6 +82,7 @@ def run(args: argparse.Namespace) -> int:
         session.notes,
         created=session.created,
         recordings=(measured,),
+        embedding=embedding,
         orbits=found,
         studies=(study,),
     )
@@ -146,19 +148,14 @@ def _lost(record: Record) -> int:
     return int(sum(np.sum(~channel.valid()) for channel in record.channels.values()))
 
 
-def _embed(record: Record) -> dict[str, Any]:
-    """How many coordinates the motion fills, from the singular values of a window of half a drive period."""
-    from analysis.embedding import window_spectrum
-    from analysis.noise import noise_levels
+def _embed(record: Record) -> Embedding:
+    """Delay and dimension in which the strain alone unfolds the motion."""
+    from analysis.delay import delay_by_mutual_information
+    from analysis.dimension import false_neighbours
+    from app.desktop.tasks import Embedding
 
-    assert record.excitation is not None
-    window = round(0.5 * record.rate / record.excitation.frequency)
-    values = window_spectrum(record["x"], window)[1]
-    noise = float(noise_levels(record["x"][None])[0])
-    rank = int(np.sum(values > 1.5 * noise))
-    share = 100 * noise / np.ptp(record["x"])
-    words = f"{rank} of {window} singular values stand above the noise ({share:.2g} % of the span)"
-    return {"window": window, "rank": rank, "noise": noise, "values": values.tolist(), "words": words}
+    delay = delay_by_mutual_information(record["x"], record.dt).samples
+    return Embedding("x", delay, false_neighbours(record["x"], delay).dimension)
 
 
 def _orbit_words(found: OrbitsFound | None) -> str:
@@ -211,7 +208,7 @@ def _exponents(study: Study) -> dict[str, float]:
 
 def _summary(
     args: argparse.Namespace,
-    embedding: Mapping[str, Any],
+    embedding: Embedding,
     orbits: OrbitsFound | None,
     study: Study,
     exponents: dict[str, float],
@@ -235,7 +232,7 @@ def _summary(
             }
             for name, e in result.parameters.items()
         },
-        "embedding": {k: v for k, v in embedding.items() if k != "words"},
+        "embedding": {"delay": embedding.delay, "dimension": embedding.dimension},
         "orbits": 0 if orbits is None else len(orbits.orbits),
         "exponents": exponents,
         "horizon": _finite(horizon),

@@ -27,6 +27,7 @@ def test_given_the_virtual_rig_when_the_demo_runs_then_the_parameters_are_the_tr
     for found in known.values():
         assert abs(found["value"] - found["truth"]) < 4 * found["stderr"]
         assert abs(found["error_percent"]) < 1
+    assert 2 <= summary["embedding"]["dimension"] <= 6
     exponents = summary["exponents"]
     assert exponents["model"] > 3
     assert (
