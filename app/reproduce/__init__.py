@@ -27,6 +27,7 @@ TABLES: dict[str, str] = {
     "banks1983-production": "app.reproduce.banks1983:production",
     **{f"yuan1995-{n}": f"app.reproduce.yuan1995:table_{n}" for n in range(1, 16)},
     "yuan1995-exponents": "app.reproduce.yuan1995:exponents",
+    **{f"manikantan2020-{n}": f"app.reproduce.manikantan2020:table_{n}" for n in (2, 3, 6, 7, 8, 9)},
 }
 
 
