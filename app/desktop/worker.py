@@ -117,6 +117,9 @@ class Workers(QObject):
         """End every process. Unfinished work is lost, so ask first."""
         with self._lock:
             self._closed = True
+            for job in self.jobs:
+                with contextlib.suppress(TypeError, RuntimeError):
+                    job.disconnect()  # nobody is left to hear of it
             processes = list(self._all)
             self._all.clear()
             self._idle.clear()

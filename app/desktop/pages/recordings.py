@@ -71,8 +71,12 @@ class RecordingsPage(Page):
         )
         row.addWidget(self.import_button)
         left.box.addLayout(row)
+        self.examples_button = button(
+            "Load the examples", self.load_examples, "Copy the recordings that come with the program", "quiet"
+        )
         left.add(self.list, 1)
         left.add(label("Drop files anywhere on this page to import them.", "small"))
+        left.add(self.examples_button)
         self.right = QStackedWidget()
         self.empty = Empty(
             self.theme,
@@ -263,6 +267,13 @@ class RecordingsPage(Page):
         names, _ = QFileDialog.getOpenFileNames(self, "Import recordings", str(Path.home()))
         self.import_files([Path(n) for n in names])
 
+    def load_examples(self) -> None:
+        """Bring the recordings that come with the program into the library, unless they are there."""
+        wanted = [p for p in example_files() if not (self.folder / p.name).exists()]
+        if not wanted:
+            self.bench.say("The examples are in the library already.")
+        self.import_files(wanted)
+
     def import_files(self, paths: list[Path], rate: float | None = None) -> None:
         """Bring files into the library, one job each."""
         for path in paths:
@@ -380,6 +391,13 @@ class RecordingsPage(Page):
         if data is not None:
             self.import_files([Path(u.toLocalFile()) for u in data.urls() if u.isLocalFile()])
             event.acceptProposedAction()
+
+
+def example_files() -> list[Path]:
+    """Recordings that come with the program."""
+    from importlib.resources import files
+
+    return sorted((Path(str(files("resources"))) / "recordings").glob("*.h5"))
 
 
 class EntryDelegate(QStyledItemDelegate):

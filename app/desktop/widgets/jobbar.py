@@ -43,13 +43,13 @@ class JobBar(QWidget):
 
     def _add(self, job: Job) -> None:
         self._jobs.append(job)
-        job.ended.connect(lambda: self._remove(job))
+        job.ended.connect(self._prune)
         self._timer.start()
         self._show()
 
-    def _remove(self, job: Job) -> None:
-        if job in self._jobs:
-            self._jobs.remove(job)
+    def _prune(self) -> None:
+        """Forget what has ended. A method, not a lambda: Qt lets go of it together with this widget."""
+        self._jobs = [job for job in self._jobs if job.running]
         self._show()
 
     def _end(self) -> None:

@@ -138,3 +138,17 @@ def test_given_a_damaged_file_in_the_library_when_listed_then_it_says_so_and_not
     entry = page.current()
     assert entry is not None and "torn.h5" in entry.problem
     assert not page.use_button.isEnabled()
+
+
+def test_given_an_empty_library_when_the_examples_are_loaded_then_one_can_be_taken_in_hand(
+    make_window: Make, qtbot: QtBot
+) -> None:
+    window = make_window(begin=False)
+    page = _page(window)
+    page.load_examples()
+    qtbot.waitUntil(lambda: page.current() is not None, timeout=30_000)
+    with qtbot.waitSignal(window.bench.record_changed, timeout=30_000):
+        page.use()
+    assert window.bench.record is not None
+    assert window.bench.record.record.excitation is not None
+    assert window.bench.record.record.metadata["model"] == "beam_on_shaker"
