@@ -58,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
             raise ShakedownError(f"Method {args.method} has no finish to leave out.")
         options["finish"] = False
     result = identify(model, records, args.method, terminal_progress(), **options)
+    result = _with_sources(result, args.files)
     if not write_json(args.json, result.to_json()):
         _show(result)
     if args.plot:
@@ -83,6 +84,16 @@ def _described(module: ModuleType, args: argparse.Namespace) -> Any:
     if not args.files:
         raise ShakedownError("There is no recording to identify from: shakedown identify FILE MODEL.")
     return _model(load_model(args.model), args)
+
+
+def _with_sources(result: Identification, files: list[str]) -> Identification:
+    """The result with the names and fingerprints of what it was found from, for the report."""
+    from dataclasses import replace
+
+    from app.session import fingerprint
+
+    sources = [{"file": name, "sha256": fingerprint(name)} for name in files]
+    return replace(result, extra={**result.extra, "recordings": sources})
 
 
 def _model(model: Model, args: argparse.Namespace) -> Model:
