@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from PyQt6.QtCore import QObject, pyqtSignal
+from PyQt6.QtCore import QObject, QTimer, pyqtSignal
 
 from analysis.errors import Cancelled, ShakedownError
 from analysis.progress import Progress, Step
@@ -108,7 +108,9 @@ class Workers(QObject):
         job = Job(title, self)
         self.jobs.append(job)
         job.ended.connect(lambda: self._forget(job))
-        threading.Thread(target=self._carry, args=(job, function, args), daemon=True).start()
+        carrier = threading.Thread(target=self._carry, args=(job, function, args), daemon=True)
+        # Not before the caller has connected: a short job is over at once. (A lambda keeps the thread alive.)
+        QTimer.singleShot(0, lambda: carrier.start())
         if not quiet:
             self.started.emit(job)
         return job
