@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from analysis.flow import piece_at, piece_values
 from analysis.inputs import Inputs, input_values
 from analysis.kernels import JAC_TYPE, OUT_JAC_TYPE
-from analysis.measurement import measurements
+from analysis.measurement import derivative_pairs, measurements
 from analysis.record import Record
 
 if TYPE_CHECKING:
@@ -396,23 +396,7 @@ def make_segment(model: Model, outputs: Array, dt: float, inputs: Inputs, t0: fl
 
 def kinematic_states(model: Model) -> dict[int, int]:
     """States whose rate is just another state: position -> velocity, as in x' = v."""
-    kernels = model.kernels()
-    n, values = len(model.states), model.values()
-    rng = np.random.default_rng(0)  # two generic points tell a constant Jacobian from a varying one
-    pairs = {}
-    points = []
-    for _ in range(2):
-        x, u = rng.normal(size=n), rng.normal(size=len(model.inputs))
-        dx, jx, jp = np.zeros(n), np.zeros((n, n)), np.zeros((n, len(values)))
-        kernels.jac(0.3, x, u, values, dx, jx, jp)
-        points.append((jx, dx - jx @ x, np.abs(jp).max(axis=1, initial=0.0)))
-    for i in range(n):
-        one = np.flatnonzero(points[0][0][i])
-        plain = all(abs(offset[i]) < 1e-12 and slope[i] == 0.0 for _, offset, slope in points)
-        same = np.array_equal(points[0][0][i], points[1][0][i])
-        if len(one) == 1 and plain and same and points[0][0][i, one[0]] == 1.0:
-            pairs[i] = int(one[0])
-    return pairs
+    return {position: velocity for velocity, position in derivative_pairs(model).items()}
 
 
 def rough_states(model: Model, segment: Segment) -> Array:
