@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -126,6 +127,84 @@ def test_given_a_pulled_drive_then_the_recording_ends_and_the_drive_holds_it(
             assert wrong_samples(recording) == 0
     finally:
         subprocess.run(["umount", "-l", again], check=True)
+
+
+@as_root
+def test_given_a_file_system_that_fails_and_turns_read_only_then_the_recording_ends_and_says_so(
+    small_disk: Path, tmp_path: Path
+) -> None:
+    subprocess.run(["mount", "-o", "remount,errors=remount-ro", small_disk], check=True)
+    recorder = Recorder(small_disk / "run", RATE, [f"c{i}" for i in range(CHANNELS)])
+    taken = 40 * BLOCK
+    for start in range(0, taken, BLOCK):
+        recorder.append(counter(start, start + BLOCK, CHANNELS), start)
+    os.sync()
+    device = Path(f"/sys/dev/block/{_device_number(small_disk)}").resolve().name
+    try:
+        Path(f"/sys/fs/ext4/{device}/trigger_fs_error").write_text("a test\n")
+    except OSError:
+        recorder.close()
+        pytest.skip("this kernel cannot be asked for a failing file system")
+    with pytest.raises(RecordingStopped, match="The disk takes no more data"):
+        for start in range(taken, 10**6, BLOCK):
+            recorder.append(counter(start, start + BLOCK, CHANNELS), start)
+            time.sleep(0.01)
+    finished = recorder.close()
+    assert "ended" in str(finished.problem)
+    copy = tmp_path / finished.path.name
+    shutil.copy(finished.path, copy)
+    with open_lazily(copy) as recording:
+        assert len(recording) >= taken
+        assert wrong_samples(recording) == 0
+
+
+def _device_number(folder: Path) -> str:
+    device = folder.stat().st_dev
+    return f"{os.major(device)}:{os.minor(device)}"
+
+
+@as_root
+def test_given_a_read_only_disk_then_refused_in_one_sentence_before_the_shaker_moves(
+    small_disk: Path,
+) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    with pytest.raises(DataError, match=r"Cannot record to .*Read-only file system"):
+        Recorder(small_disk / "run", RATE, ["c0"])
+    command = [sys.executable, "-m", "app.cli", "acquire", "two_well_beam", "--seconds", "1"]
+    done = subprocess.run(
+        [*command, "--out", small_disk / "run.h5"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert "Read-only file system" in done.stderr and "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_given_the_machine_sleeps_while_recording_then_no_sample_is_lost_or_moved(
+    tmp_path: Path,
+) -> None:
+    """The process is really stopped for a while, as a laptop with its lid closed does."""
+    command = [
+        sys.executable,
+        "-m",
+        "tests.soak.counter_recorder",
+        str(tmp_path / "run"),
+        "5000",
+        "2",
+        "100",
+        "1.5",
+    ]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    while process.stdout.readline().strip() != "1000":
+        pass
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(1.2)
+    process.send_signal(signal.SIGCONT)
+    words = process.communicate(timeout=60)[0].splitlines()[-1].split(maxsplit=1)
+    assert words[0] == "closed"
+    with open_lazily(Path(words[1])) as recording:
+        assert len(recording) == 7500
+        assert wrong_samples(recording) == 0
 
 
 LIMITED = """

@@ -288,3 +288,24 @@ def test_given_real_time_then_the_counter_keeps_pace_without_drift() -> None:
         source.read(into)
     taken = time.monotonic() - begin
     assert 0.499 < taken < 2.0
+
+
+def test_given_the_time_of_day_jumps_then_no_sample_is_lost_late_or_moved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A network time service sets the clock back an hour, then on by two, while a recording runs."""
+    jumps = {"by": 0.0}
+    true_time = time.time
+    monkeypatch.setattr(time, "time", lambda: true_time() + jumps["by"])
+    engine = Engine(CounterSource(2, 10_000.0))
+    engine.start()
+    capture = engine.record(recording_to(tmp_path / "run", engine.source, {}), 6_000)
+    for seconds in (-3600.0, 3600.0):
+        time.sleep(0.2)
+        jumps["by"] = seconds
+    assert capture.wait(20)
+    engine.stop()
+    record = read(capture.finished[0].path)
+    data = np.array([record[n] for n in record.names])
+    assert data.shape == (2, 6000) and miscounted(data, int(data[0, 0])) == 0
+    assert (engine.status.gaps, engine.status.late, engine.status.failure) == (0, 0, "")
