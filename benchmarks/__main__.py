@@ -10,27 +10,32 @@ from __future__ import annotations
 import argparse
 import datetime
 import json
-import os
-import platform
-import subprocess
 import sys
 from dataclasses import asdict
-from importlib import import_module, metadata
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from app.output import table
+from benchmarks.machine import machine, version
 from benchmarks.measure import Measurement
 
 FOLDER = Path(__file__).parent
 RESULTS = FOLDER / "results"
 KEPT_RUNS = 20
+HELPERS = ("__main__", "machine", "measure")
+ON_REQUEST = ("coverage", "soak")  # hours, not minutes
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.split("\n\n")[0])
-    known = sorted(p.stem for p in FOLDER.glob("*.py") if p.stem not in ("__init__", "__main__", "measure"))
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(known)} (all)")
+    known = names()
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help=f"which: {', '.join(known)} (all but {', '.join(ON_REQUEST)})",
+    )
     parser.add_argument("--list", action="store_true", help="only show what there is")
     parser.add_argument("--no-store", action="store_true", help="do not keep the results")
     args = parser.parse_args()
@@ -41,10 +46,17 @@ def main() -> int:
         print("\n".join(known))
         return 0
     sys.argv = sys.argv[:1]  # a benchmark that reads arguments gets its defaults
-    failures = [name for name in args.names or known if not _run(name, store=not args.no_store)]
+    wanted = args.names or [name for name in known if name not in ON_REQUEST]
+    failures = [name for name in wanted if not _run(name, store=not args.no_store)]
     if failures:
         print(f"\nMissed what is wanted: {', '.join(failures)}.")
     return 1 if failures else 0
+
+
+def names() -> list[str]:
+    """The benchmarks: modules and packages of this folder."""
+    packages = [p.parent.name for p in FOLDER.glob("*/__init__.py")]
+    return sorted([p.stem for p in FOLDER.glob("*.py") if p.stem not in HELPERS] + packages)
 
 
 def _run(name: str, store: bool) -> bool:
@@ -101,39 +113,12 @@ def _store(name: str, rows: list[Measurement]) -> None:
     RESULTS.mkdir(exist_ok=True)
     run = {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "version": _version(),
+        "version": version(),
         "machine": machine(),
         "rows": [asdict(row) | {"ratio": row.ratio} for row in rows],
     }
     text = json.dumps([*_runs(name), run][-KEPT_RUNS:], indent=1)
     (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
-
-
-def machine() -> dict[str, Any]:
-    """What the times depend on."""
-    cpu = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        models = [
-            line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if "model name" in line
-        ]
-        cpu = models[0] if models else cpu
-    return {
-        "cpu": cpu,
-        "cores": os.cpu_count(),
-        "load": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None,
-        "system": f"{platform.system()} {platform.release()}",
-        "python": platform.python_version(),
-        "packages": {name: metadata.version(name) for name in ("numpy", "scipy", "numba")},
-    }
-
-
-def _version() -> str:
-    try:
-        command = ["git", "describe", "--always", "--dirty"]
-        return subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return metadata.version("shakedown-lab")
 
 
 if __name__ == "__main__":

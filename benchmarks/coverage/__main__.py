@@ -1,0 +1,3 @@
+from benchmarks.coverage import main
+
+main()

@@ -1,0 +1,9 @@
+"""Balance on the periodic orbits of chaotic records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from benchmarks.coverage.core import Case
+
+CASES: dict[str, Callable[[], Case]] = {}
