@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.balance import Options, choose, extract, read_setting
+from analysis.balance import Options
+from analysis.balance_orbits import choose, extract
+from analysis.balance_setting import read_setting
 from analysis.identification import Identification
 from analysis.methods import identify
 from analysis.model import Model
