@@ -25,8 +25,13 @@ TABLES: dict[str, str] = {
     "liu2019-record": "app.reproduce.liu2019:record",
     "banks1983-table": "app.reproduce.banks1983:table",
     "banks1983-production": "app.reproduce.banks1983:production",
-    **{f"yuan1995-{n}": f"app.reproduce.yuan1995:table_{n}" for n in range(1, 16)},
-    "yuan1995-exponents": "app.reproduce.yuan1995:exponents",
+    **{f"yuan1995-{n}": f"app.reproduce.yuan1995.duffing:table_{n}" for n in (1, 2, 3)},
+    **{f"yuan1995-{n}": f"app.reproduce.yuan1995.coulomb:table_{n}" for n in (4, 5)},
+    **{f"yuan1995-{n}": f"app.reproduce.yuan1995.parametric:table_{n}" for n in (6, 7)},
+    **{f"yuan1995-{n}": f"app.reproduce.yuan1995.lorenz:table_{n}" for n in (8, 9, 10)},
+    **{f"yuan1995-{n}": f"app.reproduce.yuan1995.spring:table_{n}" for n in (11, 12, 13)},
+    **{f"yuan1995-{n}": f"app.reproduce.yuan1995.beam:table_{n}" for n in (14, 15)},
+    "yuan1995-exponents": "app.reproduce.yuan1995.exponents:exponents",
     **{f"manikantan2020-{n}": f"app.reproduce.manikantan2020:table_{n}" for n in (2, 3, 6, 7, 8, 9)},
 }
 

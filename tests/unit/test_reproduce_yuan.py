@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.reproduce import TABLES, make_table
-from app.reproduce.yuan1995 import verdict
+from app.reproduce.yuan1995.comparison import verdict
 
 
 @pytest.mark.parametrize("number", ["2", "10", "12"])

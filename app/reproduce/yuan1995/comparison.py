@@ -1,0 +1,84 @@
+"""Printed, plain and our values side by side, with the verdict on ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from analysis.balance import Options
+from analysis.balance_orbits import choose, extract
+from analysis.balance_setting import read_setting
+from analysis.identification import Identification
+from analysis.methods import identify
+from analysis.model import Model
+from analysis.progress import SILENT
+from analysis.record import Record
+from app.reproduce import Table
+
+Printed = Mapping[str, float]
+
+COLUMNS = ("case", "parameter", "actual", "printed", "plain", "ours", "std. error", "verdict")
+NOISE_NOTE = (
+    "Noise is uniform within +- the given share of each channel's largest value. 'plain' has it added to the "
+    "orbits after they were extracted, as in the thesis; 'ours' to the whole record before."
+)
+
+
+def verdict(actual: float, printed: float, ours: float, error: float, rounding: float) -> str:
+    """How ours compares with the print, whose digits end at ``rounding``."""
+    if np.isnan(printed):
+        return "not legible in print"
+    off = abs(ours - actual)
+    if off <= abs(printed - actual) + 0.5 * rounding:
+        return "at least as close"
+    return "within 2 std. errors" if off <= 2 * error else "farther off"
+
+
+def comparison_rows(
+    case: str, truth: Printed, printed: Printed, plain: Identification, ours: Identification, rounding: float
+) -> list[tuple[Any, ...]]:
+    rows = []
+    for name, value in printed.items():
+        actual, found = truth.get(name, 0.0), ours.parameters[name]
+        words = verdict(actual, value, found.value, found.stderr, rounding)
+        rows.append((case, name, actual, value, plain.values()[name], found.value, found.stderr, words))
+    return rows
+
+
+def printed_values(names: str, values: str) -> dict[str, float]:
+    return dict(zip(names.split(), map(float, values.split()), strict=True))
+
+
+def known_orbits(clean: Record, model: Model, periods: tuple[int, ...], count: int) -> dict[str, Any]:
+    """Options that balance the orbits found in the clean record, whatever record they are applied to."""
+    options = Options(plain=True, orbits=periods, most_orbits=count)
+    chosen = choose(extract(read_setting(model, clean, options), options, SILENT), options)
+    return {
+        "orbits": tuple(int(o.multiple or 0) for o in chosen),
+        "starts": tuple(int(o.start) for o in chosen),
+    }
+
+
+def both_methods(
+    model: Model,
+    free: Sequence[str],
+    clean: Record,
+    noisy: Record,
+    periods: tuple[int, ...],
+    count: int,
+    **options: Any,
+) -> tuple[Identification, Identification]:
+    """The thesis' method on the orbits of the clean record, and ours on the record as it is."""
+    chosen = model.with_free(list(free))
+    fixed = {n: 0.0 for n in model.free if n not in free}
+    chosen = chosen.with_values(fixed)
+    known = known_orbits(clean, chosen, periods, count)
+    plain = identify(chosen, noisy, "balance", plain=True, **known, **options)
+    ours = identify(chosen, noisy, "balance", orbits=periods, most_orbits=count, **options)
+    return plain, ours
+
+
+def comparison_table(name: str, title: str, rows: Sequence[Sequence[Any]], *notes: str) -> Table:
+    return Table(f"yuan1995-{name}", title, COLUMNS, rows, notes=notes)
