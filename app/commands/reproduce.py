@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from typing import Any
 
 from analysis.errors import ShakedownError
-from app.output import add_json_option, table, write_json
-from app.reproduce import TABLES, Table, make_table
-
-PROCESSES = 2
+from app.output import add_json_option, plain, table, write_json
+from app.reproduce import TABLES, Table
+from app.reproduce.rows import Row
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -30,22 +26,14 @@ def run(args: argparse.Namespace) -> int:
         if not write_json(args.json, {"tables": list(TABLES)}):
             print("\n".join(TABLES))
         return 0
-    names = _names(args.name)
-    made, failed = [], {}
-    for name, result, seconds in _compute(names):
-        if isinstance(result, str):
-            failed[name] = result
-            print(f"shakedown: {name}: {result}", file=sys.stderr)
-            continue
-        made.append(result)
-        print(f"{len(made) + len(failed)} of {len(names)}: {name} ({seconds:.0f} s)", file=sys.stderr)
-    made.sort(key=lambda t: names.index(t.name) if t.name in names else len(names))
-    payload = {"tables": [_payload(t) for t in made], "failed": failed}
-    if not write_json(args.json, payload):
-        for made_table in made:
-            _print(made_table)
+    made, failed = _made(_names(args.name))
+    if not write_json(args.json, {"tables": [_payload(t) for t in made], "failed": failed}):
+        for one in made:
+            _print(one)
+        _print_summary(made)
     if args.out:
         from app.report import write_document
+        from app.reproduce.page import document
 
         for path in write_document(document(made), args.out):
             print(path, file=sys.stderr)
@@ -61,80 +49,48 @@ def _names(asked: str) -> list[str]:
     return chosen
 
 
-def _compute(names: Sequence[str]) -> Iterator[tuple[str, Table | str, float]]:
-    """Tables as they are finished, several at a time; a sentence where one could not be made."""
-    if len(names) == 1:
-        yield _one(names[0])
-        return
-    from concurrent.futures import ProcessPoolExecutor, as_completed
-    from multiprocessing import get_context
+def _made(names: Sequence[str]) -> tuple[list[Table], dict[str, str]]:
+    """The tables in the order of their names, and a sentence for each that could not be made."""
+    from app.reproduce.runner import compute, line_shower
 
-    workers = min(PROCESSES, os.cpu_count() or 1, len(names))
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        for done in as_completed([pool.submit(_one, name) for name in names]):
-            yield done.result()
-
-
-def _one(name: str) -> tuple[str, Table | str, float]:
-    from app.output import terminal_progress
-
-    begun = time.monotonic()
-    try:
-        result: Table | str = make_table(name, terminal_progress())
-    except ShakedownError as error:
-        result = str(error)
-    return name, result, time.monotonic() - begun
+    made: dict[str, Table] = {}
+    failed: dict[str, str] = {}
+    show = line_shower()
+    for name, result, seconds in compute(names, show):
+        show("")
+        if isinstance(result, str):
+            failed[name] = result
+            print(f"shakedown: {name}: {result}", file=sys.stderr)
+        else:
+            made[name] = result
+            done = len(made) + len(failed)
+            print(f"{done} of {len(names)}: {name} ({seconds:.0f} s)", file=sys.stderr, flush=True)
+    show("")
+    return [made[name] for name in names if name in made], failed
 
 
 def _print(made: Table) -> None:
+    from app.reproduce.page import shown
+
     print(f"\n{made.title}  [{made.name}]\n")
-    print(table(made.columns, [[_shown(v) for v in row] for row in made.rows]))
+    print(table(*shown(made)))
     for note in made.notes:
         print(f"  * {note}")
 
 
-def _shown(value: Any) -> Any:
-    return "–" if value is None else value
+def _print_summary(made: Sequence[Table]) -> None:
+    from app.reproduce.page import counts
+    from app.reproduce.rows import VERDICTS
+
+    total = {p: sum(counts(t).get(p, 0) for t in made) for p in VERDICTS}
+    said = ", ".join(f"{count} {phrase}" for phrase, count in total.items() if count)
+    if said:
+        print(f"\n{sum(total.values())} printed numbers: {said}.")
 
 
 def _payload(made: Table) -> dict[str, Any]:
-    from analysis.identification import _without_nan
-
-    payload: dict[str, Any] = _without_nan(asdict(made))
+    """Rows as objects with stable keys."""
+    rows = [row._asdict() if isinstance(row, Row) else row for row in made.rows]
+    figures = [vars(figure) for figure in made.figures]
+    payload: dict[str, Any] = plain({**vars(made), "rows": rows, "figures": figures})
     return payload
-
-
-def document(tables: Sequence[Table]) -> Any:
-    """The tables with their notes and figures as a report."""
-    from datetime import datetime
-    from importlib.metadata import version
-
-    from app.figures.curves import draw_curves
-    from app.report.blocks import Block, Document, Grid, Heading, Paragraph, Picture
-
-    blocks: list[Block] = [
-        Paragraph("Every table holds the printed numbers and ours, computed when this page was written.")
-    ]
-    for made in tables:
-        blocks.append(Heading(made.title))
-        rows = [[_cell(v) for v in row] for row in made.rows]
-        numeric = [
-            i
-            for i in range(len(made.columns))
-            if all(isinstance(r[i], int | float | None) for r in made.rows)
-        ]
-        blocks.append(Grid(made.columns, rows, numeric=numeric))
-        blocks += [Paragraph(note, "small") for note in made.notes]
-        for start in range(0, len(made.figures), 2):
-            pair = made.figures[start : start + 2]
-            blocks.append(Picture(lambda figure, pair=pair: draw_curves(figure, pair), height=2.6))  # type: ignore[misc]
-    written = datetime.now().astimezone().isoformat(timespec="minutes")
-    return Document(
-        "Published beside ours", f"Shakedown {version('shakedown-lab')}, written {written}", blocks
-    )
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.5g}" if isinstance(value, float) else str(value)

@@ -20,7 +20,8 @@ def draw_curves(target: Any, figures: Sequence[Figure]) -> None:
         axis.set_axis_off()
     for axis, figure in zip(axes, figures, strict=False):
         for number, (name, (x, y)) in enumerate(figure.curves.items()):
-            axis.plot(x, y, _style(x, number), ms=2.5, lw=1.2, label=name)
+            style = "." if figure.points else _style(x, number)
+            axis.plot(x, y, style, ms=1.5 if figure.points else 2.5, lw=1.2, label=name)
         if figure.log_x:
             axis.set_xscale("log")
         if figure.log_y:

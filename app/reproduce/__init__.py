@@ -1,7 +1,8 @@
 """The tables and figures of the published methods, the printed numbers beside ours.
 
-Each table is made by a function of one argument, the progress to report to, that returns a :class:`Table`. It
-is registered here under the name that ``shakedown reproduce NAME`` takes and imported only when asked for.
+Each table is made by a function of one argument, the progress to report to, that returns a :class:`Table` of
+rows of the common kind (``rows.py``) by :func:`compared`. It is registered here under the name that
+``shakedown reproduce NAME`` takes and imported only when asked for.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 
 from analysis.errors import ShakedownError
 from analysis.progress import SILENT, Progress
+from app.reproduce.rows import COLUMNS, Row
 
 # Name: module:function. The name begins with the document's first author and year.
 TABLES: dict[str, str] = {
@@ -46,6 +48,7 @@ class Figure:
     curves: dict[str, tuple[Sequence[float], Sequence[float]]]  # legend: (x, y)
     log_x: bool = False
     log_y: bool = False
+    points: bool = False  # dots, as in a section or a bifurcation diagram
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,17 @@ class Table:
     rows: Sequence[Sequence[Any]]
     notes: tuple[str, ...] = ()  # what was assumed, which misprints were put right, where we differ and why
     figures: tuple[Figure, ...] = field(default_factory=tuple)
+
+
+def compared(
+    name: str,
+    title: str,
+    rows: Sequence[Row],
+    notes: Sequence[str] = (),
+    figures: Sequence[Figure] = (),
+) -> Table:
+    """A table of the common kind."""
+    return Table(name, title, COLUMNS, rows, tuple(notes), tuple(figures))
 
 
 def make_table(name: str, progress: Progress = SILENT) -> Table:

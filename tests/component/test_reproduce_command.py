@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from analysis.progress import SILENT
 from app.cli import main
-from app.reproduce import TABLES
+from app.reproduce import TABLES, runner
+from app.reproduce.runner import compute, one
 
 
 def test_given_no_name_when_reproduced_then_the_tables_are_listed(capsys):
@@ -30,3 +32,25 @@ def test_given_a_table_when_reproduced_then_rows_notes_json_and_page_agree(tmp_p
 def test_given_an_unknown_table_when_reproduced_then_the_known_ones_are_named(name, capsys):
     assert main(["reproduce", name]) == 1
     assert "liu2019-examples" in capsys.readouterr().err
+
+
+def test_given_two_tables_and_a_faulty_one_when_run_in_parallel_then_the_others_are_made():
+    lines: list[str] = []
+    names = ["liu2019-table1", "liu2019-examples", "no-such-table"]
+    done = {name: result for name, result, _ in compute(names, lines.append)}
+    assert isinstance(done["no-such-table"], str)
+    assert "no-such-table" in done["no-such-table"]
+    assert [len(done[name].rows) > 0 for name in names[:2]] == [True, True]
+    assert lines[-1].startswith("3 of 3 done")
+
+
+def test_given_a_fault_of_ours_when_a_table_is_made_then_a_sentence_names_it(monkeypatch):
+    monkeypatch.setitem(TABLES, "faulty", "app.reproduce.liu2019:no_such_function")
+    name, result, _ = one("faulty", SILENT)
+    assert name == "faulty"
+    assert "no_such_function" in result
+
+
+def test_given_slow_tables_when_ordered_then_they_come_first(monkeypatch):
+    monkeypatch.setattr(runner, "SLOW", ("c", "x", "a"))
+    assert runner.in_order(["a", "b", "c"]) == ["c", "a", "b"]
