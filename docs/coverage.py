@@ -70,8 +70,7 @@ def _section(name: str, found: Coverage) -> str:
     lines = [
         f"## {name}",
         "",
-        f"{found.about}. Method {found.method}, {found.runs} runs, {found.failed} failed, "
-        f"version {found.version}.",
+        f"{found.about}. Method {found.method}, {found.runs} runs, {found.failed} failed.",
         "",
         f"| parameter | covered of {found.answered} | by chance | within | covered | scatter/error |",
         "| --- | ---: | ---: | --- | ---: | ---: |",

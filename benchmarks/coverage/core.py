@@ -161,7 +161,7 @@ def keep(name: str, found: Coverage, path: Path = RESULTS) -> Coverage:
 def _tally(found: Sequence[Estimate], truth: float) -> Tally:
     values = np.array([e.value for e in found])
     return Tally(
-        covered=sum(e.covers(truth) for e in found),
+        covered=int(sum(e.covers(truth) for e in found)),
         mean=float(values.mean()),
         scatter=float(values.std()),
         error=float(np.mean([e.stderr for e in found])),

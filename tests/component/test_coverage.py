@@ -27,7 +27,7 @@ def made(claimed: float) -> Case:
 
     return Case(
         lambda seed: (None, RECORD.with_channels(x=np.full(2, float(seed)))),
-        {"a": 3.0},
+        {"a": np.float64(3.0)},  # computed truths are often of this kind
         "made",
         "numbers",
         identify=identify,
