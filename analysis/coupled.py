@@ -16,7 +16,8 @@ import numpy as np
 from numba import njit, types
 from numpy.typing import NDArray
 
-from analysis.flow import piece_at, piece_values
+from analysis.compiled import COMPILED
+from analysis.flow import piece_at
 from analysis.inputs import Inputs, input_values
 from analysis.kernels import JAC_TYPE, OUT_JAC_TYPE
 from analysis.measurement import derivative_pairs, measurements
@@ -33,43 +34,24 @@ _3 = types.float64[:, :, ::1]
 _DIVERGED = 1e12  # a state beyond this (in its own unit) is not coming back
 
 
-@njit(
-    types.void(
-        JAC_TYPE, OUT_JAC_TYPE, types.float64, _2, _1, _1, types.int64[::1], _1, types.float64, _2, _2,
-        types.boolean, _2, _1, _1, _1, _2, _2, _2, _2,
-    ),
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-)  # fmt: skip
-def _rate(  # type: ignore[no-untyped-def]  # compiled: the types are in the signature
-    jac,
-    out_jac,
-    t,
-    z,
-    u,
-    p,
-    free,
-    measured,
-    strength,
-    gain,
-    gain_integral,
-    squared,
-    dz,
-    x,
-    dx,
-    y,
-    jx,
-    jp,
-    yx,
-    yp,
-):
+@njit(inline="always", **COMPILED)
+def _cubic(coefficients, row, piece, s):  # type: ignore[no-untyped-def]  # compiled
+    """A channel at time s after the first sample of a piece (a jump at its end is not seen)."""
+    cubic = coefficients[row, piece, 2] + s * coefficients[row, piece, 3]
+    return coefficients[row, piece, 0] + s * (coefficients[row, piece, 1] + s * cubic)
+
+
+# Inlined, since passing all arrays on would cost more than a small right-hand side.
+@njit(inline="always", **COMPILED)
+def _rate(jac, out_jac, t, z, p, free, strength, gain, gain_integral, squared, work, dz):  # type: ignore[no-untyped-def]  # compiled
     """Rate of the augmented state z: row per state and integral, column 0 the value, then sensitivities.
 
-    The first len(free) sensitivity columns belong to parameters, the rest to initial values.
+    The first len(free) sensitivity columns belong to parameters, the rest to initial values. Inputs and
+    measured outputs are in the work space.
     """
+    u, measured, x, dx, y, jx, jp, yx, yp = work
     n, q = jx.shape[0], y.shape[0]
-    columns = z.shape[1]
+    rows, columns = z.shape
     for i in range(n):
         x[i] = z[i, 0]
     jac(t, x, u, p, dx, jx, jp)
@@ -82,33 +64,33 @@ def _rate(  # type: ignore[no-untyped-def]  # compiled: the types are in the sig
             if slope != 0.0:
                 for c in range(1, columns):
                     dz[i, c] += slope * z[j, c]
-    for r in range(n, n + q):
+    for r in range(n, rows):
         for c in range(columns):
             dz[r, c] = 0.0
-    if strength == 0.0:
-        return
-    out_jac(t, x, u, p, y, yx, yp)
-    for r in range(q):
-        error = measured[r] - y[r]
-        if np.isnan(error):
-            continue
-        dz[n + r, 0] = error * error if squared else error
-        factor = 2.0 * error if squared else 1.0
-        for i in range(n):
-            dz[i, 0] += strength * gain[i, r] * error
-        for c in range(1, columns):
-            slope = yp[r, free[c - 1]] if c <= free.shape[0] else 0.0
-            for j in range(n):
-                slope += yx[r, j] * z[j, c]
-            dz[n + r, c] = -factor * slope
+    if strength != 0.0:
+        out_jac(t, x, u, p, y, yx, yp)
+        for r in range(q):
+            error = measured[r] - y[r]
+            if np.isnan(error):
+                continue
             for i in range(n):
-                dz[i, c] -= strength * gain[i, r] * slope
-    for r in range(q):
-        for i in range(n):
-            push = strength * gain_integral[i, r]
-            if push != 0.0:
-                for c in range(columns):
-                    dz[i, c] += push * z[n + r, c]
+                dz[i, 0] += strength * gain[i, r] * error
+            for c in range(1, columns):
+                slope = yp[r, free[c - 1]] if c <= free.shape[0] else 0.0
+                for j in range(n):
+                    slope += yx[r, j] * z[j, c]
+                for i in range(n):
+                    dz[i, c] -= strength * gain[i, r] * slope
+                if rows > n:
+                    dz[n + r, c] = -(2.0 * error if squared else 1.0) * slope
+            if rows > n:
+                dz[n + r, 0] = error * error if squared else error
+        for r in range(rows - n):
+            for i in range(n):
+                push = strength * gain_integral[i, r]
+                if push != 0.0:
+                    for c in range(columns):
+                        dz[i, c] += push * z[n + r, c]
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,33 +139,31 @@ LUTHER = _scheme(
 )
 
 
+_SCHEME = types.Tuple((_2, _1, _1))
+_WORK = types.Tuple((_1, _1, _1, _1, _1, _2, _2, _2, _2))  # u, measured, x, dx, y, jx, jp, yx, yp
+
+
 @njit(
     types.int64(
-        JAC_TYPE, OUT_JAC_TYPE, _2, _1, _1, types.float64, types.float64, types.int64, types.int64, _2, _1,
-        types.int64[::1], types.float64, types.float64, _3, _3, types.float64, _2, _2, types.boolean,
+        JAC_TYPE, OUT_JAC_TYPE, _SCHEME, types.float64, types.float64, types.int64, _2, _1, types.int64[::1],
+        types.float64, types.float64, _3, _3, types.float64, _2, _2, types.boolean, _WORK, _3, _2,
         _2, _2, _3,
     ),
-    cache=True,
-    nogil=True,
-    error_model="numpy",
+    **COMPILED,
 )  # fmt: skip
 def _run(  # type: ignore[no-untyped-def]  # compiled
-    jac, out_jac, stages, weights, times, t0, dt, samples, substeps, z, p, free, input_t0, input_dt,
+    jac, out_jac, scheme, t0, dt, substeps, z, p, free, input_t0, input_dt,
     input_coefficients, measured_coefficients, strength, gain, gain_integral, squared,
-    states, outputs, slopes,
+    work, k, trial, states, outputs, slopes,
 ):  # fmt: skip
     """Runge-Kutta over the samples; returns how many samples were reached before diverging.
 
     A stage at the end of a sample interval still belongs to it, so that a jump of an input there is not seen.
     """
+    stages, weights, times = scheme
+    u, measured, x, _, y, _, _, yx, yp = work
     rows, columns = z.shape
-    q = outputs.shape[0]
-    n, m = rows - q, input_coefficients.shape[0]
-    u, measured, y, dx = np.zeros(m), np.zeros(q), np.zeros(q), np.zeros(n)
-    jx, jp = np.zeros((n, n)), np.zeros((n, p.shape[0]))
-    yx, yp = np.zeros((q, n)), np.zeros((q, p.shape[0]))
-    k = np.zeros((len(weights), rows, columns))
-    trial, x = np.zeros_like(z), np.zeros(n)
+    n, q, samples = len(x), outputs.shape[0], outputs.shape[1]
     h = dt / substeps
     for sample in range(samples):
         t = t0 + sample * dt
@@ -203,11 +183,13 @@ def _run(  # type: ignore[no-untyped-def]  # compiled
                 slopes[r, c - 1, sample] = slope
         if sample == samples - 1:
             break
-        piece = piece_at(t + 0.5 * dt, input_t0, input_dt, input_coefficients) if m > 0 else 0
+        piece = piece_at(t + 0.5 * dt, input_t0, input_dt, input_coefficients) if len(u) > 0 else 0
         for step in range(substeps):
             start = t + step * h
             for s in range(len(weights)):
-                trial[:] = z
+                for i in range(rows):
+                    for c in range(columns):
+                        trial[i, c] = z[i, c]
                 for before in range(s):
                     weight = h * stages[s, before]
                     if weight != 0.0:
@@ -215,13 +197,12 @@ def _run(  # type: ignore[no-untyped-def]  # compiled
                             for c in range(columns):
                                 trial[i, c] += weight * k[before, i, c]
                 at = start + times[s] * h
-                piece_values(piece, at - input_t0 - piece * input_dt, input_coefficients, u)
+                for i in range(len(u)):
+                    u[i] = _cubic(input_coefficients, i, piece, at - input_t0 - piece * input_dt)
                 if strength != 0.0:
-                    piece_values(sample, at - t, measured_coefficients, measured)
-                _rate(
-                    jac, out_jac, at, trial, u, p, free, measured, strength, gain, gain_integral, squared,
-                    k[s], x, dx, y, jx, jp, yx, yp,
-                )  # fmt: skip
+                    for r in range(q):
+                        measured[r] = _cubic(measured_coefficients, r, sample, at - t)
+                _rate(jac, out_jac, at, trial, p, free, strength, gain, gain_integral, squared, work, k[s])
             for s in range(len(weights)):
                 weight = h * weights[s]
                 for i in range(rows):
@@ -343,18 +324,23 @@ def run_coupled(
     free_parameters = free if sensitivities else free[:0]
     free_initial = segment.free_initial if sensitivities else segment.free_initial[:0]
     unknowns = len(free_parameters) + len(free_initial)
-    z = np.zeros((n + q, 1 + unknowns))
+    integrals = q if strength != 0.0 and controller.integral.any() else 0
+    z = np.zeros((n + integrals, 1 + unknowns))
     z[:n, 0] = initial
     z[free_initial, 1 + len(free_parameters) + np.arange(len(free_initial))] = 1.0
     states = np.full((n, samples), np.nan)
     outputs = np.full((q, samples), np.nan)
     slopes = np.full((q, unknowns, samples), np.nan)
+    work = (
+        np.zeros(segment.inputs.count), np.zeros(q), np.zeros(n), np.zeros(n), np.zeros(q),
+        np.zeros((n, n)), np.zeros((n, len(values))), np.zeros((q, n)), np.zeros((q, len(values))),
+    )  # fmt: skip
     reached = _run(
-        kernels.jac, kernels.out_jac, scheme.stages, scheme.weights, scheme.times, segment.t0, segment.dt,
-        samples, substeps, z, values, free_parameters, segment.inputs.t0, segment.inputs.dt,
+        kernels.jac, kernels.out_jac, (scheme.stages, scheme.weights, scheme.times), segment.t0, segment.dt,
+        substeps, z, values, free_parameters, segment.inputs.t0, segment.inputs.dt,
         segment.inputs.coefficients,
         segment.measured, strength, controller.gain, controller.integral, controller.squared,
-        states, outputs, slopes,
+        work, np.zeros((len(scheme.weights), *z.shape)), np.zeros_like(z), states, outputs, slopes,
     )  # fmt: skip
     return CoupledRun(states, outputs, slopes, int(reached))
 

@@ -9,6 +9,7 @@ until the synchronisation test at lambda = 1 is passed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,35 +36,37 @@ def uniform_controller(model: Model, gain: float, integral: float = 0.0, squared
     return Controller(np.full((n, q), gain), integral_gain, squared)
 
 
-def observer_controller(
-    model: Model, segments: Sequence[Segment], point: Point, unknowns: Unknowns, sigma: Array, strength: float
-) -> tuple[Controller, float] | None:
-    """Steady Kalman gain for the uncertainty of the parameters, and its fastest rate (1 / unit of time).
+@dataclass(frozen=True, eq=False)
+class Linearised:
+    """A model along its record: mean slopes, and what the parameters' ranges do to the rates."""
 
-    None where the equation has no solution.
-    """
-    from scipy.linalg import LinAlgError, solve_continuous_are
+    slope: Array  # [n, n] mean Jacobian
+    spread: Array  # [n, n] covariance of the rates' errors that wrong parameters make
+    seen: Array  # [q, n] mean slope of the measured outputs, zero for those not measured
+    sensor: Array  # [q, q] covariance of the sensors' noise
 
-    slope, spread, seen = _linearised(model, segments[0], point.values, unknowns)
-    process = strength * spread + 1e-12 * np.trace(spread) * np.eye(len(slope)) + 1e-300 * np.eye(len(slope))
-    measured = np.asarray(np.isfinite(segments[0].outputs).any(axis=1))
-    sensor = np.diag(np.where(measured, sigma**2, 1.0))
-    seen = np.where(measured[:, None], seen, 0.0)
-    try:
-        covariance = solve_continuous_are(slope.T, seen.T, process, sensor)
-    except (LinAlgError, ValueError):
-        return None
-    gain = covariance @ seen.T @ np.linalg.inv(sensor)
-    if not np.isfinite(gain).all():
-        return None
-    fastest = float(np.abs(np.linalg.eigvals(slope - gain @ seen)).max())
-    return Controller(np.ascontiguousarray(gain), np.zeros_like(gain)), fastest
+    def gain(self, strength: float) -> tuple[Array, float] | None:
+        """Steady Kalman gain [n, q] for uncertainty of this strength, and its fastest rate per unit of time.
+
+        None where the equation has no solution.
+        """
+        from scipy.linalg import LinAlgError, solve_continuous_are
+
+        least = 1e-12 * np.trace(self.spread) + 1e-300
+        process = strength * self.spread + least * np.eye(len(self.slope))
+        try:
+            covariance = solve_continuous_are(self.slope.T, self.seen.T, process, self.sensor)
+        except (LinAlgError, ValueError):
+            return None
+        gain = covariance @ self.seen.T @ np.linalg.inv(self.sensor)
+        if not np.isfinite(gain).all():
+            return None
+        fastest = float(np.abs(np.linalg.eigvals(self.slope - gain @ self.seen)).max())
+        return np.ascontiguousarray(gain), fastest
 
 
-def _linearised(
-    model: Model, segment: Segment, values: Array, unknowns: Unknowns
-) -> tuple[Array, Array, Array]:
-    """Mean Jacobian along the record, what the parameters' ranges do to the rates, mean output slope."""
+def linearised(model: Model, segment: Segment, values: Array, unknowns: Unknowns, sigma: Array) -> Linearised:
+    """The model linearised along what the record tells of its states."""
     kernels = model.kernels()
     n, k, q = len(model.states), len(values), len(model.outputs)
     stride = max(1, len(segment) // 2000)
@@ -80,7 +83,11 @@ def _linearised(
     room = np.where(unknowns.logarithmic, np.abs(now), np.maximum(np.abs(now), 0.1 * width))
     pushes = np.nan_to_num(jp[:, unknowns.positions] * room[None, :, None])
     spread = np.einsum("ipt,jpt->ij", pushes, pushes) / count
-    return np.nan_to_num(jx).mean(axis=2), spread, np.nan_to_num(yx).mean(axis=2)
+    measured = np.asarray(np.isfinite(segment.outputs).any(axis=1))
+    seen = np.where(measured[:, None], np.nan_to_num(yx).mean(axis=2), 0.0)
+    return Linearised(
+        np.nan_to_num(jx).mean(axis=2), spread, seen, np.diag(np.where(measured, sigma**2, 1.0))
+    )
 
 
 def synchronisation_error(
@@ -106,11 +113,13 @@ def choose_controller(
 ) -> tuple[Controller, float]:
     """The weakest observer that makes the model follow the record from the guess, and its error."""
     best: tuple[Controller, float] | None = None
+    along = linearised(model, segments[0], point.values, unknowns, sigma)
     for strength in _STRENGTHS:
-        designed = observer_controller(model, segments, point, unknowns, sigma, strength)
+        designed = along.gain(strength)
         if designed is None:
             continue
-        controller, fastest = designed
+        gain, fastest = designed
+        controller = Controller(gain, np.zeros_like(gain))
         substeps = 1 + int(fastest * segments[0].dt)  # Runge-Kutta is stable and fair below one radian a step
         if substeps > _MOST_SUBSTEPS:
             break

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _LOG_SPAN = 1e3  # bounds further apart than this factor want a logarithmic scale
-_LARGEST_LOG_STEP = np.log(
-    1e3
-)  # at most three decades in one step: beyond it the linearisation means nothing
+_LARGEST_LOG_STEP = np.log(1e3)  # three decades in one step: beyond it the linearisation means nothing
+_REPEATABLE = 1e-11  # change of the outputs over their size that a trajectory in double precision resolves
+_NO_GAIN = 1e-10  # decrease over cost so small that a heavily damped search cannot go on
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,6 +122,11 @@ class OutputError:
     def samples(self) -> int:
         return int(sum(np.isfinite(s.outputs).sum() for s in self.segments))
 
+    @property
+    def power(self) -> float:
+        """Sum of squares of the measured outputs in units of their noise."""
+        return float(sum(np.nansum((s.outputs / self.sigma[:, None]) ** 2) for s in self.segments))
+
     def evaluate(self, point: Point, controller: Controller, strength: float) -> Evaluation:
         """Simulate every segment with sensitivities; one evaluation, however many segments."""
         self.evaluations += 1
@@ -164,10 +169,11 @@ class OutputError:
     ) -> Fit:
         """Levenberg-Marquardt from an evaluated point.
 
-        Ends when a step would lower the cost by less than ``tolerance`` of it (or move nothing), or when the
-        cost is at most ``good_enough``.
+        Ends when a step would lower the cost by less than ``tolerance`` of it, or move the outputs by less
+        than rounding does, or when the cost is at most ``good_enough``.
         """
         damping, growth = 1e-4, 4.0
+        unresolved = 0.5 * _REPEATABLE**2 * self.power
         history = [self._entry(here, strength)]
         for iteration in range(1, most_iterations + 1):
             if not np.isfinite(here.cost):
@@ -175,7 +181,8 @@ class OutputError:
             if here.cost <= good_enough:
                 return Fit(here, True, iteration - 1, history)
             step, locals_, predicted = self._step(here, damping)
-            if predicted <= tolerance * here.cost + 1e-300 and damping <= 1.0:
+            least = tolerance if damping <= 1.0 else _NO_GAIN  # a damped step promises little anywhere
+            if predicted <= max(least * here.cost, unresolved):
                 return Fit(here, True, iteration, history)
             trial = self.evaluate(self._moved(here.point, step, locals_), controller, strength)
             ratio = (here.cost - trial.cost) / predicted if np.isfinite(trial.cost) else -1.0
@@ -192,8 +199,6 @@ class OutputError:
             else:
                 damping = max(damping * growth, 1e-2)
                 growth *= 2.0
-                if damping > 1e12:  # no step lowers the cost any more: rounding is reached
-                    return Fit(here, True, iteration, history)
         return Fit(here, False, most_iterations, history)
 
     def _step(self, here: Evaluation, damping: float) -> tuple[Array, list[Array], float]:

@@ -19,7 +19,12 @@ WELLS = {"single_well": (20.0, 15), "double_well": (20.0, 15), "double_hump": (2
 
 
 def truth_record(
-    model: Model, seconds: float, rate: float, channels: list[str], max_step: float = np.inf
+    model: Model,
+    seconds: float,
+    rate: float,
+    channels: list[str],
+    max_step: float = np.inf,
+    rtol: float = 1e-11,
 ) -> Record:
     """The outputs of a model at its own values, integrated by SciPy from the model's initial state."""
     kernels, p = model.kernels(), model.values()
@@ -33,7 +38,7 @@ def truth_record(
     times = np.arange(round(seconds * rate) + 1) / rate
     start = [model.initial[s].value for s in model.states]
     solution = solve_ivp(
-        rhs, (0, times[-1]), start, "DOP853", times, rtol=1e-11, atol=1e-12, max_step=max_step
+        rhs, (0, times[-1]), start, "DOP853", times, rtol=rtol, atol=0.1 * rtol, max_step=max_step
     )
     outputs = np.empty((len(model.outputs), len(times)))
     kernels.out_many(times, np.ascontiguousarray(solution.y), np.zeros((0, len(times))), p, outputs)
@@ -70,6 +75,20 @@ def test_given_the_upper_bounds_then_the_truth_is_found_in_few_sensitivity_runs(
     assert result.converged
     assert np.abs(errors(model, result.values())).max() < 1e-6
     assert result.evaluations <= most
+
+
+@pytest.mark.parametrize("rtol", [1e-7, 1e-8, 1e-9, 1e-10])
+def test_given_a_record_that_is_itself_computed_inexactly_then_no_run_is_wasted_below_its_accuracy(
+    rtol: float,
+) -> None:
+    for case in WELLS:
+        model = load_model(f"van_der_pol_duffing_{case}")
+        record = truth_record(model, WELLS[case][0], 100.0, ["x"], rtol=rtol)
+        start = model.with_values({name: model.parameters[name].upper for name in model.free})
+        result = identify(start, record, "homotopy")
+        assert result.converged
+        assert np.abs(errors(model, result.values())).max() < 1e3 * rtol
+        assert result.evaluations <= 12
 
 
 def test_given_random_starts_in_the_bounds_then_each_finds_the_truth(
