@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from analysis.errors import DataError
+from drivers.child import command, environment
 
 SECONDS = 20.0
 MEMORY = 8 << 30  # bytes of address space
@@ -24,9 +25,9 @@ def check_in_subprocess(path: Path) -> None:
         raise DataError(f"{path.name} is not an HDF5 file, or its beginning is damaged.")
     if version >= 2:
         return
-    command = [sys.executable, "-P", "-m", "drivers.formats.guard", str(path)]
+    guarded = command("drivers.formats.guard", str(path))
     try:
-        run = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
+        run = subprocess.run(guarded, env=environment(), capture_output=True, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
         raise DataError(f"{path.name} is damaged: opening it does not come to an end.") from None
     if run.returncode != 0:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from analysis.errors import DataError
 from analysis.progress import SILENT, Progress, Step
+from drivers.child import command, environment
 from drivers.journal import SUFFIX as JOURNAL_SUFFIX
 from drivers.journal import lock_file, read_journal, sync_folder
 from drivers.recording.container import SUFFIX, ContainerRecording, same_content, write_container
@@ -39,10 +40,14 @@ def finish(journal_path: Path, seconds: float | None = None, progress: Progress 
     Whatever happens, the journal is deleted only after the finished file has been proven.
     """
     try:
-        # -P: nothing in the folder we happen to stand in is taken for a module of ours.
         limit = seconds if seconds is not None else 30 + journal_path.stat().st_size / SLOWEST
-        command = [sys.executable, "-P", "-m", "drivers.recording", str(journal_path)]
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        child = subprocess.Popen(
+            command("drivers.recording", str(journal_path)),
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
     except OSError as error:
         raise DataError(f"{journal_path.name} could not be finished: {error.strerror}.") from None
     late = threading.Event()
