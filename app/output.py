@@ -45,10 +45,12 @@ def plain(value: Any) -> Any:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Columns aligned for a terminal: numbers to the right, words to the left."""
+    """Columns aligned for a terminal: numbers to the right, words to the left, a dash where there is none."""
     cells = [[_cell(value) for value in row] for row in rows]
     widths = [max(len(c), *(len(r[i]) for r in cells)) if cells else len(c) for i, c in enumerate(columns)]
-    numeric = [bool(rows) and all(isinstance(r[i], int | float) for r in rows) for i in range(len(columns))]
+    numeric = [
+        bool(rows) and all(isinstance(r[i], int | float | None) for r in rows) for i in range(len(columns))
+    ]
 
     def line(values: Sequence[str]) -> str:
         parts = [v.rjust(w) if n else v.ljust(w) for v, w, n in zip(values, widths, numeric, strict=True)]
@@ -73,4 +75,6 @@ def terminal_progress() -> Progress:
 
 
 def _cell(value: object) -> str:
+    if value is None:
+        return "–"
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -83,9 +83,9 @@ def _print_summary(made: Sequence[Table]) -> None:
     from app.reproduce.rows import VERDICTS
 
     total = {p: sum(counts(t).get(p, 0) for t in made) for p in VERDICTS}
-    said = ", ".join(f"{count} {phrase}" for phrase, count in total.items() if count)
+    said = ", ".join(f"{phrase} {count}" for phrase, count in total.items() if count)
     if said:
-        print(f"\n{sum(total.values())} printed numbers: {said}.")
+        print(f"\n{sum(total.values())} rows: {said}.")
 
 
 def _payload(made: Table) -> dict[str, Any]:

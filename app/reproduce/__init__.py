@@ -26,7 +26,7 @@ TABLES: dict[str, str] = {
     "liu2019-table1": "app.reproduce.liu2019:table_1",
     "liu2019-record": "app.reproduce.liu2019:record",
     "banks1983-table": "app.reproduce.banks1983:table",
-    "banks1983-production": "app.reproduce.banks1983:production",
+    "banks1983-noise": "app.reproduce.banks1983:noise",
     **{f"yuan1995-{n}": f"app.reproduce.yuan1995.duffing:table_{n}" for n in (1, 2, 3)},
     **{f"yuan1995-{n}": f"app.reproduce.yuan1995.coulomb:table_{n}" for n in (4, 5)},
     **{f"yuan1995-{n}": f"app.reproduce.yuan1995.parametric:table_{n}" for n in (6, 7)},

@@ -51,7 +51,7 @@ def counts(made: Table) -> dict[str, int]:
 def shown(made: Table) -> tuple[list[str], list[list[Any]]]:
     """Columns and rows without the columns that are empty throughout."""
     filled = [i for i in range(len(made.columns)) if any(row[i] not in (None, "") for row in made.rows)]
-    rows = [["–" if row[i] is None else row[i] for i in filled] for row in made.rows]
+    rows = [[row[i] for i in filled] for row in made.rows]
     return [made.columns[i] for i in filled], rows
 
 
@@ -66,9 +66,7 @@ def _summary(tables: Sequence[Table]) -> list[Block]:
 
 def _table(made: Table) -> list[Block]:
     columns, rows = shown(made)
-    numeric = [
-        i for i in range(len(columns)) if all(isinstance(r[i], int | float) or r[i] == "–" for r in rows)
-    ]
+    numeric = [i for i in range(len(columns)) if all(isinstance(r[i], int | float | None) for r in rows)]
     blocks: list[Block] = [
         Heading(made.title, 3),
         Grid(columns, [[_cell(v) for v in row] for row in rows], numeric=numeric),
@@ -81,4 +79,6 @@ def _table(made: Table) -> list[Block]:
 
 
 def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
     return f"{value:.5g}" if isinstance(value, float) else str(value)

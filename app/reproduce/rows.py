@@ -87,19 +87,23 @@ def least(
     quantity: str,
     published: float | None,
     plain: float | None,
-    ours: float,
+    ours: float | None,
     tolerance: float = 0.05,
     note: str = "",
 ) -> Row:
-    """An error, a misfit or a count: the smaller the better, the same within ``tolerance`` (a share)."""
-    published = _known(published)
-    if published is None:
+    """An error, a misfit or a count: the smaller the better, the same within ``tolerance`` (a share).
+
+    Where there is no ``ours``, the plain method is judged.
+    """
+    published, plain, ours = _known(published), _known(plain), _known(ours)
+    judged = plain if ours is None else ours
+    if published is None or judged is None:
         verdict = NOT_PRINTED
-    elif ours < published * (1 - tolerance):
+    elif judged < published * (1 - tolerance):
         verdict = BETTER
     else:
-        verdict = AGREES if ours <= published * (1 + tolerance) else WORSE
-    return Row(case, quantity, None, published, _known(plain), ours, None, None, verdict, note)
+        verdict = AGREES if judged <= published * (1 + tolerance) else WORSE
+    return Row(case, quantity, None, published, plain, ours, None, None, verdict, note)
 
 
 def same(

@@ -7,6 +7,7 @@ import pytest
 from analysis.progress import SILENT
 from app.cli import main
 from app.reproduce import TABLES, runner
+from app.reproduce.liu2019 import STILL
 from app.reproduce.runner import compute, one
 
 
@@ -21,10 +22,11 @@ def test_given_a_table_when_reproduced_then_rows_notes_json_and_page_agree(tmp_p
     (made,) = json.loads(data.read_text())["tables"]
     shown, html = capsys.readouterr().out, page.read_text(encoding="utf-8")
     assert made["name"] == "liu2019-examples"
-    assert len(made["rows"]) == 6
-    assert all(len(row) == len(made["columns"]) for row in made["rows"])
+    assert len(made["rows"]) == 12
+    assert {row["verdict"] for row in made["rows"]} == {"better than print", STILL}
     assert made["title"] in shown
-    assert html.count("<tr>") == 7
+    assert "better than print 6, not attainable 6" in shown
+    assert html.count("<tr>") == 1 + 2 + 1 + 12  # a summary with its total, then the table
     assert html.count("data:image/png") == -(-len(made["figures"]) // 2)
 
 
