@@ -16,39 +16,30 @@ _VISIBLE = 1e-3  # share of a parameter in such a direction below which it is no
 
 def pseudo_inverse(information: Array) -> Array:
     """Inverse over the directions that the data determine; zero along the others."""
-    values, vectors, scale = _scaled(information)
-    keep = values > _NULL * values.max(initial=0.0)
-    inverse = (vectors[:, keep] / values[keep]) @ vectors[:, keep].T
-    return np.asarray(inverse * np.outer(scale, scale))
+    return _inverse(_scaled(information))
 
 
 def covariance_of(information: Array) -> Array:
     """Covariance of the estimates; undetermined parameters have infinite variance."""
-    covariance = pseudo_inverse(information)
-    for i in undetermined_parameters(information):
-        covariance[i, i] = np.inf
-    return covariance
+    return _covariance(_scaled(information))
 
 
 def undetermined_parameters(information: Array) -> list[int]:
     """Positions of the parameters that take part in an undetermined direction."""
-    values, vectors, _ = _scaled(information)
-    null = vectors[:, values <= _NULL * values.max(initial=0.0)]
-    share = np.sqrt(np.sum(null**2, axis=1))
-    return [int(i) for i in np.flatnonzero(share > _VISIBLE)]
+    return _undetermined(_scaled(information))
 
 
 def undetermined_words(information: Array, values: Array, names: Sequence[str]) -> list[str]:
     """One sentence for each combination that the data cannot determine, and for each all but undetermined."""
-    eigenvalues, vectors, scale = _scaled(information)
-    null = vectors[:, eigenvalues <= _NULL * eigenvalues.max(initial=0.0)]
+    spectrum = _scaled(information)
+    scale = spectrum[2]
     sentences = []
-    for direction in _sparse_basis(null).T:
+    for direction in _sparse_basis(_null(spectrum)).T:
         change = direction * scale
         involved = [int(i) for i in np.flatnonzero(np.abs(direction) > _VISIBLE * np.abs(direction).max())]
         sentences.append(_sentence(change, values, names, involved))
-    bad = set(undetermined_parameters(information))
-    errors = np.sqrt(np.diag(covariance_of(information)))
+    bad = set(_undetermined(spectrum))
+    errors = np.sqrt(np.diag(_covariance(spectrum)))
     for i, name in enumerate(names):
         if i not in bad and errors[i] > 2 * abs(values[i]) and values[i] != 0:
             ratio = errors[i] / abs(values[i])
@@ -56,7 +47,34 @@ def undetermined_words(information: Array, values: Array, names: Sequence[str]) 
     return sentences
 
 
-def _scaled(information: Array) -> tuple[Array, Array, Array]:
+Spectrum = tuple[Array, Array, Array]  # eigenvalues and vectors of the scaled information, and the scale
+
+
+def _inverse(spectrum: Spectrum) -> Array:
+    values, vectors, scale = spectrum
+    keep = values > _NULL * values.max(initial=0.0)
+    inverse = (vectors[:, keep] / values[keep]) @ vectors[:, keep].T
+    return np.asarray(inverse * np.outer(scale, scale))
+
+
+def _covariance(spectrum: Spectrum) -> Array:
+    covariance = _inverse(spectrum)
+    for i in _undetermined(spectrum):
+        covariance[i, i] = np.inf
+    return covariance
+
+
+def _null(spectrum: Spectrum) -> Array:
+    values, vectors, _ = spectrum
+    return vectors[:, values <= _NULL * values.max(initial=0.0)]
+
+
+def _undetermined(spectrum: Spectrum) -> list[int]:
+    share = np.sqrt(np.sum(_null(spectrum) ** 2, axis=1))
+    return [int(i) for i in np.flatnonzero(share > _VISIBLE)]
+
+
+def _scaled(information: Array) -> Spectrum:
     """Eigenvalues and vectors after scaling to unit diagonal, and the scale (1 for unseen ones)."""
     size = np.sqrt(np.maximum(np.diag(information), 0.0))
     scale = np.where(size > 0, 1.0 / np.where(size > 0, size, 1.0), 1.0)

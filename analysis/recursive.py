@@ -125,7 +125,7 @@ class RecursiveWeak:
             np.ascontiguousarray(self._pending[n:, :used]), np.zeros(1, dtype=np.int64),
         )  # fmt: skip
         shape = self._shape
-        first = np.arange(count, dtype=np.int64) * self.spacing
+        first = shape.first[0] + np.arange(count, dtype=np.int64) * self.spacing
         probes = Probes(first, shape.value, shape.slope, shape.curvature)
         system = WeakSystem(
             self.model.kernels(), data, self.spacing, self._equations, len(self.model.parameters), probes

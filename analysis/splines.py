@@ -79,8 +79,12 @@ def make_probes(times: Array, pieces: NDArray[np.int64], spacing: int) -> Probes
     uneven = (piece[first] != piece[last - 1]) if step > 0 else np.ones(count, dtype=bool)
     first = np.where(uneven, np.maximum(first - 2, 0), first)  # interpolation looks two nodes further
     last = np.where(uneven, np.minimum(last + 2, len(times)), last)
-    value, slope, curvature = (np.zeros((count, int(np.max(last - first)))) for _ in range(3))
-    _fill(times, piece, bounds, uneven, step, knots, first, last, value, slope, curvature)
+    shapes = count if uneven.any() else 1  # on a uniform grid all functions are shifts of one
+    value, slope, curvature = (np.zeros((shapes, int(np.max(last - first)))) for _ in range(3))
+    _fill(times, piece, bounds, uneven, step, knots, first[:shapes], last, value, slope, curvature)
+    if shapes == 1:  # the outermost nodes, on which the function is zero, are not needed
+        inner = (np.ascontiguousarray(weights[:, 1:-1]) for weights in (value, slope, curvature))
+        return Probes(first + 1, *inner)
     return Probes(first, value, slope, curvature)
 
 
@@ -126,7 +130,7 @@ def _fill(  # type: ignore[no-untyped-def]
     times, piece, bounds, uneven, step, knots, first, last, value, slope, curvature
 ):
     b = np.empty(3)
-    same = np.zeros((value.shape[1], 3))  # on a uniform grid all functions are shifts of one
+    same = np.zeros((value.shape[1], 3))
     known = -1
     for c in range(len(first)):
         k = knots[c : c + 7]

@@ -145,7 +145,8 @@ def _bandwidth(row: Array, noise: float) -> float:
     # Beyond the last frequency at which the averaged spectrum stands above the noise there is nothing to
     # pass.
     width = max(N // 200, 4)
-    averaged = np.convolve(spectrum, np.ones(width) / width, mode="same")
+    summed = np.cumsum(np.concatenate([np.zeros(width // 2 + 1), spectrum, np.zeros(width)]))
+    averaged = (summed[width : width + len(spectrum)] - summed[: len(spectrum)]) / width
     above = np.flatnonzero(averaged > 3 * noise**2)
     power[above[-1] + 1 if len(above) else 0 :] = 0.0
     total = np.cumsum(power)

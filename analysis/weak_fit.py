@@ -22,6 +22,7 @@ Array = NDArray[np.float64]
 
 _ROUNDS = 12  # of reweighting, at most
 _SETTLED = 0.05  # step in standard errors at which it ends
+_ALIKE = 0.02  # relative step of the parameters that leaves their weights as they are
 _SCAN = 400  # trial points of a scan over the parameters that do not enter linearly
 _WRONG_MODEL, _WRONG_SHARE = 30.0, 2e-3  # rms misfit over noise, and over the terms: the model is wrong
 _POOR = 20.0  # misfit over its expectation beyond which the guess counts as astray
@@ -117,25 +118,8 @@ class _Fit:
 
         both = np.concatenate([residual[None], derivatives])
         rows = np.ascontiguousarray(both.transpose(0, 2, 1)).reshape(len(both), residual.size).T
-        white = dtbtrs(self.factors[block], np.asfortranarray(rows), uplo="L")[0].T
+        white = dtbtrs(self.factors[block].T, rows, uplo="L", overwrite_b=True)[0].T
         return white[0], white[1:]
-
-    def _factorise(self) -> None:
-        from scipy.linalg import LinAlgError, cholesky_banded
-
-        self.factors = []
-        for b in self.blocks:
-            band = b.system.covariance(self.values[b.record], b.sigma)
-            for _ in range(8):
-                try:
-                    factor = cholesky_banded(band, lower=True, check_finite=False)
-                    break
-                except LinAlgError:
-                    band[0] *= 1 + 1e-6
-                    band[0] += 1e-6 * np.mean(band[0])
-            else:
-                raise DataError("The noise of the channels cannot be told from the data.")
-            self.factors.append(factor)
 
     # descent
 
@@ -157,17 +141,6 @@ class _Fit:
             cost += squares
         return information, gradient, cost
 
-    def _cost(self, weighting: Weighting, values: Array) -> float:
-        self.evaluations += 1
-        total = 0.0
-        for i, b in enumerate(self.blocks):
-            residual = b.system.residual(values[b.record])
-            if not np.all(np.isfinite(residual)):
-                return np.inf
-            r, _ = weighting(i, residual, np.zeros((0, *residual.shape)))
-            total += float(r @ r)
-        return total
-
     def _descend(self, weighting: Weighting, progress: Progress, most: int = 60) -> tuple[bool, Array, float]:
         """Levenberg-Marquardt; returns convergence, information and cost at the end."""
         damping = 0.0
@@ -179,23 +152,28 @@ class _Fit:
             here = self.unknowns.current(self.values)
             step = bounded_step(information, gradient, here, self.low, self.high, damping)
             trial = self.unknowns.moved(self.values, step)
-            new = self._cost(weighting, trial)
+            there = self._normal(weighting, trial)
+            new = there[2] if np.isfinite(there[2]) else np.inf
             self.iterations += 1
-            errors = np.sqrt(np.maximum(np.diag(pseudo_inverse(information)), 0) * cost / rows)
-            relative = float(np.max(np.abs(step) / (errors + 1e-12 * np.abs(here) + 1e-300), initial=0.0))
-            self.history.append({"cost": new if np.isfinite(new) else cost, "step": relative})
+            relative = _in_errors(step, here, information * (rows / cost if cost > 0 else 1.0))
+            self.history.append({"cost": min(new, 1e300), "step": relative})
             progress.report(self.iterations / (self.iterations + 10), "weak form", cost=cost)
             if new <= cost * (1 + 1e-12) or relative < 1e-9:
                 self.values = trial
-                information, gradient, cost = self._normal(weighting, trial)
+                information, gradient, cost = there
                 damping = damping / 10 if damping > 1e-8 else 0.0
-                if relative < 1e-3:
+                if relative < 1e-3 or self._solved(step, here):
                     return True, information, cost
             else:
                 damping = max(10 * damping, 1e-4)
                 if damping > 1e12:
                     return relative < 1e-2, information, cost
         return False, information, cost
+
+    def _solved(self, step: Array, here: Array) -> bool:
+        """Whether one step was exact: all unknowns enter linearly and none was stopped by a bound."""
+        inside = (here + step > self.low) & (here + step < self.high)
+        return bool(inside.all()) and all(j in self.linear for j in self.unknowns.free)
 
     def _rows(self) -> int:
         return sum(len(b.system) for b in self.blocks)
@@ -206,11 +184,12 @@ class _Fit:
         if self._astray(converged, cost):
             self._scan(progress.part(0.4, 0.6))
             converged, information, cost = self._descend(self._scaled, progress.part(0.6, 0.7))
-        misfit = float(np.sqrt(cost / self._expected()))
+        bands = self._covariances() if reweight else None
+        misfit = float(np.sqrt(cost / self._expected(bands)))
         wrong = misfit > _WRONG_MODEL and np.sqrt(cost / dof) > _WRONG_SHARE
         if wrong or not reweight:
             return self._estimate(self._sandwich(information), cost, dof, misfit, wrong, converged)
-        information, cost, converged = self._reweighted(progress.part(0.7, 1.0))
+        information, cost, converged = self._reweighted(bands, progress.part(0.7, 1.0))
         # A misfit beyond what the noise explains widens the error bars; one below it does not narrow them.
         return self._estimate(information / max(cost / dof, 1.0), cost, dof, misfit, False, converged)
 
@@ -236,22 +215,23 @@ class _Fit:
         meat = S.T @ S * len(S) / spare
         return np.asarray(information @ pseudo_inverse(meat) @ information)
 
-    def _reweighted(self, progress: Progress) -> tuple[Array, float, bool]:
+    def _reweighted(self, bands: list[Array] | None, progress: Progress) -> tuple[Array, float, bool]:
         """Generalised least squares: one Gauss-Newton step for each renewal of the covariance."""
         information, cost, previous = np.eye(len(self.unknowns)), np.inf, np.inf
         for turn in range(_ROUNDS):
             progress.report(turn / _ROUNDS, "weak form, weighted", cost=cost)
-            self._factorise()
+            self.factors = [_factor(band) for band in bands or self._covariances()]
+            bands = None
             information, gradient, cost = self._normal(self._whitened, self.values)
             here = self.unknowns.current(self.values)
             step = bounded_step(information, gradient, here, self.low, self.high, 0.0)
-            errors = np.sqrt(np.maximum(np.diag(pseudo_inverse(information)), 0))
-            relative = float(np.max(np.abs(step) / (errors + 1e-12 * np.abs(here) + 1e-300), initial=0.0))
+            relative = _in_errors(step, here, information)
             self.iterations += 1
             self.history.append({"cost": cost, "step": relative})
             self.values = self.unknowns.moved(self.values, step if cost < 2 * previous else 0.5 * step)
-            if relative < _SETTLED:
-                return information, cost, True
+            near = self._solved(step, here) and bool(np.all(np.abs(step) < _ALIKE * np.abs(here)))
+            if relative < _SETTLED or near:
+                return information, cost - (float(gradient @ step) if near else 0.0), True
             previous = cost
         return information, cost, relative < 20 * _SETTLED
 
@@ -275,13 +255,19 @@ class _Fit:
             return True
         return cost > _POOR * self._expected()
 
-    def _expected(self) -> float:
+    def _expected(self, bands: list[Array] | None = None) -> float:
         """Sum of squares of the scaled rows that the sensors' noise explains."""
         expected = 0.0
-        for b in self.blocks:
-            band = b.system.variances(self.values[b.record], b.sigma)
-            expected += float(np.sum(band / self.scale[:, None] ** 2))
+        for i, b in enumerate(self.blocks):
+            if bands is None:
+                variances = b.system.variances(self.values[b.record], b.sigma)
+            else:
+                variances = bands[i][:, 0].reshape(-1, len(self.scale)).T
+            expected += float(np.sum(np.sum(variances, axis=1) / self.scale**2))
         return expected
+
+    def _covariances(self) -> list[Array]:
+        return [b.system.covariance(self.values[b.record], b.sigma) for b in self.blocks]
 
     def _scan(self, progress: Progress) -> None:
         """Try a grid of the curved parameters, the linear ones solved for in closed form; keep the best."""
@@ -323,3 +309,22 @@ def _thinned(blocks: list[Block], functions: int = 300) -> list[Block]:
     return [
         Block(b.system.thinned(max(len(b.system.probes) // functions, 1)), b.record, b.sigma) for b in blocks
     ]
+
+
+def _factor(band: Array) -> Array:
+    """Cholesky factor of a banded covariance, element (i, j) at [j, i - j]; lifted if nearly singular."""
+    from scipy.linalg.lapack import dpbtrf
+
+    for lift in (0.0, 1e-6, 1e-5, 1e-4):
+        if lift:
+            band[:, 0] += lift * (band[:, 0] + np.mean(band[:, 0]))
+        factor, failed = dpbtrf(band.T, lower=True)
+        if not failed:
+            return np.asarray(factor.T)
+    raise DataError("The noise of the channels cannot be told from the data.")
+
+
+def _in_errors(step: Array, here: Array, information: Array) -> float:
+    """Largest step of an unknown in units of its standard error."""
+    errors = np.sqrt(np.maximum(np.diag(pseudo_inverse(information)), 0.0))
+    return float(np.max(np.abs(step) / (errors + 1e-12 * np.abs(here) + 1e-300), initial=0.0))

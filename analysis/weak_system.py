@@ -19,6 +19,7 @@ from numba import float64, int64, njit, void
 from numpy.typing import NDArray
 
 from analysis.inputs import Inputs
+from analysis.kernels import JAC_U_TYPE as JAC_U
 from analysis.smoothing import smooth
 from analysis.splines import Probes, make_probes
 
@@ -26,6 +27,7 @@ Array = NDArray[np.float64]
 _matrix = float64[:, ::1]
 _stack = float64[:, :, ::1]
 
+_CHUNK = 256  # test functions whose covariance is formed together
 _FLOOR = 1e-7  # of the size of the terms: residual that quadrature and rounding may leave
 
 
@@ -89,6 +91,11 @@ class Equation:
     state: int
     of: int = -1
 
+    @property
+    def order(self) -> int:
+        """How many integrations by parts it takes."""
+        return 1 if self.of < 0 else 2
+
 
 class WeakSystem:
     """Residuals of one stretch of data for one spacing of the test functions.
@@ -123,13 +130,14 @@ class WeakSystem:
         P = self.probes
         chosen = np.arange(0, len(P), every)
         length = P.value.shape[1]
+        own = chosen if len(P.value) > 1 else slice(None)
         columns = np.minimum(P.first[chosen][:, None] + np.arange(length), len(self.data.times) - 1).ravel()
         data = Nodes(
             self.data.times[columns], np.ascontiguousarray(self.data.states[:, columns]),
             np.ascontiguousarray(self.data.inputs[:, columns]), np.zeros(1, dtype=np.int64),
         )  # fmt: skip
         first = np.arange(len(chosen), dtype=np.int64) * length
-        probes = Probes(first, P.value[chosen], P.slope[chosen], P.curvature[chosen])
+        probes = Probes(first, P.value[own], P.slope[own], P.curvature[own])
         return WeakSystem(self.kernels, data, self.spacing, self.equations, self.parameters, probes)
 
     def _left(self, states: Array) -> Array:
@@ -218,7 +226,7 @@ class WeakSystem:
 
     def _add_sensor_derivatives(self, p: Array, states: Array, free: list[int], out: Array) -> None:
         n = len(states)
-        J = self.state_terms(p, states)
+        J = self.noise_terms(p, states, np.zeros(n))
         for column, j in enumerate(free):
             if j < len(p):
                 continue
@@ -238,43 +246,59 @@ class WeakSystem:
         times, where, back = np.unique(self.data.times, return_index=True, return_inverse=True)
         return np.asarray(smooth(row[where], float(times[1] - times[0]))[1][back])
 
-    def state_terms(self, p: Array, states: Array) -> Array:
-        """Jacobian of the right-hand side in the states at the nodes, [equations, n, M]."""
+    def noise_terms(self, p: Array, states: Array, sigma: Array) -> Array:
+        """Derivatives of the right-hand side at the nodes in all that is noisy, [equations, n or n + m, M].
+
+        The first n are the states; the measured inputs follow if ``sigma`` holds noise of theirs.
+        """
         d = self.data
         n, M = states.shape
         dX = np.empty_like(states)
         Vx = np.empty((self.pattern_x.shape[1], M))
         Vp = np.empty((self.pattern_p.shape[1], M))
         self.kernels.jac_sparse_many(d.times, states, d.inputs, p, dX, Vx, Vp)
-        Jx = np.zeros((n, n, M))
-        Jx[self.pattern_x[0], self.pattern_x[1]] = Vx
-        return np.ascontiguousarray(Jx[self.rows])
+        m = len(d.inputs) if np.any(sigma[n:]) else 0
+        J = np.zeros((len(self.rows), n + m, M))
+        place = {row: e for e, row in enumerate(self.rows)}
+        for entry, (i, j) in enumerate(self.pattern_x.T):
+            if int(i) in place:
+                J[place[int(i)], j] = Vx[entry]
+        if m:
+            Ju = np.empty((n, m, M))
+            _input_terms(self.kernels.jac_u, d.times, states, d.inputs, p, Ju)
+            J[:, n:] = Ju[self.rows]
+        return J
 
     def variances(self, p_all: Array, sigma: Array) -> Array:
         """Variances of the residuals alone, [equations, K]."""
-        J = self.state_terms(*self._corrected(p_all))
-        P, out = self.probes, np.zeros((len(self.equations), len(self.probes)))
-        rows = P.first[:, None] + np.arange(P.value.shape[1])
-        rows = np.minimum(rows, J.shape[2] - 1)
-        for i, e in enumerate(self.equations):
-            source = e.state if e.of < 0 else e.of
-            left = -P.slope if e.of < 0 else P.curvature
-            for j in range(J.shape[1]):
-                terms = (left if j == source else 0.0) - P.value * J[i, j][rows]
-                out[i] += sigma[j] ** 2 * np.sum(terms**2, axis=1)
-        return out + ((_FLOOR**2) * np.mean(self.left**2, axis=1))[:, None]
+        band = self._band(p_all, sigma, 0)
+        return np.ascontiguousarray(band[:, 0].reshape(len(self.probes), len(self.equations)).T)
 
     def covariance(self, p_all: Array, sigma: Array) -> Array:
-        """Covariance of the residuals, ordered by (function, equation): element (i, j) is at [i - j, j]."""
-        J = self.state_terms(*self._corrected(p_all))
+        """Covariance of the residuals, ordered by (function, equation): element (i, j) is at [j, i - j].
+
+        ``sigma``: noise of the n states, then of the m measured inputs (which may be left out: none).
+        """
+        return self._band(p_all, sigma, _overlap(self.probes.first, self.probes.value.shape[1]))
+
+    def _band(self, p_all: Array, sigma: Array, reach: int) -> Array:
+        J = self.noise_terms(*self._corrected(p_all), sigma)
         E, P = len(J), self.probes
         source = np.array([e.state if e.of < 0 else e.of for e in self.equations], dtype=np.int64)
-        order = np.array([1 if e.of < 0 else 2 for e in self.equations], dtype=np.int64)
-        reach = _overlap(P.first, P.value.shape[1])
-        band = np.zeros(((reach + 1) * E, len(P) * E))
-        _covariance(P.first, P.value, P.slope, P.curvature, J, source, order, sigma, reach, band)
-        terms = np.sqrt(np.mean(self.left**2, axis=1))
-        band[0] += np.tile((_FLOOR * terms) ** 2, len(P)) + 1e-9 * np.mean(band[0])
+        orders = sorted({e.order for e in self.equations})
+        kind = np.array([orders.index(e.order) for e in self.equations], dtype=np.int64)
+        left = np.stack([-P.slope if order == 1 else P.curvature for order in orders])  # [kinds, 1 or K, L]
+        band = np.zeros((len(P) * E, (reach + 1) * E))
+        noise = source, kind, sigma[: J.shape[1]] ** 2
+        if len(P) > 1 and len(P.value) == 1:
+            shift = int(P.first[1] - P.first[0])
+            _covariance_of_shifts(
+                shift, P.value[0], left[:, 0], J[:, :, P.first[0] :], *noise, len(P), reach, band
+            )
+        else:
+            _covariance(P.first, P.value, left, J, *noise, reach, band)
+        terms = np.mean(self.left**2, axis=1)
+        band[:, 0] += np.tile(_FLOOR**2 * terms, len(P)) + 1e-9 * np.mean(band[:, 0])
         return band
 
 
@@ -283,48 +307,152 @@ def _overlap(first: NDArray[np.int64], length: int) -> int:
     return int(np.max(np.searchsorted(first, first + length) - np.arange(len(first)))) - 1
 
 
+@njit(void(JAC_U, float64[::1], _matrix, _matrix, float64[::1], _stack), cache=True, nogil=True)
+def _input_terms(jac_u, times, X, U, p, Ju):  # type: ignore[no-untyped-def]
+    """Derivatives of the right-hand side in the inputs, Ju[n, m, M]."""
+    n, m, M = Ju.shape
+    x, u, J = np.empty(n), np.empty(m), np.empty((n, m))
+    for node in range(M):
+        for i in range(n):
+            x[i] = X[i, node]
+        for i in range(m):
+            u[i] = U[i, node]
+        jac_u(times[node], x, u, p, J)
+        for i in range(n):
+            for j in range(m):
+                Ju[i, j, node] = J[i, j]
+
+
 @njit(
-    void(int64[::1], _matrix, _matrix, _matrix, _stack, int64[::1], int64[::1], float64[::1], int64, _matrix),
+    void(int64[::1], _matrix, _stack, _stack, int64[::1], int64[::1], float64[::1], int64, _matrix),
     cache=True,
     nogil=True,
+    fastmath={"contract"},
 )
-def _covariance(first, value, slope, curvature, J, source, order, sigma, reach, band):  # type: ignore[no-untyped-def]
-    K, L = value.shape
-    E, n, M = J.shape
-    # Per node: covariance of the noise of f_i and f_k, and of f_i and the state that equation k is about.
-    both = np.empty((E, E))
-    cross_both, cross_mixed = np.empty((M, E, E)), np.empty((M, E, E))
+def _covariance(first, value, left, J, source, kind, variance, reach, band):  # type: ignore[no-untyped-def]
+    """Fill the band; ``left[r]`` is what multiplies the state that an equation of kind r is about."""
+    L, K = value.shape[1], len(first)
+    E, channels, M = J.shape
+    R = len(left)
+    # Per node and pair of equations (i, k): covariance of the noise of f_i and f_k, of f_i and the state that
+    # equation k is about, and of f_k and the state that equation i is about.
+    both, ahead, behind = np.zeros((M, E * E)), np.zeros((R, M, E * E)), np.zeros((R, M, E * E))
     for m in range(M):
         for i in range(E):
             for k in range(E):
-                total = 0.0
-                for j in range(n):
-                    total += J[i, j, m] * J[k, j, m] * sigma[j] * sigma[j]
-                cross_both[m, i, k] = total
-                cross_mixed[m, i, k] = J[i, source[k], m] * sigma[source[k]] ** 2
+                for j in range(channels):
+                    both[m, i * E + k] += J[i, j, m] * J[k, j, m] * variance[j]
+                ahead[kind[k], m, i * E + k] = J[i, source[k], m] * variance[source[k]]
+                behind[kind[i], m, i * E + k] = J[k, source[i], m] * variance[source[i]]
+    total, plain = np.empty(E * E), np.empty((R, R))
     for c in range(K):
-        for shift in range(reach + 1):
-            d = c + shift
-            if d >= K:
-                break
-            for i in range(E):
-                for k in range(E):
-                    both[i, k] = 0.0
+        own = c if len(value) > 1 else 0
+        for d in range(c, min(c + reach + 1, K)):
+            other = d if len(value) > 1 else 0
+            total[:] = 0.0
+            plain[:] = 0.0
+            shift = first[d] - first[c]
             for m in range(first[d], min(first[c] + L, M)):
-                vc, vd = value[c, m - first[c]], value[d, m - first[d]]
-                if vc == 0.0 and vd == 0.0 and slope[c, m - first[c]] == 0.0:
-                    continue
-                for i in range(E):
-                    lc = -slope[c, m - first[c]] if order[i] == 1 else curvature[c, m - first[c]]
-                    for k in range(E):
-                        ld = -slope[d, m - first[d]] if order[k] == 1 else curvature[d, m - first[d]]
-                        total = vc * vd * cross_both[m, i, k]
-                        total -= vc * ld * cross_mixed[m, i, k] + vd * lc * cross_mixed[m, k, i]
-                        if source[i] == source[k]:
-                            total += lc * ld * sigma[source[i]] ** 2
-                        both[i, k] += total
+                at = m - first[c]
+                vc, vd = value[own, at], value[other, at - shift]
+                f = vc * vd
+                if f == 0.0:
+                    reaching = False
+                    for r in range(R):
+                        reaching = reaching or left[r, own, at] != 0.0 or left[r, other, at - shift] != 0.0
+                    if not reaching:
+                        continue
+                for q in range(E * E):
+                    total[q] += f * both[m, q]
+                for r in range(R):
+                    g, h = vc * left[r, other, at - shift], vd * left[r, own, at]
+                    for q in range(E * E):
+                        total[q] -= g * ahead[r, m, q] + h * behind[r, m, q]
+                    for t in range(R):
+                        plain[r, t] += left[r, own, at] * left[t, other, at - shift]
             for i in range(E):
                 for k in range(E):
                     row, column = d * E + k, c * E + i
                     if row >= column:
-                        band[row - column, column] = both[i, k]
+                        same = (
+                            plain[kind[i], kind[k]] * variance[source[i]] if source[i] == source[k] else 0.0
+                        )
+                        band[column, row - column] = total[i * E + k] + same
+
+
+@njit(void(float64[::1], float64, float64[::1]), cache=True, nogil=True, fastmath={"contract"})
+def _add(total, factor, row):  # type: ignore[no-untyped-def]
+    for c in range(len(total)):
+        total[c] += factor * row[c]
+
+
+@njit(
+    void(
+        int64, float64[::1], _matrix, float64[:, :, :], int64[::1], int64[::1], float64[::1], int64, int64,
+        _matrix,
+    ),
+    cache=True,
+    nogil=True,
+    fastmath={"contract"},
+)  # fmt: skip
+def _covariance_of_shifts(  # type: ignore[no-untyped-def]
+    spacing, value, left, J, source, kind, variance, K, reach, band
+):
+    """The same when all functions are shifts of one by ``spacing`` nodes, the first at node 0.
+
+    Nodes are sorted by their remainder on division by the spacing, so that the nodes which stand under the
+    same place of successive functions are neighbours in memory and all functions advance together.
+    """
+    L = len(value)
+    E, channels, M = J.shape
+    widest = _CHUNK + (L - 1) // spacing
+    sorted_J = np.zeros((E, channels, spacing, widest))
+    present = np.zeros((E, channels), dtype=np.bool_)
+    both = np.empty((spacing, widest))
+    total = np.empty(_CHUNK)
+    for start in range(0, K, _CHUNK):  # a few functions at a time, so that their nodes stay in the cache
+        columns = min(K - start, _CHUNK) + (L - 1) // spacing
+        for i in range(E):
+            for j in range(channels):
+                present[i, j] = False
+                for phase in range(spacing):
+                    first = start * spacing + phase
+                    for c in range(min(columns, (M - 1 - first) // spacing + 1)):
+                        entry = J[i, j, first + c * spacing]
+                        sorted_J[i, j, phase, c] = entry
+                        present[i, j] |= entry != 0.0
+        for i in range(E):
+            for k in range(E):
+                shared = False
+                both[:] = 0.0
+                for j in range(channels):
+                    if present[i, j] and present[k, j] and variance[j] > 0.0:
+                        shared = True
+                        for phase in range(spacing):
+                            for c in range(columns):
+                                product = sorted_J[i, j, phase, c] * sorted_J[k, j, phase, c]
+                                both[phase, c] += variance[j] * product
+                ahead, behind = present[i, source[k]], present[k, source[i]]
+                for s in range(1 if k < i else 0, reach + 1):
+                    count = min(K - s - start, _CHUNK)
+                    plain = 0.0
+                    if source[i] == source[k]:
+                        for m in range(s * spacing, L):
+                            plain += left[kind[i], m] * left[kind[k], m - s * spacing] * variance[source[i]]
+                    elif not (shared or ahead or behind):
+                        continue
+                    row = total[: max(count, 0)]
+                    row[:] = plain
+                    for m in range(s * spacing, L):
+                        phase, later = m % spacing, m // spacing
+                        before, after = m - s * spacing, later + len(row)
+                        if shared:
+                            _add(row, value[m] * value[before], both[phase, later:after])
+                        if ahead:
+                            f = value[m] * left[kind[k], before] * variance[source[k]]
+                            _add(row, -f, sorted_J[i, source[k], phase, later:after])
+                        if behind:
+                            f = value[before] * left[kind[i], m] * variance[source[i]]
+                            _add(row, -f, sorted_J[k, source[i], phase, later:after])
+                    for c in range(len(row)):
+                        band[(start + c) * E + i, s * E + k - i] = row[c]

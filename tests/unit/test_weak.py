@@ -136,3 +136,60 @@ def test_given_a_stepped_input_when_fitted_then_the_jump_leaves_no_bias():
     assert fit.parameters["b"].value == pytest.approx(0.3, rel=2e-4)
     plain = identify(model, record, "weak", plain=True)
     assert abs(fit.parameters["a"].value - 1) < 0.1 * abs(plain.parameters["a"].value - 1) + 1e-6
+
+
+def weak_system(model, times, states, inputs=None, spacing=3):
+    from analysis.weak_system import Equation, Nodes, WeakSystem
+
+    inputs = np.zeros((0, len(times))) if inputs is None else inputs
+    data = Nodes(times, states, inputs, np.zeros(1, dtype=np.int64))
+    equations = [Equation(i) for i in range(len(states))]
+    return WeakSystem(model.kernels(), data, spacing, equations, len(model.parameters))
+
+
+def dense(band):
+    """The symmetric matrix of a band whose element (i, j) is at [j, i - j]."""
+    N, width = band.shape
+    full = np.zeros((N, N))
+    for j in range(N):
+        reach = min(width, N - j)
+        full[j : j + reach, j] = band[j, :reach]
+        full[j, j : j + reach] = band[j, :reach]
+    return full
+
+
+def test_given_shifts_of_one_function_when_their_covariance_is_formed_then_it_is_that_of_any_functions(
+    lorenz,
+):
+    from analysis.splines import Probes
+    from analysis.weak_system import WeakSystem
+
+    model, clean = lorenz
+    states = np.ascontiguousarray(clean[:, :1000])
+    system = weak_system(model, np.arange(1000) * 0.01, states)
+    P = system.probes
+    each = Probes(P.first, *(np.repeat(w, len(P), axis=0) for w in (P.value, P.slope, P.curvature)))
+    general = WeakSystem(model.kernels(), system.data, 3, system.equations, 3, each)
+    values, sigma = np.concatenate([model.values(), np.zeros(6)]), np.array([0.1, 0.2, 0.3])
+    band = system.covariance(values, sigma)
+    assert band == pytest.approx(general.covariance(values, sigma), rel=1e-10, abs=1e-12 * band.max())
+    assert system.variances(values, sigma).T.ravel() == pytest.approx(band[:, 0], rel=1e-8)
+
+
+def test_given_noise_on_states_and_input_when_drawn_often_then_residuals_scatter_as_their_covariance_says():
+    model = Model.from_equations(
+        {"x": "v", "v": "-c*v - k*x**3 + x*f"}, {"c": 0.3, "k": {"guess": 1.0}}, inputs={"f": "measured"}
+    )
+    rng = np.random.default_rng(4)
+    times = np.arange(60) * 0.05
+    X, f = np.vstack([np.sin(times), np.cos(times)]), np.cos(3 * times)[None] + 2
+    values, sigma = np.concatenate([model.values(), np.zeros(4)]), np.array([1e-4, 2e-4, 3e-4])
+    expected = dense(weak_system(model, times, X, f).covariance(values, sigma))
+    rows = []
+    for _ in range(4000):
+        noise = sigma[:, None] * rng.standard_normal((3, 60))
+        rows.append(weak_system(model, times, X + noise[:2], f + noise[2]).residual(values).T.ravel())
+    found = np.cov(np.array(rows).T)
+    size = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
+    assert np.abs(found - expected).max() < 0.08 * size.max()
+    assert np.diag(found) == pytest.approx(np.diag(expected), rel=0.12)
