@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,8 +21,16 @@ import numpy as np
 from analysis.errors import ShakedownError
 from analysis.record import Excitation
 from drivers.protocols import Block, ChannelSpan, DriveState, InstrumentError, Source
-from drivers.recording import ChannelSpec, Recorder
+from drivers.recording import ChannelSpec, Finished, Recorder
 from drivers.trigger import Trigger, TriggerFinder
+
+QUEUE_SECONDS = 30.0  # what the recorder may lag behind before the recording is stopped
+QUEUE_BYTES = 512 << 20
+
+
+def queue_capacity(source: Source, seconds: float = QUEUE_SECONDS) -> int:
+    """Samples a channel that may wait for the recorder."""
+    return int(min(seconds * source.rate, QUEUE_BYTES / (8 * len(source.channels))))
 
 
 class Sink(Protocol):
@@ -35,6 +43,20 @@ class Sink(Protocol):
     def drive(self, excitation: Excitation) -> None: ...
     def describe(self, **metadata: Any) -> None: ...
     def close(self) -> Any: ...
+
+
+@dataclass(frozen=True)
+class CaptureState:
+    """How far a recording has come, as its process tells it to another one."""
+
+    recorded: int = 0
+    triggered: bool = False
+    lag: float = 0.0  # s
+    queue: float = 0.0  # filling, 0 to 1
+    failed: str = ""
+    journals: tuple[Path, ...] = ()
+    finished: tuple[Finished, ...] = ()
+    done: bool = False
 
 
 class Capture:
@@ -67,6 +89,7 @@ class Capture:
         self.failed = ""
         self.finished: list[Any] = []  # what each recorder's close gave
         self.recorded = 0  # samples of the current capture
+        self.journals: list[Path] = []  # where each recorder keeps its samples until it is closed
         self._past: deque[Block] = deque()  # pre-trigger
         self._writing: _Writing | None = None
         self._opened = 0
@@ -106,16 +129,28 @@ class Capture:
         with self._state:
             return self._queued / self._source.rate, self._queued / self._capacity, self.failed
 
+    def state(self) -> CaptureState:
+        """Everything that somebody elsewhere may want to know."""
+        done = self.done  # first: what is told beside it is then complete
+        lag, fill, failed = self.backlog()
+        return CaptureState(
+            self.recorded, self.triggered, lag, fill, failed, tuple(self.journals), tuple(self.finished), done
+        )
+
     # -- for the user
 
     def end(self, failure: str = "") -> None:
         """No more blocks: what is queued is still written; wait until all is on disk."""
+        self.ask_to_end(failure)
+        self._done.wait()
+
+    def ask_to_end(self, failure: str = "") -> None:
+        """No more blocks; does not wait."""
         with self._state:
             if failure and not self.failed and not self.done:
                 self.failed = failure
             self._closing = True
             self._state.notify_all()
-        self._done.wait()
 
     stop = end
 
@@ -214,6 +249,8 @@ class Capture:
 
     def _open(self, first: Block) -> None:
         sink = self._make_sink(self._opened)
+        if isinstance(sink, Recorder):
+            self.journals.append(sink.journal_path)
         self._opened += 1
         self._writing = _Writing(sink, first.start_index, self._source.rate, self._names)
 
@@ -345,19 +382,32 @@ def _cut(block: Block, start: int, stop: int) -> Block:
     )
 
 
+@dataclass(frozen=True)
+class RecordingTo:
+    """Makes the recorders of a capture: ``run1``, and ``run1-2``, ``run1-3`` for further ones.
+
+    A value and not a function, so that it can be sent to the process in which the rig lives.
+    """
+
+    path: Path
+    rate: float
+    channels: tuple[ChannelSpec, ...]
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    start: str | None = None  # None: the moment at which the recording begins
+
+    def __call__(self, number: int) -> Recorder:
+        path = self.path
+        name = path if number == 0 else path.with_name(f"{path.stem}-{number + 1}{path.suffix}")
+        begun = self.start or datetime.now().astimezone().isoformat(timespec="milliseconds")
+        return Recorder(name, self.rate, self.channels, begun, metadata=self.metadata)
+
+
 def recording_to(
     path: Path | str, source: Source, metadata: Mapping[str, Any], start: str | None = None
-) -> Callable[[int], Sink]:
-    """Recorders for ``Engine.record``: ``run1``, and ``run1-2``, ``run1-3`` for further captures."""
-    path = Path(path)
-
-    def make(number: int) -> Sink:
-        name = path if number == 0 else path.with_name(f"{path.stem}-{number + 1}{path.suffix}")
-        channels = [ChannelSpec(c.name, c.unit) for c in source.channels]
-        begun = start or datetime.now().astimezone().isoformat()
-        return Recorder(name, source.rate, channels, begun, metadata=metadata)
-
-    return make
+) -> RecordingTo:
+    """Recorders for ``Engine.record``."""
+    channels = tuple(ChannelSpec(c.name, c.unit) for c in source.channels)
+    return RecordingTo(Path(path).absolute(), source.rate, channels, dict(metadata), start)
 
 
 def calibration_of(source: Source) -> dict[str, Any]:

@@ -16,13 +16,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from analysis.errors import ShakedownError
-from drivers.capture import Capture, Sink
-from drivers.protocols import Block, Exciter, InstrumentError, Source
+from drivers.capture import QUEUE_SECONDS, Capture, Sink, queue_capacity
+from drivers.protocols import Block, Exciter, InstrumentError, Records, Source, Taking
 from drivers.trigger import Trigger
 
 BLOCK_SECONDS = 0.02  # a block each 20 ms: live views at 30 frames a second always have something new
-QUEUE_SECONDS = 30.0  # what the recorder may lag behind before the recording is stopped
-QUEUE_BYTES = 512 << 20
 PATIENCE = 0.5  # s to wait for the block under way when stopping
 LATE_SECONDS = 0.5  # a block that comes later than its samples by this much is reported
 
@@ -84,12 +82,11 @@ class Engine:
         self.source = source
         self._exciter = exciter
         self._block = max(1, round(block_seconds * source.rate))
-        row_bytes = 8 * len(source.channels)
-        self._capacity = int(min(queue_seconds * source.rate, QUEUE_BYTES / row_bytes))
+        self._capacity = queue_capacity(source, queue_seconds)
         self._lock = threading.Lock()
         self._taps: list[Tap] = []
-        self._capture: Capture | None = None
-        self._alarmed: Capture | None = None
+        self._capture: Taking | None = None
+        self._alarmed: Taking | None = None
         self._ended = threading.Event()  # not Thread.join: Ctrl-C during a join takes a thread for ended
         self._ended.set()
         self._stopping = threading.Event()
@@ -162,16 +159,20 @@ class Engine:
         length: int | None = None,
         trigger: Trigger | None = None,
         captures: int = 1,
-    ) -> Capture:
+    ) -> Taking:
         """Record ``length`` samples (None: until stopped) from now, or from each firing of the trigger.
 
         ``make_sink(number)`` gives the recorder of capture 0, 1, ...: with a trigger that re-arms each
-        capture is a recording of its own. The queue starts with the next block.
+        capture is a recording of its own. The queue starts with the next block. A rig in a process of its
+        own records there: its recording outlives this process.
         """
         with self._lock:
             if self._capture is not None and not self._capture.done:
                 raise InstrumentError("A recording is being made already: stop it first.")
-            self._capture = Capture(self.source, make_sink, length, trigger, captures, self._capacity)
+            if isinstance(self.source, Records):
+                self._capture = self.source.record(make_sink, length, trigger, captures)
+            else:
+                self._capture = Capture(self.source, make_sink, length, trigger, captures, self._capacity)
             return self._capture
 
     @property

@@ -1,5 +1,7 @@
 """A rig whose instruments live in a process of their own: same protocols, and the drive outlives nothing.
 
+Recordings are made over there too: they are finished even when this process is killed.
+
 ``open_guarded`` gives a :class:`~drivers.rig.Rig` like ``open_rig``. Call ``rig.beat()`` from the window's
 event loop a few times a second: when the beats stay away the drive ramps down. See :mod:`drivers.safety`.
 """
@@ -11,24 +13,30 @@ import contextlib
 import multiprocessing
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from analysis.errors import ShakedownError
+from drivers.capture import CaptureState
 from drivers.limits import Limits
 from drivers.protocols import Block, DriveState, InstrumentError, LinkLost, Samples, Setting
+from drivers.recording import Finished, recover
 from drivers.rig import Rig, RigProfile, open_rig
 from drivers.safety import Links, run
+from drivers.trigger import Trigger
 from drivers.waveform import Waveform
 
 PATIENCE = 1.0  # s without a beat after which the drive is stopped
 OPENING_SECONDS = 60.0  # compiling a new model's equations takes a while
 ANSWER_SECONDS = 10.0
+SIDE_SECONDS = 60.0  # a serial instrument that is asked again, a calibration that averages
+LOST = "The rig's process ended unexpectedly; the drive is off and what was recorded is safe."
 
 
 class GuardedRig(Rig):
@@ -69,25 +77,29 @@ class Guard:
         self._profile = profile
         context = multiprocessing.get_context("spawn")
         self._control, control = context.Pipe()
+        self._side, side = context.Pipe()
         self._data, data = context.Pipe(duplex=False)
+        self._news, news = context.Pipe(duplex=False)
         self._stop = context.Event()
         self._beat = context.Value("d", 0.0, lock=False)
         self._output = context.Value("d", 0.0, lock=False)
-        links = Links(control, data, self._stop, self._beat, self._output)
-        self._lock = threading.Lock()
+        links = Links(control, side, data, news, self._stop, self._beat, self._output)
+        self._lock, self._side_lock = threading.Lock(), threading.Lock()
+        self._capture: RemoteCapture | None = None
         self._closed = False
         self._process = context.Process(
             target=run, args=(profile, links, seed, patience, log), name="rig", daemon=True
         )
         self._process.start()
-        control.close()  # ours are copies: with them open the end of the process would not be seen
-        data.close()
+        for theirs in (control, side, data, news):
+            theirs.close()  # ours are copies: with them open the end of the process would not be seen
         atexit.register(self.close)  # a window that ends with an exception still ramps down
         try:
             self.shape = self._answer(OPENING_SECONDS)
         except ShakedownError:
             self._process.join(5)
             raise
+        threading.Thread(target=self._listen, name="news", daemon=True).start()
 
     # -- safety
 
@@ -119,6 +131,17 @@ class Guard:
                 raise self._lost() from None
             return self._answer(ANSWER_SECONDS)
 
+    def ask(self, name: str, *args: Any) -> Any:
+        """Like ``call``, for what may take long: nothing else waits for it over there."""
+        with self._side_lock:
+            try:
+                while self._side.poll(0):
+                    self._side.recv()  # an answer that came after we had given it up
+                self._side.send((name, args))
+            except (EOFError, OSError):
+                raise self._lost() from None
+            return self._answer(SIDE_SECONDS, self._side)
+
     def try_call(self, name: str, *args: Any) -> bool:
         """Like ``call``, but False at once if another call is under way; a rig that is gone is done."""
         if not self._lock.acquire(timeout=0.01):
@@ -142,10 +165,37 @@ class Guard:
         except (EOFError, OSError):
             raise self._lost() from None
 
+    def record(self, *order: Any) -> RemoteCapture:
+        """Have the rig's process record; see ``Engine.record``."""
+        if self._capture is not None and not self._capture.done:
+            raise InstrumentError("A recording is being made already: stop it first.")
+        self._capture = capture = RemoteCapture(self)  # before the first news can come
+        try:
+            self.call("record", *order)
+        except ShakedownError:
+            self._capture = None
+            raise
+        return capture
+
+    def _listen(self) -> None:
+        """In a thread: what the rig's process tells about its recording, until it is gone."""
+        while True:
+            try:
+                state = self._news.recv()
+            except (EOFError, OSError, TypeError):  # TypeError: closed by us in this very moment
+                break
+            if self._capture is not None:
+                self._capture.hear(state)
+        if self._capture is not None:
+            self._capture.bereave()
+
     def close(self) -> None:
-        """Ramp down, close the rig, end the process."""
+        """Ramp down, finish a recording under way, close the rig, end the process."""
         if self._closed:
             return
+        if self._capture is not None:
+            self._stop.set()
+            self._capture.end()
         self._closed = True
         atexit.unregister(self.close)
         self._stop.set()
@@ -161,8 +211,8 @@ class Guard:
             self._process.kill()
             self._process.join()
             self.make_safe()
-        self._control.close()
-        self._data.close()
+        for link in (self._control, self._side, self._data, self._news):
+            link.close()
 
     def make_safe(self) -> None:
         """Silence the drive of a rig whose process died: opening an exciter zeroes it."""
@@ -177,11 +227,12 @@ class Guard:
                 "The rig's process died and the drive could not be reached: switch off the amplifier by hand."
             )
 
-    def _answer(self, seconds: float) -> Any:
+    def _answer(self, seconds: float, link: Connection | None = None) -> Any:
+        link = link or self._control
         try:
-            if not self._control.poll(seconds):
+            if not link.poll(seconds):
                 raise InstrumentError(f"The rig's process did not answer for {seconds:g} s.")
-            kind, *content = self._control.recv()
+            kind, *content = link.recv()
         except (EOFError, OSError):
             raise self._lost() from None
         if kind == "error":
@@ -192,9 +243,7 @@ class Guard:
         if not self._closed:
             self._closed = True
             self.make_safe()
-        return LinkLost(
-            "The rig's process ended unexpectedly; the drive is off and what was recorded is safe."
-        )
+        return LinkLost(LOST)
 
 
 class RemoteSource:
@@ -236,6 +285,23 @@ class RemoteSource:
         missing = tuple(m for p in parts for m in p.missing)
         return replace(first, data=data, overloads=overloads, missing=missing, ended=parts[-1].ended)
 
+    def record(
+        self, make_sink: Callable[[int], Any], length: int | None, trigger: Trigger | None, captures: int
+    ) -> RemoteCapture:
+        """Record in the rig's process. ``make_sink`` must be a value (``drivers.capture.RecordingTo``)."""
+        names = [c.name for c in self.channels]
+        if trigger is not None and trigger.channel not in names:
+            raise InstrumentError(
+                f"No channel '{trigger.channel}' for the trigger: there are {', '.join(names)}."
+            )
+        return self._guard.record(make_sink, length, trigger, captures)
+
+    def null_bridge(self, channel: str) -> float:
+        return float(self._guard.ask("source.null_bridge", channel))
+
+    def shunt_calibrate(self, channel: str, resistor: float) -> float:
+        return float(self._guard.ask("source.shunt_calibrate", channel, resistor))
+
     def stop(self) -> None:
         if self._running:
             self._running = False
@@ -268,6 +334,76 @@ class RemoteSource:
                 return
 
 
+class RemoteCapture:
+    """A recording that is made in the rig's process (see :class:`drivers.protocols.Taking`)."""
+
+    def __init__(self, guard: Guard) -> None:
+        self._guard = guard
+        self._state = CaptureState()
+        self._done = threading.Event()
+
+    # -- what it says
+
+    @property
+    def done(self) -> bool:
+        return self._done.is_set()
+
+    @property
+    def triggered(self) -> bool:
+        return self._state.triggered
+
+    @property
+    def recorded(self) -> int:
+        return self._state.recorded
+
+    @property
+    def failed(self) -> str:
+        return self._state.failed
+
+    @property
+    def finished(self) -> tuple[Finished, ...]:
+        return self._state.finished
+
+    def backlog(self) -> tuple[float, float, str]:
+        return self._state.lag, self._state.queue, self._state.failed
+
+    def wait(self, seconds: float | None = None) -> bool:
+        return self._done.wait(seconds)
+
+    # -- what it is told
+
+    def offer(self, block: Block) -> None:
+        """The rig's process has had the block long ago."""
+
+    def note(self, text: str, index: int) -> None:
+        """How late a block is over here does not touch the recording."""
+
+    def end(self, failure: str = "") -> None:
+        """No more blocks; wait until the recording is a finished file."""
+        if not self.done:
+            with contextlib.suppress(ShakedownError):  # its process is gone: ``bereave`` sees to it
+                self._guard.call("end recording", failure)
+        self._done.wait()
+
+    def hear(self, state: CaptureState) -> None:
+        self._state = state
+        if state.done:
+            self._done.set()
+
+    def bereave(self) -> None:
+        """The rig's process is gone: finish here what it left behind."""
+        if self.done:
+            return
+        known = {finished.path for finished in self.finished}
+        saved = []
+        for journal in self._state.journals:
+            with contextlib.suppress(ShakedownError):  # finished already, or it stays a journal
+                saved.append(recover(journal))
+        finished = (*self.finished, *(f for f in saved if f.path not in known))
+        self._state = replace(self._state, failed=self.failed or LOST, finished=finished, lag=0.0, queue=0.0)
+        self._done.set()
+
+
 class RemoteExciter:
     """The exciter in the rig's process."""
 
@@ -298,19 +434,19 @@ class RemoteController:
         self._guard, self._name = guard, name
 
     def identify(self) -> str:
-        return str(self._guard.call(f"{self._name}.identify"))
+        return str(self._guard.ask(f"{self._name}.identify"))
 
     def settings(self) -> Mapping[str, Setting]:
-        return self._guard.call(f"{self._name}.settings")
+        return self._guard.ask(f"{self._name}.settings")
 
     def set(self, name: str, value: str) -> None:
-        self._guard.call(f"{self._name}.set", name, value)
+        self._guard.ask(f"{self._name}.set", name, value)
 
     def signal_strength(self) -> float:
-        return float(self._guard.call(f"{self._name}.signal_strength"))
+        return float(self._guard.ask(f"{self._name}.signal_strength"))
 
     def sensitivity(self) -> tuple[float, str]:
-        return self._guard.call(f"{self._name}.sensitivity")
+        return self._guard.ask(f"{self._name}.sensitivity")
 
     def close(self) -> None:
         return

@@ -6,12 +6,13 @@ replay meet the same protocols; the rest of the program cannot tell which one it
 * :class:`Source` streams blocks of samples, each with the index of its first sample.
 * :class:`Exciter` plays a waveform inside limits that it cannot be talked out of.
 * :class:`SensorController` is the box beside a sensor: ranges, decoder, filter, signal strength.
+* :class:`Records`: a source that makes recordings by itself, in the process in which it lives.
 * :class:`Stoppable`, :class:`Perturbable`, :class:`Seekable` are what some of them can do besides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from analysis.errors import ShakedownError
 from analysis.record import Excitation
 from drivers.limits import Limits
+from drivers.trigger import Trigger
 from drivers.waveform import Waveform
 
 Samples = NDArray[np.float64]  # [channels, samples], in each channel's unit
@@ -144,6 +146,44 @@ class Source(Protocol):
     def stop(self) -> None: ...
 
     def close(self) -> None: ...
+
+
+class Taking(Protocol):
+    """A recording under way, here (:class:`drivers.capture.Capture`) or in the rig's own process."""
+
+    @property
+    def done(self) -> bool: ...
+
+    @property
+    def triggered(self) -> bool: ...
+
+    @property
+    def recorded(self) -> int: ...
+
+    @property
+    def failed(self) -> str: ...
+
+    @property
+    def finished(self) -> Sequence[Any]: ...
+
+    def offer(self, block: Block) -> None: ...
+
+    def note(self, text: str, index: int) -> None: ...
+
+    def backlog(self) -> tuple[float, float, str]: ...
+
+    def end(self, failure: str = "") -> None: ...
+
+    def wait(self, seconds: float | None = None) -> bool: ...
+
+
+@runtime_checkable
+class Records(Protocol):
+    """A source that records where it lives: the recording outlives the process that asked for it."""
+
+    def record(
+        self, make_sink: Callable[[int], Any], length: int | None, trigger: Trigger | None, captures: int
+    ) -> Taking: ...
 
 
 @runtime_checkable

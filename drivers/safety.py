@@ -1,6 +1,6 @@
-"""The process that owns the rig: source, drive and limits live here, apart from the window.
+"""The process that owns the rig: source, drive, limits and recorder live here, apart from the window.
 
-Whatever happens to the window, this process goes on and ramps the drive to zero:
+Whatever happens to the window, this process goes on, ramps the drive to zero and finishes the recording:
 
 * STOP, from any thread of the window or from another process (``shakedown stop``);
 * the window's heartbeat stays away, its process is killed, or the link breaks;
@@ -20,7 +20,8 @@ import tempfile
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -28,14 +29,18 @@ from typing import Any
 import numpy as np
 
 from analysis.errors import ShakedownError
+from drivers.capture import Capture, Sink, queue_capacity
 from drivers.clock import RealClock
-from drivers.protocols import Block
+from drivers.protocols import Block, InstrumentError
 from drivers.rig import Rig, RigProfile, open_rig
+from drivers.trigger import Trigger
 
 BLOCK_SECONDS = 0.01  # the pace of the limits' checks
 WATCH_SECONDS = 0.004  # the pace of the watch over window and STOP
 BACKLOG_SECONDS = 30.0  # samples kept for a window that does not take them
 SILENCE_SECONDS = 1.0  # the most that ramping down at the end may take
+NEWS_SECONDS = 0.05  # between two words about a recording under way
+ORPHANED = "the window was gone"
 HOST = "127.0.0.1"
 
 
@@ -43,8 +48,10 @@ HOST = "127.0.0.1"
 class Links:
     """What connects the two processes. ``beat``: time of the window's last sign of life (0: none yet)."""
 
-    control: Connection
-    data: Connection
+    control: Connection  # commands that are done at once, and their answers
+    side: Connection  # commands that may take long: they must not keep STOP waiting
+    data: Connection  # the samples, for the eye and for whoever computes with them live
+    news: Connection  # how the recording is getting on
     stop: Any  # multiprocessing.Event
     beat: Any  # multiprocessing.Value("d")
     output: Any  # multiprocessing.Value("d"): the drive now, for the window's indicator
@@ -89,7 +96,11 @@ class Keeper:
             (i, c.name, c.limit, c.unit) for i, c in enumerate(rig.profile.channels) if c.limit is not None
         ]
         self._reader: threading.Thread | None = None
+        self._capture: Capture | None = None
+        self._alarmed: Capture | None = None
+        self._farewell = ""  # why a recording ends before its time
         threading.Thread(target=self._send, name="sender", daemon=True).start()
+        threading.Thread(target=self._serve_side, name="instruments", daemon=True).start()
 
     # -- the watch
 
@@ -104,11 +115,34 @@ class Keeper:
                 if self._links.control.poll(WATCH_SECONDS) and not self._obey(*self._links.control.recv()):
                     return
             except (EOFError, OSError):
+                self._farewell = ORPHANED
                 self.halt("the window is gone")
                 return
 
+    def _serve_side(self) -> None:
+        """Obey what may take long: a controller on a serial line, a calibration."""
+        side = self._links.side
+        while True:
+            try:
+                name, args = side.recv()
+                part, method = name.split(".")
+                try:
+                    target: Any = self._rig.source if part == "source" else self._rig.controllers[part]
+                    if part == "source" and self._reading.is_set():
+                        raise InstrumentError("Stop the stream first: a calibration needs the converter.")
+                    if not hasattr(target, method):
+                        raise InstrumentError("These instruments cannot do that.")
+                    result = getattr(target, method)(*args)
+                except Exception as error:
+                    _reply(side, error)
+                else:
+                    side.send(("done", result))
+            except (EOFError, OSError):
+                return  # the window is gone; the watch sees it too
+
     def terminate(self) -> None:
         """Asked to end by the system: ramp down first."""
+        self._farewell = "the program was asked to end"
         self._terminated = True
 
     def _check_heartbeat(self) -> None:
@@ -150,10 +184,13 @@ class Keeper:
             return self._stop_source()
         if name == "tap":
             return rig.specimen.tap(*args) if rig.specimen is not None else None
-        part, method = name.split(".")
-        target: Any = rig.exciter if part == "exciter" else rig.controllers[part]
-        result = getattr(target, method)(*args)
-        if part == "exciter" and method == "stop" and not self._reading.is_set():
+        if name == "record":
+            return self._record(*args)
+        if name == "end recording":
+            return self._capture.ask_to_end(*args) if self._capture is not None else None
+        method = name.removeprefix("exciter.")
+        result = getattr(rig.exciter, method)(*args)
+        if method == "stop" and not self._reading.is_set():
             self._publish()
         return result
 
@@ -173,6 +210,39 @@ class Keeper:
             self._reader.join()
             self._reader = None
 
+    # -- the recording
+
+    def _record(
+        self, make_sink: Callable[[int], Sink], length: int | None, trigger: Trigger | None, captures: int
+    ) -> None:
+        if self._capture is not None and not self._capture.done:
+            raise InstrumentError("A recording is being made already: stop it first.")
+        if not self._reading.is_set():
+            raise InstrumentError("The rig is not running: there is nothing to record.")
+        source = self._rig.source
+        capture = Capture(source, make_sink, length, trigger, captures, queue_capacity(source))
+        self._capture = capture
+        threading.Thread(target=self._tell, args=(capture,), name="news", daemon=True).start()
+
+    def _tell(self, capture: Capture) -> None:
+        """Keep the window informed until the recording is a finished file."""
+        try:
+            while not capture.wait(NEWS_SECONDS):
+                self._links.news.send(capture.state())
+            self._links.news.send(capture.state())
+        except (OSError, ValueError):
+            return  # nobody is there to be told; the recording goes on
+
+    def _keep(self, block: Block) -> None:
+        """To the recorder, which never drops anything; if it fails the drive is stopped, once."""
+        capture = self._capture
+        if capture is None or not block.samples:
+            return
+        capture.offer(block)
+        if capture.failed and capture is not self._alarmed:
+            self._alarmed = capture
+            self.halt(capture.failed)
+
     # -- the source
 
     def _read(self) -> None:
@@ -182,6 +252,7 @@ class Keeper:
                 block = source.read(np.empty((len(source.channels), self._block)))
                 self._check_limits(block)
                 self._publish()
+                self._keep(block)
                 self._queue(block)
                 if block.ended:
                     break
@@ -189,6 +260,8 @@ class Keeper:
             text = str(error) if isinstance(error, ShakedownError) else f"The source failed ({error})."
             self._fail(text)
             self.halt(text)
+        if self._capture is not None:
+            self._capture.ask_to_end(self._failure or self._farewell)
         try:
             source.stop()
         except Exception as error:
@@ -209,12 +282,17 @@ class Keeper:
                 )
 
     def _queue(self, block: Block) -> None:
+        recording = self._capture is not None and not self._capture.done
         with self._ready:
             full = len(self._backlog) == self._backlog.maxlen
-            if not full:
+            if full and recording:  # the recorder has them all: only the window misses some
+                self._backlog.popleft()
+                missed = self._backlog.popleft()
+                self._backlog.appendleft(replace(missed, reason="the window did not look"))
+            if not full or recording:
                 self._backlog.append(block)
                 self._ready.notify_all()
-        if full:
+        if full and not recording:
             raise ShakedownError(
                 f"The window took no samples for {BACKLOG_SECONDS:g} s, so the acquisition was stopped; "
                 "everything up to there is kept."
@@ -262,6 +340,8 @@ class Keeper:
         self._stop_source()
         with contextlib.suppress(ShakedownError):
             self._rig.close()
+        if self._capture is not None:
+            self._capture.wait()  # finishing has limits of its own
         self._publish_silence()
 
     def _publish_silence(self) -> None:

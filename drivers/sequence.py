@@ -240,7 +240,7 @@ class SequenceRun:
             while not capture.wait(0.05):
                 rig.beat()
         except BaseException:
-            capture.stop()
+            capture.end()
             raise
         if capture.failed:
             raise InstrumentError(capture.failed)

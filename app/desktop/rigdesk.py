@@ -10,7 +10,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,9 @@ from PyQt6.QtCore import QObject, QTimer, pyqtSignal
 from analysis.errors import ShakedownError
 from app.desktop.opening import OpenedRig, open_replay, open_rig
 from app.desktop.sequencer import Sequencer
-from drivers.capture import Capture
 from drivers.engine import Engine, Status, Tap
 from drivers.limits import Limits
-from drivers.protocols import Block, ChannelInfo, DriveState, Exciter, InstrumentError
+from drivers.protocols import Block, ChannelInfo, DriveState, Exciter, InstrumentError, Taking
 from drivers.sequence import Sequence as Sequence_
 from drivers.trigger import Trigger
 from drivers.waveform import Waveform
@@ -98,7 +96,8 @@ class RigDesk(QObject):
         self._asked_to_stop = False
         self._closing: threading.Thread | None = None
         self.sequencer = Sequencer()
-        self._capture: Capture | None = None
+        self._capture: Taking | None = None
+        self.recording_path: Path | None = None  # of the newest recording
         self._reported = 0  # finished recordings told of
         self._opening = 0  # number of the newest attempt; older ones are closed when they arrive
         self._lock = threading.Lock()
@@ -316,11 +315,9 @@ class RigDesk(QObject):
         if rig is None or engine is None or not engine.status.running:
             raise InstrumentError("no rig is running: open one on the Rig page.")
         from app.library import free_path
-        from drivers.journal import ChannelSpec
-        from drivers.recording import Recorder
+        from drivers.capture import recording_to
 
-        folder = self._library()
-        free_path(folder, name)  # says now if the folder cannot be used
+        path = free_path(self._library(), name)  # says now if the folder cannot be used
         metadata: dict[str, Any] = {
             "rig": rig.title,
             "operator": self.operator,
@@ -331,13 +328,9 @@ class RigDesk(QObject):
             metadata["model"] = rig.profile.model  # the equations that are meant to describe the specimen
         metadata["calibration"] = {c.name: dict(c.calibration) for c in self.channels if c.calibration}
 
-        def make(_: int) -> Recorder:
-            start = datetime.now().astimezone().isoformat(timespec="milliseconds")
-            channels = [ChannelSpec(c.name, c.unit) for c in rig.source.channels]
-            return Recorder(free_path(folder, name), rig.source.rate, channels, start, None, metadata)
-
         length = None if seconds is None else max(1, round(seconds * rig.source.rate))
-        self._capture = engine.record(make, length, trigger)
+        self._capture = engine.record(recording_to(path, rig.source, metadata), length, trigger)
+        self.recording_path = path
         self._armed, self.finishing = trigger is not None, False
         self._reported = 0
         self.recording_since = time.monotonic()

@@ -41,6 +41,7 @@ class Settings:
     maximized: bool = False
     recent: list[str] = field(default_factory=list)  # files opened, newest first
     model: str = ""  # last model: a name of the library or a path
+    recording: str = ""  # file that is being recorded now; still there at the start: the window was lost
     tour_done: bool = False
     start_shaking: bool = True  # virtual rigs start their drive when the window opens
     scope_seconds: float = 4.0

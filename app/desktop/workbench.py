@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from analysis.model import Model
     from analysis.record import Record
 
+FINISHING = 30.0  # s given to the rig's process of a window that was lost
 MOST_IN_HAND = 40_000_000  # samples of all channels together
 
 
@@ -58,6 +60,7 @@ class Workbench(QObject):
         self.theme = theme
         self.workers = Workers(self)
         self.rig = RigDesk(lambda: settings.library_folder)
+        self.rig.recording_changed.connect(self._mark_recording)
         self.feed = Feed(self.rig)
         self._record: RecordInHand | None = None
         self._model: Model | None = None
@@ -109,10 +112,20 @@ class Workbench(QObject):
         self.results.append(result)
         self.result_changed.emit()
 
+    def _mark_recording(self) -> None:
+        """Keep on disk what is being recorded, so that the next start knows if this window is lost."""
+        path = self.rig.recording_path if self.rig.recording else None
+        self.settings.recording = "" if path is None else str(path)
+        try:
+            self.settings.save()
+        except OSError as error:
+            self.say(f"The settings could not be saved: {error.strerror}.", "warn")
+
     def restore_unfinished(self) -> None:
-        """Finish what a crash left in the library, elsewhere, and say so."""
+        """Finish what a crash left in the library, elsewhere, and offer it."""
+        lost, self.settings.recording = self.settings.recording, ""
         job = self.workers.run(
-            "Looking for unfinished recordings", restore, self.settings.library_folder, quiet=True
+            "Looking for unfinished recordings", restore, self.settings.library_folder, lost, quiet=True
         )
         job.done.connect(self._restored)
         job.failed.connect(lambda text: self.say(text, "warn"))
@@ -122,7 +135,11 @@ class Workbench(QObject):
             self.rig.recorded.emit(path)
         if paths:
             names = ", ".join(path.stem for path in paths)
-            self.say(f"A recording was cut off and has been restored: {names}.", "warn", "recordings")
+            self.say(
+                f"The window was lost while recording. Everything recorded is saved and restored: {names}.",
+                "warn",
+                "recordings",
+            )
 
     def find(self, name: str, value: Any) -> None:
         """Hand a finding on to later pages."""
@@ -147,6 +164,7 @@ class Workbench(QObject):
     def close(self) -> None:
         """Ramp down, save what is being recorded, end the workers, write the settings."""
         self.rig.close()
+        self.settings.recording = ""  # it is saved
         self.workers.close()
         self.settings.save()
 
@@ -161,13 +179,25 @@ def read_file(path: Path, progress: Progress) -> tuple[Record, bool]:
         return recording.slice(0, min(len(recording), most)), len(recording) <= most
 
 
-def restore(folder: Path, progress: Progress) -> list[Path]:
-    """Recordings that no living program is writing, made whole; runs in a worker."""
+def restore(folder: Path, lost: str, progress: Progress) -> list[Path]:
+    """Recordings that no living program is writing, made whole; runs in a worker.
+
+    ``lost`` was being recorded when the window ended: as a rule the rig's process has finished it by now.
+    """
     from drivers.recording import find_unfinished, recover
 
+    deadline = time.monotonic() + FINISHING
+    journal = Path(lost + ".journal") if lost else None
+    while journal and journal.exists() and journal not in find_unfinished(journal.parent):
+        if time.monotonic() > deadline:
+            break  # another window is recording it
+        progress.report(0.0, f"Waiting for {journal.stem}")
+        time.sleep(0.1)
     unfinished = find_unfinished(folder) if folder.is_dir() else []
     done = []
     for number, path in enumerate(unfinished):
         progress.report(number / len(unfinished), f"Restoring {path.name}")
         done.append(recover(path).path)
+    if lost and Path(lost).is_file() and Path(lost) not in done:
+        done.append(Path(lost))
     return done

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from app.cli import main
-from drivers.formats import read
-from drivers.recording import find_unfinished, recover
+from drivers.formats import open_lazily, read
 
 
 def call(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, object]:
@@ -141,7 +140,7 @@ def test_given_ctrl_c_in_real_time_then_what_was_recorded_is_saved(tmp_path: Pat
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         deadline = time.monotonic() + 30
         journal = tmp_path / "run.h5.journal"
-        while not (journal.exists() and journal.stat().st_size > 5000) and time.monotonic() < deadline:
+        while not (journal.exists() and journal.stat().st_size > 10_000) and time.monotonic() < deadline:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=30)
@@ -159,20 +158,29 @@ def start(folder: Path, *arguments: str, **options: Any) -> subprocess.Popen[str
     return subprocess.Popen(command, env=environment, **pipes, **options)  # type: ignore[call-overload,no-any-return]
 
 
-def test_given_the_recording_process_is_killed_then_at_most_a_second_is_lost(tmp_path: Path) -> None:
+def test_given_the_program_is_killed_then_the_rig_process_finishes_the_recording(tmp_path: Path) -> None:
     with start(tmp_path) as process:
         journal = tmp_path / "run.h5.journal"
         deadline = time.monotonic() + 30
         while not (journal.exists() and journal.stat().st_size > 20_000) and time.monotonic() < deadline:
             time.sleep(0.02)
+        size = journal.stat().st_size
         process.kill()
         process.communicate()
-    (left,) = find_unfinished(tmp_path)
-    record = read(recover(left).path)
+    deadline = time.monotonic() + 30
+    while journal.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    with open_lazily(tmp_path / "run.h5") as recording:
+        record, events = recording.slice(0, len(recording)), recording.about.events
     assert len(record) > 187 and not record.channels["x"].gaps
+    assert len(record) * 24 > size / 3  # nothing that was in the journal is missing
+    assert any("the window was gone" in event.get("text", "") for event in events)
     assert record.excitation is not None and record.excitation.phase is not None
     expected = 1.5 * np.cos(2 * np.pi * 7.5 * record.times + record.excitation.phase)
-    assert np.abs(record["drive"] - expected).max() < 0.003  # every sample in its place
+    off = next(event["index"] for event in events if event.get("text", "").startswith("drive off"))
+    before = slice(0, off - round(0.1 * record.rate))  # the ramp takes 40 ms
+    assert np.abs(record["drive"] - expected)[before].max() < 0.003  # every sample in its place
+    assert np.abs(record["drive"][off + 2 :]).max(initial=0.0) < 0.003  # recorded until the drive was silent
 
 
 def test_given_the_disk_is_full_then_said_and_everything_before_is_kept(tmp_path: Path) -> None:

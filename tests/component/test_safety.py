@@ -15,10 +15,12 @@ import psutil
 import pytest
 
 from analysis.errors import ShakedownError
+from drivers.capture import recording_to
 from drivers.engine import Engine
+from drivers.formats import read
 from drivers.guarded import GuardedRig, open_guarded
 from drivers.limits import LimitError
-from drivers.protocols import LinkLost
+from drivers.protocols import InstrumentError, LinkLost
 from drivers.rig import load_rig, rig_from_text
 from drivers.safety import stop_all, stop_folder
 from drivers.waveform import Sine
@@ -170,19 +172,42 @@ def test_given_a_guarded_rig_then_it_streams_records_and_obeys_like_any_other(ri
     assert not port.exists()
 
 
-def test_given_the_rig_process_is_killed_then_said_and_recording_ends_cleanly(rig: GuardedRig) -> None:
+def test_given_the_rig_process_is_killed_then_said_and_its_recording_is_finished_here(
+    rig: GuardedRig, tmp_path: Path
+) -> None:
     engine = Engine(rig.source, rig.exciter)
     engine.start()
     rig.play()
-    time.sleep(0.3)
+    capture = engine.record(recording_to(tmp_path / "run", engine.source, {}))
+    time.sleep(1.0)
+    reached = capture.recorded
     os.kill(rig.guard.pid or 0, signal.SIGKILL)
     deadline = time.monotonic() + 5
     while engine.status.running and time.monotonic() < deadline:
         time.sleep(0.01)
     engine.stop()
-    assert "ended unexpectedly" in engine.status.failure
+    assert "ended unexpectedly" in engine.status.failure and "ended unexpectedly" in capture.failed
+    assert len(read(capture.finished[0].path)) >= reached > 100
     with pytest.raises(LinkLost):
         rig.guard.call("exciter.state")
+
+
+def test_given_a_recording_when_the_rig_is_closed_then_it_is_finished_and_stop_does_not_end_it(
+    rig: GuardedRig, tmp_path: Path
+) -> None:
+    engine = Engine(rig.source, rig.exciter)
+    engine.start()
+    capture = engine.record(recording_to(tmp_path / "run", engine.source, {"notes": "kept"}))
+    with pytest.raises(InstrumentError, match="being made already"):
+        rig.source.record(recording_to(tmp_path / "other", engine.source, {}), None, None, 1)  # type: ignore[attr-defined]
+    rig.emergency_stop()
+    time.sleep(0.6)
+    assert capture.recorded > 60 and not capture.done and engine.status.failure == ""
+    rig.close()  # without ending the recording first
+    assert capture.done and not capture.failed
+    record = read(tmp_path / "run.h5")
+    assert len(record) > 100 and record.metadata["notes"] == "kept"
+    engine.stop()
 
 
 def test_given_a_channel_beyond_its_limit_then_the_drive_is_stopped_next_to_the_hardware() -> None:

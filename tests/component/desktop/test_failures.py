@@ -16,6 +16,7 @@ from pytestqt.qtbot import QtBot
 
 from app.desktop import rigdesk
 from app.desktop.opening import OpenedRig
+from app.desktop.settings import Settings
 from app.desktop.window import MainWindow
 from app.desktop.workbench import Notice
 from drivers.counter import CounterSource, Fault
@@ -157,39 +158,68 @@ def test_given_a_drive_beyond_the_limits_when_asked_for_then_it_is_refused_in_wo
     assert panel.frequency.maximum() <= 60.0
 
 
-def test_given_a_window_killed_while_recording_when_started_again_then_the_recording_is_restored(
-    make_window: Make, qtbot: QtBot, folders: Path
-) -> None:
-    script = (
-        "from PyQt6.QtWidgets import QApplication\n"
-        "from app.desktop import rigdesk\n"
-        "from app.desktop.main import build\n"
-        "from app.desktop.opening import OpenedRig\n"
-        "from app.desktop.settings import Settings\n"
-        "from drivers.counter import CounterSource\n"
-        "if __name__ == '__main__':\n"
-        "    source = CounterSource(2, 2000.0)\n"
-        "    rigdesk.open_rig = lambda name: OpenedRig(name, 'Counter', source, None, source.close)\n"
-        "    app = QApplication(['x'])\n"
-        "    window = build(Settings(tour_done=True))\n"
-        "    window.show()\n"
-        "    window.bench.rig.opened.connect(lambda: window.bench.rig.record('killed'))\n"
-        "    window.begin([])\n"
-        "    app.exec()\n"
-    )
+COUNTER = (
+    "from app.desktop.opening import OpenedRig\n"
+    "from drivers.counter import CounterSource\n"
+    "source = CounterSource(2, 2000.0)\n"
+    "rigdesk.open_rig = lambda name: OpenedRig(name, 'Counter', source, None, source.close)\n"
+)
+WINDOW = (
+    "from PyQt6.QtWidgets import QApplication\n"
+    "from app.desktop import rigdesk\n"
+    "from app.desktop.main import build\n"
+    "from app.desktop.settings import Settings\n"
+    "if __name__ == '__main__':\n"
+    "    {rig}\n"
+    "    app = QApplication(['x'])\n"
+    "    window = build(Settings(tour_done=True))\n"
+    "    window.show()\n"
+    "    window.bench.rig.opened.connect(lambda: window.bench.rig.record('killed'))\n"
+    "    window.begin([])\n"
+    "    app.exec()\n"
+)
+
+
+def _kill_while_recording(folders: Path, rig: str, size: int) -> Path:
+    """Run a window that records, end it with kill -9 once the journal has this size; the journal."""
     victim = subprocess.Popen(
-        [sys.executable, "-c", script],
+        [sys.executable, "-c", WINDOW.format(rig=rig.replace("\n", "\n    "))],
         env={**os.environ, "QT_QPA_PLATFORM": "offscreen"},
         cwd=Path(__file__).parents[3],
         stderr=subprocess.DEVNULL,
     )
     journal = folders / "data" / "shakedown" / "recordings" / "killed.h5.journal"
-    deadline = time.monotonic() + 40
-    while not (journal.exists() and journal.stat().st_size > 30_000) and time.monotonic() < deadline:
+    deadline = time.monotonic() + 60
+    while not (journal.exists() and journal.stat().st_size > size) and time.monotonic() < deadline:
         time.sleep(0.1)
+    reached = journal.stat().st_size
     victim.send_signal(signal.SIGKILL)
     victim.wait(10)
-    assert journal.stat().st_size > 30_000
+    assert reached > size
+    return journal
+
+
+def test_given_a_window_killed_while_recording_then_the_recorder_finishes_and_the_next_start_offers_it(
+    make_window: Make, qtbot: QtBot, folders: Path
+) -> None:
+    journal = _kill_while_recording(folders, "pass", 200_000)
+    marked = Settings.load()
+    assert marked.recording == str(journal.with_suffix(""))
+    window = make_window(begin=False, recording=marked.recording)
+    heard = _notices(window)
+    window.bench.restore_unfinished()
+    qtbot.waitUntil(lambda: any("Everything recorded is saved" in n.text for n in heard), timeout=60_000)
+    assert not journal.exists() and window.bench.settings.recording == ""
+    record = read(journal.with_name("killed.h5"))
+    assert len(record) * 32 > 150_000 and not record.channels["x"].gaps
+    quiet = record["drive"][-10:]
+    assert np.abs(quiet).max() < 0.01 < np.abs(record["drive"]).max()  # until the shaker stood still
+
+
+def test_given_a_recording_that_was_cut_off_when_started_again_then_it_is_restored(
+    make_window: Make, qtbot: QtBot, folders: Path
+) -> None:
+    journal = _kill_while_recording(folders, COUNTER, 30_000)
     window = make_window(begin=False)
     heard = _notices(window)
     window.bench.restore_unfinished()
