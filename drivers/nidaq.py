@@ -383,6 +383,8 @@ class NidaqExciter:
             if self.watchdog is not None:
                 self.watchdog.stop()
         self._end_task()
+        with contextlib.suppress(ShakedownError), in_words("setting the output to zero"):
+            self._write_now(0.0)  # a device that ran late would hold what it played last
 
     def state_at(self, index: int) -> DriveState | None:
         """The drive at a sample of the input."""
