@@ -118,13 +118,29 @@ def estimates(
 
 def with_error(estimate: Estimate) -> str:
     """Value with its standard error and a sensible number of digits, such as ``0.1234 ± 0.0012``."""
+    digits = _decimals(estimate)
+    if digits is not None:
+        return f"{estimate.value:.{digits}f} ± {estimate.stderr:.{digits}f}"
+    return f"{estimate.value:.6g}" + (f" ± {estimate.stderr:.2g}" if estimate.stderr > 0 else "")
+
+
+def interval_ends(estimate: Estimate) -> tuple[str, str]:
+    """Both ends of the 95 % interval with the digits that tell them apart; a dash where there is none."""
+    digits = _decimals(estimate)
+    lower, upper = (
+        "–" if not math.isfinite(end) else f"{end:.6g}" if digits is None else f"{end:.{digits}f}"
+        for end in (estimate.lower, estimate.upper)
+    )
+    return lower, upper
+
+
+def _decimals(estimate: Estimate) -> int | None:
+    """Decimals that show two significant digits of the error; None where plain decimals would not do."""
     value, error = estimate.value, estimate.stderr
-    if not (math.isfinite(error) and error > 0 and math.isfinite(value)):
-        return f"{value:.6g}"
-    digits = 1 - math.floor(math.log10(error))  # two significant digits of the error
-    if -3 <= digits <= 12 and abs(value) < 1e7:
-        return f"{value:.{max(digits, 0)}f} ± {error:.{max(digits, 0)}f}"
-    return f"{value:.6g} ± {error:.2g}"
+    if not (math.isfinite(error) and error > 0 and abs(value) < 1e7):
+        return None
+    digits = 1 - math.floor(math.log10(error))
+    return max(digits, 0) if -3 <= digits <= 12 else None
 
 
 def _number(value: float | None) -> float:

@@ -131,12 +131,14 @@ def mapped(record: Record, texts: list[str]) -> Record:
 
 
 def _show(result: Identification) -> None:
+    from analysis.identification import interval_ends, with_error
+
     rows: list[tuple[Any, ...]] = [
-        (name, e.value, e.stderr, e.lower, e.upper, e.unit) for name, e in result.parameters.items()
+        (name, with_error(e), *interval_ends(e), e.unit) for name, e in result.parameters.items()
     ]
     state = "converged" if result.converged else "NOT converged"
     print(f"{result.model} by {result.method}: {state} after {result.iterations} iterations")
-    print(table(("parameter", "value", "std. error", "95 % from", "to", "unit"), rows))
+    print(table(("parameter", "value ± std. error", "95 % from", "to", "unit"), rows))
     if "chosen" in result.extra:
         print(f"chosen: {result.extra['chosen']}")
     if result.residual:

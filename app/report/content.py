@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis.errors import ShakedownError
-from analysis.identification import Estimate, Identification, with_error
+from analysis.identification import Estimate, Identification, interval_ends, with_error
 from app.report.blocks import Block, Document, Formulae, Grid, Heading, Listing, Paragraph, Picture
 from app.report.findings import Findings, Measured, OrbitsFound, Study
 from app.session import fingerprint
@@ -116,14 +116,7 @@ def _parameter_table(study: Study) -> Grid:
 
 
 def _interval(e: Estimate) -> str:
-    if not math.isfinite(e.lower):
-        return "–"
-    digits = max(0, min(12, 2 - math.floor(math.log10(max(e.upper - e.lower, 1e-12)))))
-    return (
-        f"{e.lower:.{digits}f} … {e.upper:.{digits}f}"
-        if abs(e.value) < 1e6
-        else f"{e.lower:.6g} … {e.upper:.6g}"
-    )
+    return " … ".join(interval_ends(e)) if math.isfinite(e.lower) else "–"
 
 
 def _against(e: Estimate, truth: float | None) -> list[str]:

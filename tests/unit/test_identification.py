@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.errors import DataError
-from analysis.identification import Curve, Estimate, Identification, estimates, with_error
+from analysis.identification import Curve, Estimate, Identification, estimates, interval_ends, with_error
 
 
 def a_result() -> Identification:
@@ -49,6 +49,11 @@ def test_given_something_else_when_read_then_one_sentence_says_so(text: str) -> 
 )
 def test_given_an_error_bar_when_shown_then_digits_follow_it(value: float, error: float, shown: str) -> None:
     assert with_error(Estimate.normal(value, error)) == shown
+
+
+def test_given_a_narrow_interval_when_shown_then_its_ends_differ() -> None:
+    assert interval_ends(Estimate.normal(0.035000041, 1.5e-8)) == ("0.035000012", "0.035000070")
+    assert interval_ends(Estimate(1.0)) == ("–", "–")
 
 
 def test_given_a_normal_estimate_then_its_interval_covers_two_standard_errors() -> None:

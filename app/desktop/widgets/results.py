@@ -7,7 +7,7 @@ import math
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QHeaderView, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
 
-from analysis.identification import Estimate, Identification, with_error
+from analysis.identification import Estimate, Identification, interval_ends, with_error
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import label, scrolled
 
@@ -40,7 +40,7 @@ class ResultTable(QWidget):
         """Value, relative error, 95 % interval and unit of each parameter."""
         headings = ["Parameter", "Value", "Error", "95 % from", "to", "Unit"]
         rows = [
-            [name, with_error(e), _relative(e), _plain(e.lower), _plain(e.upper), e.unit or "–"]
+            [name, with_error(e), _relative(e), *interval_ends(e), e.unit or "–"]
             for name, e in result.parameters.items()
         ]
         self._fill(headings, rows)
@@ -78,7 +78,3 @@ def _relative(estimate: Estimate) -> str:
     if not (math.isfinite(estimate.stderr) and estimate.value):
         return "–"
     return f"{100 * estimate.stderr / abs(estimate.value):.2g} %"
-
-
-def _plain(value: float) -> str:
-    return f"{value:.5g}" if math.isfinite(value) else "–"
