@@ -44,7 +44,7 @@ class Options:
     harmonics: int = 5  # of the drive (thesis: 3 to 5), sub-harmonics in between
     longest: int = 10  # period of the longest orbit, in drive periods (or turns)
     most_orbits: int = 40
-    recurrences: int = 1  # segments used of each orbit, the closest first
+    recurrences: int = 1  # segments used of each orbit, the closest first; of a known one, successive periods
     orbits: tuple[int, ...] = ()  # only these periods (in drive periods); none: all found
     starts: tuple[int, ...] = ()  # first sample of a segment for each of ``orbits``, instead of searching
     epsilon: float | None = None  # closure asked for, fraction of the span; None: 0.5 %, relaxed when needed
@@ -62,6 +62,7 @@ def identify(model: Model, records: Sequence[Record], options: Options, progress
     warnings: list[str] = []
     rows: list[OrbitRows] = []
     found: list[dict[str, Any]] = []
+    repetitions: list[list[int]] = []
     settings = []
     for number, record in enumerate(records):
         setting = read_setting(model, record, options)
@@ -77,7 +78,10 @@ def identify(model: Model, records: Sequence[Record], options: Options, progress
             inside = [
                 o for o in (replace(orbit, start=int(s)) for s in orbit.starts) if fits(setting, o, options)
             ]
-            for one in inside[: options.recurrences]:
+            used = inside[: options.recurrences]
+            if options.starts:
+                repetitions.append(list(range(len(rows), len(rows) + len(used))))
+            for one in used:
                 rows.append(orbit_rows(model, setting, one, options, unknown_phase))
                 found.append(_described(one, setting))
     if not rows:
@@ -85,7 +89,8 @@ def identify(model: Model, records: Sequence[Record], options: Options, progress
             "No periodic orbit was found to balance: give a longer record, a larger closure (epsilon), or "
             "use another method (weak, path)."
         )
-    problem = Balance(model, rows, options, unknown_phase and settings[0].forced and not options.plain)
+    unknown_shifts = unknown_phase and settings[0].forced and not options.plain
+    problem = Balance(model, rows, options, unknown_shifts, repetitions)
     solution = problem.solve(progress.part(0.5, 0.7))
     result = _identification(problem, solution, options, warnings, found)
     if options.finish and not options.plain:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _DELAY_DIMENSION = 4  # thesis, section 4.4
+_KEPT_HARMONICS = 12  # of the drive: what the smoothing of noisy samples lets pass at least ...
+_KEPT_BEYOND = 1.4  # ... and how far beyond those that are balanced
 _CLEAN = 1e-5  # noise over span below which samples are not smoothed
 
 
@@ -55,12 +57,13 @@ def extract(setting: Setting, options: Options, progress: Progress) -> Orbits:
 
 
 def given_orbits(setting: Setting, options: Options) -> list[PeriodicOrbit]:
-    """Segments that are known to close, such as the periods of a steady response."""
+    """Segments that are known to close, such as the periods of a steady response, each as often as wanted."""
     if not setting.forced or len(options.starts) != len(options.orbits):
         raise DataError("Give a drive frequency and, for each start, the period of its orbit (orbits).")
     base = setting.base / setting.record.dt
+    repeated = np.arange(options.recurrences)
     return [
-        PeriodicOrbit(start, k * base, k, np.nan, np.nan, np.array([start]))
+        PeriodicOrbit(start, k * base, k, np.nan, np.nan, start + np.rint(repeated * k * base).astype(int))
         for start, k in zip(options.starts, options.orbits, strict=True)
     ]
 
@@ -115,7 +118,8 @@ def orbit_rows(
     else:
         spans = [float(np.ptp(record[c])) for c in setting.channels]
         noisy = any(s > _CLEAN * w for s, w in zip(setting.noise, spans, strict=True))
-        smooth, slope = smoothing_operators(count, pad, dt, setting.base, noisy)
+        kept = max(_KEPT_HARMONICS, _KEPT_BEYOND * options.harmonics) / setting.base
+        smooth, slope = smoothing_operators(count, pad, dt, kept if noisy else None)
     sources = [
         (setting.sources[i], smooth if model.states[i] in setting.channels else slope)
         for i in range(len(model.states))

@@ -1,7 +1,13 @@
-"""The least-squares problem of a harmonic balance: iterated, weighted by the covariance of its rows."""
+"""The least-squares problem of a harmonic balance: iterated, weighted by the covariance of its rows.
+
+That covariance follows from the noise of the sensors, taken as white. Where an orbit was measured several
+times over (the periods of a steady response) it is read off the scatter of the rows between the repetitions
+instead: this counts whatever noise there is, also that of a measured input, and hum that both share.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,6 +26,8 @@ Array = NDArray[np.float64]
 
 _REWEIGHTINGS = 4  # of the generalised least squares; the covariance hardly changes after two
 _TAPER_LEAK = 2.5  # bins of j: sin^4 spreads the drive's line over the neighbours up to two
+_REPETITIONS = 4  # of an orbit, at least, for their scatter to tell the noise
+_POOLED = 9  # rows on each side over which that scatter is averaged
 _UNSEEN = 1e-9  # size of a column, of the largest, below which the rows do not see that unknown
 
 
@@ -38,13 +46,24 @@ class Solution:
 
 
 class Balance:
-    """The least-squares problem: free parameters, then sensor offsets, then a drive shift per orbit."""
+    """The least-squares problem: free parameters, then sensor offsets, then a drive shift per orbit.
 
-    def __init__(self, model: Model, rows: list[OrbitRows], options: Options, unknown_phase: bool) -> None:
+    ``repetitions`` lists the rows that are measurements of one and the same orbit.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        rows: list[OrbitRows],
+        options: Options,
+        unknown_phase: bool,
+        repetitions: Sequence[list[int]] = (),
+    ) -> None:
         self.model, self.rows, self.options = model, rows, options
         self.free = [model.index(name) for name in model.free]
         self.channels = list(range(len(rows[0].data))) if options.offset else []
-        self.phases = unknown_phase
+        self.repetitions = [group for group in repetitions if len(group) >= _REPETITIONS]
+        self.phases = unknown_phase and self._drive_is_seen()
         self.lower = np.array([model.parameters[n].lower for n in model.free], dtype=np.float64)
         self.upper = np.array([model.parameters[n].upper for n in model.free], dtype=np.float64)
 
@@ -89,15 +108,25 @@ class Balance:
             pieces.append((residual, np.concatenate(blocks, axis=1)))
         return pieces
 
+    def _drive_is_seen(self) -> bool:
+        """Whether the model's time enters at all; it does not where every input is measured."""
+        values, offsets = self.model.values(), np.zeros(len(self.rows[0].data))
+        return any(np.any(row.jacobian(self.model, values, offsets, 0.0, [], [])[2]) for row in self.rows)
+
     def _weights(self, values: Array, offsets: Array, shifts: Array) -> list[Array]:
         """Per orbit: the inverse Cholesky factor of the rows' covariance, which whitens them."""
-        factors = []
-        for row, shift in zip(self.rows, shifts, strict=True):
-            covariance = row.covariance(self.model, values, offsets, shift)
-            floor = 1e-12 * np.trace(covariance) / len(covariance) + 1e-300
-            lower = np.linalg.cholesky(covariance + floor * np.eye(len(covariance)))
-            factors.append(np.linalg.inv(lower))
-        return factors
+        factors: dict[int, Array] = {}
+        for group in self.repetitions:
+            rows = [self.rows[i].residual(self.model, values, offsets, shifts[i]) for i in group]
+            deviation = np.sqrt(_pooled_variance(np.array(rows), len(self.rows[group[0]].equations)))
+            factors |= dict.fromkeys(group, np.diag(1 / deviation))
+        for i, (row, shift) in enumerate(zip(self.rows, shifts, strict=True)):
+            if i not in factors:
+                covariance = row.covariance(self.model, values, offsets, shift)
+                floor = 1e-12 * np.trace(covariance) / len(covariance) + 1e-300
+                lower = np.linalg.cholesky(covariance + floor * np.eye(len(covariance)))
+                factors[i] = np.linalg.inv(lower)
+        return [factors[i] for i in range(len(self.rows))]
 
     def _step(
         self, values: Array, offsets: Array, shifts: Array, weights: list[Array] | None
@@ -209,3 +238,16 @@ class Balance:
             values, offsets, shifts, covariance_of(information) * variance, information / variance, cost, dof,
             iterations, converged, history,
         )  # fmt: skip
+
+
+def _pooled_variance(rows: Array, equations: int) -> Array:
+    """Variance of each row over the repetitions [repetitions, rows], averaged over neighbouring harmonics.
+
+    The first row of an equation, its mean, stands by itself: drift of the sensors sits there.
+    """
+    window = np.ones(2 * _POOLED + 1)
+    parts = []
+    for variance in np.split(rows.var(axis=0, ddof=1), equations):
+        counts = np.convolve(np.ones(len(variance) - 1), window, "same")
+        parts += [variance[:1], np.convolve(variance[1:], window, "same") / counts]
+    return np.concatenate(parts)

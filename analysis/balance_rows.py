@@ -9,6 +9,7 @@ Tapered by sin^4(pi t/T) they vanish for any segment, so the closure error drops
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-_KEPT_HARMONICS = 12  # of the drive: what the smoothing of noisy samples lets pass
 _ROLL_OFF = 0.15  # width of its edge, of the kept band
 
 
@@ -67,25 +67,25 @@ class TestFunctions:
         return cls(np.array(value), np.array(first), np.array(second), np.array(order))
 
 
-def smoothing_operators(count: int, pad: int, dt: float, base: float, noisy: bool) -> tuple[Array, Array]:
+@lru_cache(maxsize=16)  # orbits of one period share them
+def smoothing_operators(count: int, pad: int, dt: float, highest: float | None) -> tuple[Array, Array]:
     """Matrices [count, count + 2 pad] that smooth and differentiate the middle of padded samples.
 
-    The stretch is faded out over the padding, and its spectrum cut above the kept harmonics of the drive;
-    samples without noise to speak of are taken as they are.
+    The stretch is faded out over the padding, and its spectrum cut above the ``highest`` frequency; None
+    for samples without noise to speak of, which are taken as they are.
     """
     total = count + 2 * pad
     fade = np.sin(0.5 * np.pi * (np.arange(pad) + 0.5) / pad) ** 2
     window = np.concatenate([fade, np.ones(count), fade[::-1]])
     frequency = np.fft.rfftfreq(total, dt)
-    edge = min(_KEPT_HARMONICS / base, 0.45 / dt) if noisy else 0.45 / dt
+    edge = 0.45 / dt if highest is None else min(highest, 0.45 / dt)
     passed = 1.0 / (1.0 + np.exp(np.clip((frequency - edge) / (_ROLL_OFF * edge / 4), -60, 60)))
-    spectra = np.fft.rfft(np.diag(window), axis=0) * passed[:, None]
-    slopes = spectra * (2j * np.pi * frequency)[:, None]
+    slopes = 2j * np.pi * frequency * passed
     if total % 2 == 0:
         slopes[-1] = 0.0
-    middle = slice(pad, pad + count)
-    smooth = np.fft.irfft(spectra, total, axis=0)[middle] if noisy else np.eye(total)[middle]
-    return smooth, np.fft.irfft(slopes, total, axis=0)[middle]
+    lags = (np.arange(pad, pad + count)[:, None] - np.arange(total)) % total
+    smooth = np.fft.irfft(passed, total)[lags] * window if highest is not None else np.eye(total)[pad:-pad]
+    return smooth, np.fft.irfft(slopes, total)[lags] * window
 
 
 @dataclass(eq=False)
@@ -105,9 +105,14 @@ class OrbitRows:
 
     def states(self, offsets: Array) -> Array:
         """[n, K]; ``offsets`` of the measured channels are taken off."""
-        return np.ascontiguousarray(
-            [operator @ (self.data[channel] - offsets[channel]) for channel, operator in self.sources]
-        )
+        raw, by_offset = self._raw
+        return raw - np.array([offsets[channel] for channel, _ in self.sources])[:, None] * by_offset
+
+    @cached_property
+    def _raw(self) -> tuple[Array, Array]:
+        """The states without an offset, and what an offset of one in their channel does to them."""
+        raw = np.array([operator @ self.data[channel] for channel, operator in self.sources])
+        return raw, np.array([operator.sum(axis=1) for _, operator in self.sources])
 
     def residual(self, model: Model, values: Array, offsets: Array, shift: float) -> Array:
         """Rows of all balanced equations, one after another."""
