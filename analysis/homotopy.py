@@ -30,6 +30,7 @@ from analysis.identifiability import covariance_of, undetermined_words
 from analysis.identification import Estimate, Identification, estimates
 from analysis.observer import choose_controller, uniform_controller
 from analysis.output_error import Evaluation, Fit, OutputError, Point, Unknowns, information
+from analysis.profile import chosen, trace_profile, with_profiles
 from analysis.progress import Progress
 from analysis.record import Record
 
@@ -66,6 +67,7 @@ class Options:
     delta: float = 0.2  # step of lambda of the published scheme
     finish: bool = True  # chaotic records: maximum likelihood over the whole path at the end
     tolerance: float = 1e-10  # relative decrease of the cost at which the last stage ends
+    profile: tuple[str, ...] = ()  # parameters whose profile likelihood is traced; `all` for every one
 
 
 @dataclass(eq=False)
@@ -94,6 +96,7 @@ class _Search:
 
 def identify(model: Model, records: Sequence[Record], options: Options, progress: Progress) -> Identification:
     """Identify parameters (and unknown initial values) from partly measured, noisy records."""
+    chosen(options.profile, model.free)  # a wrong name is said before the work
     segments = segments_of(model, records)
     if not model.free and not any(len(s.free_initial) for s in segments):
         raise DataError("The model has nothing to identify: give a parameter as { guess = ... }.")
@@ -142,16 +145,26 @@ def _default(problem: OutputError, start: Point, options: Options, progress: Pro
         min(0.9, count / 60), f"lambda {strength:.3g}", **_named(model, point)
     )
     coupled = search.stage(start, 1.0, 1e-2, 40, hopeful=True)
+    if not np.isfinite(coupled.cost):
+        raise DataError(
+            "From this guess the model's motion grows beyond all bounds even when coupled to the record: "
+            "give guesses or bounds with which it stays."
+        )
     exponent = growth_rate(model, problem.segments, coupled)
     lyapunov_times = exponent * max(len(s) * s.dt for s in problem.segments)
     if lyapunov_times > _SURELY_LOST:
         return _chaotic(search, coupled, exponent, options, warnings)
     fit, alone = _let_go(search, coupled, options)
+    if not alone:  # a guess that was good may have been spoilt by following strong noise
+        direct = search.stage(start, 0.0, options.tolerance, 100)
+        alone = misfit(problem, direct.evaluation) < _TRUSTED
+        fit = direct if alone else fit
     if not alone and lyapunov_times > _WINDOW_LYAPUNOV_TIMES:
         return _chaotic(search, coupled, exponent, options, warnings)
     if not alone:
         warnings.append("The coupling could not be removed completely: the model does not follow the record.")
-    return _result(search, fit, options, warnings, alone and fit.converged)
+    result = _result(search, fit, options, warnings, alone and fit.converged)
+    return _profiled(search, fit, options, result)
 
 
 def _let_go(search: _Search, coupled: Fit, options: Options) -> tuple[Fit, bool]:
@@ -226,14 +239,59 @@ def _chaotic(
     inner = replace(search, problem=windowed)
     start = Point(coupled.point.values, tuple(initials))
     fit = inner.stage(start, 0.0, 1e-4 if options.finish else options.tolerance, 60, hopeful=True)
+    if not np.isfinite(fit.cost):
+        warnings.append(
+            "The model leaves the record within each window: these are the coupled model's values."
+        )
+        return _result(search, coupled, options, warnings, False)
     result = _result(inner, fit, options, warnings, fit.converged)
-    exact = 2.0 * fit.cost < _NOISELESS * windowed.samples
-    return _finished(search, coupled, fit, result) if options.finish and not exact else result
+    if options.finish and not _exact(windowed, fit):
+        return _finished(search, coupled, fit, options, result)
+    return _profiled(inner, fit, options, result)
 
 
-def _finished(search: _Search, coupled: Fit, windowed: Fit, result: Identification) -> Identification:
+def _exact(problem: OutputError, fit: Fit) -> bool:
+    """Whether the record has no noise that could be weighed."""
+    return 2.0 * fit.cost < _NOISELESS * problem.samples
+
+
+def _profiled(search: _Search, fit: Fit, options: Options, result: Identification) -> Identification:
+    """The result with the profile likelihood of what was asked for, at lambda = 0."""
+    problem, unknowns, model = search.problem, search.problem.unknowns, search.problem.model
+    names = chosen(options.profile, model.free)
+    if not names or not result.converged:
+        return result
+    if _exact(problem, fit):
+        words = (
+            "The record shows no noise, so its profile likelihood would tell of rounding: none was traced."
+        )
+        return replace(result, warnings=[*result.warnings, words])
+    variance = result.residual["chi2"] / max(result.residual["dof"], 1.0)
+    before, profiles = problem.evaluations, []
+    for done, name in enumerate(names):
+        search.progress.report(0.9 + 0.1 * done / len(names), f"profile of {name}")
+        i = model.free.index(name)
+        profiles.append(
+            trace_profile(
+                name,
+                result.parameters[name],
+                problem.holding(i, variance, lambda: search.progress.report(0.95, "profile likelihood")),
+                fit.point,
+                2.0 * fit.cost / variance,
+                (float(unknowns.lower[i]), float(unknowns.upper[i])),
+                bool(unknowns.logarithmic[i]),
+            )
+        )
+    extra = {**result.extra, "profile_evaluations": problem.evaluations - before}
+    return with_profiles(replace(result, extra=extra), profiles)
+
+
+def _finished(
+    search: _Search, coupled: Fit, windowed: Fit, options: Options, result: Identification
+) -> Identification:
     """The most likely path over the whole record, from the windows' parameters and the coupled motion."""
     from analysis import path_estimate
+    from analysis.path import path_profiles
 
     problem, unknowns = search.problem, search.problem.unknowns
     segments = [
@@ -252,16 +310,21 @@ def _finished(search: _Search, coupled: Fit, windowed: Fit, result: Identificati
         upper=upper,
         progress=search.progress.part(0.9, 1.0),
     )
-    units = {name: problem.model.parameters[name].unit for name in problem.model.free}
-    return replace(
+    model = problem.model
+    units = {name: model.parameters[name].unit for name in model.free}
+    result = replace(
         result,
         converged=found.converged,
-        parameters=estimates(list(problem.model.free), found.estimate, found.covariance, units),
+        parameters=estimates(
+            [list(model.parameters)[i] for i, _ in found.unknowns], found.estimate, found.covariance, units
+        ),
         covariance=found.covariance.tolist(),
         iterations=result.iterations + found.iterations,
         evaluations=result.evaluations + found.evaluations,
         residual={"chi2": found.chi2, "dof": float(found.dof), "rms": _residual_rms(found.residuals)},
     )
+    names = chosen(options.profile, model.free)
+    return path_profiles(model, segments, found, names, result, search.progress) if names else result
 
 
 def _all(model: Model) -> NDArray[np.int64]:

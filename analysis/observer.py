@@ -114,6 +114,8 @@ def choose_controller(
     """The weakest observer that makes the model follow the record from the guess, and its error."""
     best: tuple[Controller, float] | None = None
     along = linearised(model, segments[0], point.values, unknowns, sigma)
+    if not along.spread.any():  # the parameters do not move the states: there is nothing to hold back
+        return Controller.none(model), 0.0
     for strength in _STRENGTHS:
         designed = along.gain(strength)
         if designed is None:

@@ -24,6 +24,7 @@ Array = NDArray[np.float64]
 _LOG_SPAN = 1e3  # bounds further apart than this factor want a logarithmic scale
 _LARGEST_LOG_STEP = np.log(1e3)  # three decades in one step: beyond it the linearisation means nothing
 _REPEATABLE = 1e-11  # change of the outputs over their size that a trajectory in double precision resolves
+_PROFILE_TOLERANCE = 1e-8  # decrease over cost: some 1e-5 of a chi-square of some thousand samples
 _NO_GAIN = 1e-10  # decrease over cost so small that a heavily damped search cannot go on
 
 
@@ -47,6 +48,11 @@ class Unknowns:
             )
         positions = np.array([model.index(name) for name in model.free], dtype=np.int64)
         return cls(positions, lower, upper, decades)
+
+    def without(self, position: int) -> Unknowns:
+        """All but one of them."""
+        rest = np.arange(len(self.positions)) != position
+        return Unknowns(self.positions[rest], self.lower[rest], self.upper[rest], self.logarithmic[rest])
 
     def to_search(self, values: Array) -> Array:
         """Search coordinates of parameter values."""
@@ -201,6 +207,25 @@ class OutputError:
                 growth *= 2.0
         return Fit(here, False, most_iterations, history)
 
+    def holding(
+        self, position: int, variance: float, watch: Callable[[], None]
+    ) -> Callable[[float, Point], tuple[float, Point]]:
+        """Least chi-square (units of ``variance``) over all other unknowns, one parameter held at a value."""
+        held = replace(self, unknowns=self.unknowns.without(position), on_iteration=None)
+        alone = Controller.none(self.model)
+
+        def follow(value: float, last: Point) -> tuple[float, Point]:
+            watch()
+            values = last.values.copy()
+            values[self.unknowns.positions[position]] = value
+            before = held.evaluations
+            here = held.evaluate(replace(last, values=values), alone, 0.0)
+            fit = held.minimise(here, alone, 0.0, _PROFILE_TOLERANCE)
+            self.evaluations += held.evaluations - before
+            return 2.0 * fit.cost / variance, fit.point
+
+        return follow
+
     def _step(self, here: Evaluation, damping: float) -> tuple[Array, list[Array], float]:
         """Damped Gauss-Newton step in search coordinates; initial values are eliminated by segment."""
         active = self._active(here)
@@ -265,8 +290,8 @@ class OutputError:
         return replace(point, values=values, initials=tuple(initials))
 
     def _entry(self, evaluation: Evaluation, strength: float) -> dict[str, float]:
-        values = evaluation.point.values[self.unknowns.positions]
-        named = dict(zip(self.model.free, map(float, values), strict=True))
+        names = list(self.model.parameters)
+        named = {names[i]: float(evaluation.point.values[i]) for i in self.unknowns.positions}
         return {
             "evaluation": float(self.evaluations),
             "lambda": strength,

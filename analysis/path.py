@@ -7,8 +7,8 @@ allows, with error bars. The array-level work is in :mod:`analysis.path_estimate
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from analysis.identifiability import covariance_of, undetermined_words
 from analysis.identification import Identification, estimates
 from analysis.measurement import Measurement, measurements, path_segments
 from analysis.path_estimate import PathEstimate, Segment, estimate_path
+from analysis.profile import chosen, trace_profile, with_profiles
 from analysis.progress import SILENT, Progress
 from analysis.record import Record
 
@@ -47,6 +48,7 @@ class Options:
     inputs: str = "cubic"  # measured inputs between samples: cubic, linear or hold
     denoise: bool = True  # smooth noisy inputs first
     max_iterations: int = 60
+    profile: tuple[str, ...] = ()  # parameters whose profile likelihood is traced; `all` for every one
 
 
 def identify(model: Model, records: Sequence[Record], options: Options, progress: Progress) -> Identification:
@@ -93,7 +95,58 @@ def _fit(
         max_iterations=options.max_iterations,
         progress=progress,
     )
-    return _identification(model, data, segments, found, options, start, len(records))
+    result = _identification(model, data, segments, found, options, start, len(records))
+    names = chosen(options.profile, [name for name in model.free if name not in options.per_record])
+    return path_profiles(model, segments, found, names, result, progress) if names else result
+
+
+def path_profiles(
+    model: Model,
+    segments: Sequence[Segment],
+    found: PathEstimate,
+    names: Sequence[str],
+    result: Identification,
+    progress: Progress,
+) -> Identification:
+    """The result with the profile likelihood of some parameters, the whole path following each of them."""
+    if len({record for _, record in found.unknowns}) > 1:
+        raise ModelError("A profile is traced only where no parameter differs from record to record.")
+    lower = np.array([p.lower for p in model.parameters.values()])
+    upper = np.array([p.upper for p in model.parameters.values()])
+    profiles = []
+    for name in names:
+        index = model.index(name)
+        bounds = float(lower[index]), float(upper[index])
+        follow = _holding(model.kernels(), segments, found, index, lower, upper, progress)
+        profiles.append(trace_profile(name, result.parameters[name], follow, found, found.chi2, bounds))
+    return with_profiles(result, profiles)
+
+
+def _holding(
+    kernels: Any,
+    segments: Sequence[Segment],
+    found: PathEstimate,
+    index: int,
+    lower: Array,
+    upper: Array,
+    progress: Progress,
+) -> Callable[[float, PathEstimate], tuple[float, PathEstimate]]:
+    """Chi-square of the most likely path with one parameter held, each time from the last path."""
+    k = len(lower)
+    others = [j for j, _ in found.unknowns if j != index]
+
+    def follow(value: float, last: PathEstimate) -> tuple[float, PathEstimate]:
+        progress.report(0.95, "profile likelihood")
+        values = last.values[:, :k].copy()
+        values[:, index] = value
+        warm = [replace(s, states=x) for s, x in zip(segments, last.states, strict=True)]
+        sensors = last.values[0, k:]
+        fit = estimate_path(
+            kernels, warm, values, others, lower=lower, upper=upper, sigma=found.sigma, sensors=sensors
+        )
+        return (fit.chi2 if fit.converged else np.inf), fit
+
+    return follow
 
 
 def _start_values(model: Model, records: int, start: Identification | None) -> Array:

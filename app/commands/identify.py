@@ -34,6 +34,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--no-finish", action="store_true", help="the method by itself, no maximum likelihood"
     )
     parser.add_argument(
+        "--profile", metavar="A,B", help="trace the profile likelihood of these parameters, or of all"
+    )
+    parser.add_argument(
         "--map", action="append", default=[], metavar="NAME=CHANNEL",
         help="the channel that stands for an output or input of the model",
     )  # fmt: skip
@@ -53,10 +56,15 @@ def run(args: argparse.Namespace) -> int:
     model = _described(module, args)
     records = [mapped(read(path, rate=args.rate), args.map) for path in args.files]
     options = parse_options(module.Options, args.option)
+    known = {f.name for f in fields(module.Options)}
     if args.no_finish:
-        if "finish" not in {f.name for f in fields(module.Options)}:
+        if "finish" not in known:
             raise ShakedownError(f"Method {args.method} has no finish to leave out.")
         options["finish"] = False
+    if args.profile:
+        if "profile" not in known:
+            raise ShakedownError("A profile likelihood is traced by the methods homotopy and path.")
+        options["profile"] = tuple(name.strip() for name in args.profile.split(","))
     result = identify(model, records, args.method, terminal_progress(), **options)
     result = _with_sources(result, args.files)
     if not write_json(args.json, result.to_json()):
@@ -143,5 +151,7 @@ def _show(result: Identification) -> None:
         print(f"chosen: {result.extra['chosen']}")
     if result.residual:
         print("residual: " + ", ".join(f"{name} {value:.4g}" for name, value in result.residual.items()))
+    for profile in result.extra.get("profile", {}).values():
+        print(profile["words"])
     for sentence in (*result.undetermined, *result.warnings):
         print(f"! {sentence}")

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from analysis.errors import ShakedownError
 from app.figures.style import INK, MEASURED, MODEL, SOFT, new_figure, styled
 
 if TYPE_CHECKING:
-    from analysis.identification import Curve, Identification
+    from analysis.identification import Curve, Estimate, Identification
+
+MOST_COLUMNS = 3
+THRESHOLD = 3.84  # rise of chi-square at the ends of a 95 % interval
 
 
 def save_figure(result: Identification, path: str) -> None:
@@ -19,13 +24,17 @@ def save_figure(result: Identification, path: str) -> None:
     if Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
         raise ShakedownError(f"A figure is saved as png, svg or pdf, not as {Path(path).name}.")
     panels = 2 + len(result.curves)
-    figure = new_figure(4.6 * panels, 3.8)
+    columns = min(panels, MOST_COLUMNS)
+    rows = -(-panels // columns)
+    figure = new_figure(4.6 * columns, 3.8 * rows)
     with styled():
-        axes = figure.subplots(1, panels, squeeze=False)[0]
+        axes = figure.subplots(rows, columns, squeeze=False).ravel()
         _convergence(axes[0], result)
         _parameters(axes[1], result, {})
-        for axis, (name, curve) in zip(axes[2:], result.curves.items(), strict=True):
-            _curve(axis, name, curve)
+        for axis, (name, curve) in zip(axes[2:], result.curves.items(), strict=False):
+            _curve(axis, name, curve, result)
+        for axis in axes[panels:]:
+            axis.set_axis_off()
         figure.suptitle(f"{result.model} by {result.method}")
         figure.savefig(path, dpi=160)
 
@@ -41,10 +50,13 @@ def draw_curves(figure: Any, result: Identification) -> None:
     """The identified functions with their bands."""
     axes = figure.subplots(1, len(result.curves), squeeze=False)[0]
     for axis, (name, curve) in zip(axes, result.curves.items(), strict=True):
-        _curve(axis, name, curve)
+        _curve(axis, name, curve, result)
 
 
 def _convergence(axis: Any, result: Identification) -> None:
+    if any("lambda" in row for row in result.history):
+        _letting_go(axis, result.history)
+        return
     for key, words in (
         ("step", "largest step [standard errors]"),
         ("cost", "cost"),
@@ -63,14 +75,27 @@ def _convergence(axis: Any, result: Identification) -> None:
     axis.set_title("Convergence")
 
 
+def _letting_go(axis: Any, history: Sequence[Mapping[str, float]]) -> None:
+    """Cost over the runs, a line for each strength of the coupling: costs of different strengths do not
+    compare."""
+    for strength in dict.fromkeys(row["lambda"] for row in history):
+        stage = [row for row in history if row["lambda"] == strength]
+        cost = [max(row["cost"], 1e-16) for row in stage]
+        axis.semilogy([row["evaluation"] for row in stage], cost, "o-", ms=3.5, label=f"λ = {strength:.3g}")
+    axis.set(xlabel="run", ylabel="cost")
+    axis.legend()
+    axis.set_title("Convergence")
+
+
 def _parameters(axis: Any, result: Identification, truth: Mapping[str, float]) -> None:
-    """Intervals in units of the standard error are alike for all; the numbers stand beside them."""
+    """95 % intervals in per cent of the estimates, whose values stand beside them."""
     names = list(result.parameters)
     for i, name in enumerate(names):
         e = result.parameters[name]
         scale = abs(e.value) or 1.0
-        half = 100 * 1.96 * e.stderr / scale if math.isfinite(e.stderr) else 0.0
-        axis.errorbar(0.0, i, xerr=half, fmt="o", color=MEASURED, capsize=3, ms=4)
+        below, above = (100 * (end - e.value) / scale for end in (e.lower, e.upper))
+        reach = [[-below if math.isfinite(below) else 0.0], [above if math.isfinite(above) else 0.0]]
+        axis.errorbar(0.0, i, xerr=reach, fmt="o", color=MEASURED, capsize=3, ms=4)
         if name in truth:
             axis.plot(100 * (truth[name] - e.value) / scale, i, "D", color=MODEL, ms=5, mfc="none", zorder=4)
         text = f"{e.value:.5g} {e.unit}"
@@ -83,8 +108,31 @@ def _parameters(axis: Any, result: Identification, truth: Mapping[str, float]) -
     axis.set_title("Error bars" + (" (diamonds: the truth)" if truth else ""))
 
 
-def _curve(axis: Any, name: str, curve: Curve) -> None:
-    axis.fill_between(curve.x, curve.lower, curve.upper, alpha=0.25, lw=0, label="95 %")
-    axis.plot(curve.x, curve.y)
+def _curve(axis: Any, title: str, curve: Curve, result: Identification) -> None:
+    profiled = next((n for n in result.extra.get("profile", {}) if title == f"profile of {n}"), None)
+    if profiled is not None:
+        _profile(axis, curve, result.parameters[profiled])
+    else:
+        axis.fill_between(curve.x, curve.lower, curve.upper, alpha=0.25, lw=0, label="95 %")
+        axis.plot(curve.x, curve.y)
     axis.set(xlabel=curve.x_label, ylabel=curve.y_label)
-    axis.set_title(name)
+    axis.set_title(title)
+
+
+def _profile(axis: Any, curve: Curve, estimate: Estimate) -> None:
+    """Profile likelihood with its interval, and the parabola that the standard error stands for."""
+    x = np.linspace(curve.x[0], curve.x[-1], 200)
+    highest = max(max(curve.y), 1.3 * THRESHOLD)
+    if math.isfinite(estimate.stderr) and estimate.stderr > 0:
+        parabola = ((x - estimate.value) / estimate.stderr) ** 2
+        axis.plot(
+            x, np.where(parabola <= highest, parabola, np.nan), "--", color=SOFT, label="standard error"
+        )
+    axis.plot(curve.x, curve.y, "o-", ms=3, color=MEASURED, label="profile")
+    axis.axhline(THRESHOLD, color=MODEL, lw=0.8)
+    text = {"xycoords": ("axes fraction", "data"), "ha": "center", "va": "bottom", "color": MODEL}
+    axis.annotate("95 %", (0.5, THRESHOLD), **text)
+    for end in (estimate.lower, estimate.upper):
+        if math.isfinite(end):
+            axis.axvline(end, color=MODEL, lw=0.8, ls=":")
+    axis.legend(loc="center")

@@ -181,6 +181,20 @@ def test_given_a_record_without_any_output_then_one_sentence_says_so() -> None:
         identify(model, Record.from_arrays(100.0, {"z": np.zeros(500)}), "homotopy")
 
 
+def test_given_a_guess_whose_motion_explodes_then_one_sentence_says_so() -> None:
+    wild = """
+name = "Explosion"
+[states]
+x = "a*exp(x**2)"
+[parameters]
+a = { guess = 900.0, lower = 500 }
+[initial]
+x = 1.0
+"""
+    with pytest.raises(DataError, match="grows beyond all bounds"):
+        identify(Model.from_toml(wild), Record.from_arrays(10.0, {"x": np.ones(400)}), "homotopy")
+
+
 def test_given_cancel_then_the_work_stops() -> None:
     from analysis.errors import Cancelled
 

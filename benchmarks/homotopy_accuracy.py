@@ -1,0 +1,151 @@
+"""How sure the homotopy is: random starts, the Cramer-Rao bound, a chaotic record, the engine mount in noise.
+
+Monte Carlo on the systems of Manikantan et al. 2020. The time is that of one identification; "agrees" says
+whether what the note counts is as good as it should be.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.coupled import Controller, segments_of
+from analysis.homotopy import noise_levels, set_accuracy
+from analysis.identification import Identification
+from analysis.methods import identify
+from analysis.model import Model
+from analysis.output_error import OutputError, Point, Unknowns
+from analysis.record import Record
+from analysis.simulation import sensitivities, simulate
+from app.reproduce.manikantan2020 import WELLS, at_bound, model_name, mount_record, well_record
+from benchmarks.coverage.homotopy import white_noise
+from benchmarks.measure import Measurement
+from drivers.library import load_model
+
+Array = NDArray[np.float64]
+
+STARTS = 100
+SEEDS = 50
+MOUNT_SEEDS = 5
+
+
+def measure() -> list[Measurement]:
+    rows = [_random_starts(case) for case in WELLS]
+    rows += [_bound(case, share) for case in WELLS for share in (0.01, 0.02, 0.05)]
+    rows.append(_chaotic())
+    rows += [_mount(0.01, 1.0), _mount(0.05, 3.0)]
+    return rows
+
+
+def random_start(model: Model, rng: np.random.Generator) -> Model:
+    """Guesses anywhere in the bounds."""
+    return model.with_values(
+        {n: float(rng.uniform(model.parameters[n].lower, model.parameters[n].upper)) for n in model.free}
+    )
+
+
+def worst_error(model: Model, found: Mapping[str, float]) -> float:
+    """Largest relative error of a parameter."""
+    return max(abs(found[n] / model.parameters[n].value - 1) for n in model.free)
+
+
+def single_shooting(model: Model, record: Record) -> dict[str, float]:
+    """The same Levenberg-Marquardt on the model alone, without a controller."""
+    segments, unknowns = segments_of(model, [record]), Unknowns.of(model)
+    problem = OutputError(model, segments, unknowns, noise_levels(segments))
+    start, alone = Point(model.values(), tuple(s.initial for s in segments)), Controller.none(model)
+    set_accuracy(problem, start, alone, 0.0)
+    fit = problem.minimise(problem.evaluate(start, alone, 0.0), alone, 0.0)
+    return {n: float(fit.point.values[model.index(n)]) for n in model.free}
+
+
+def _random_starts(case: str) -> Measurement:
+    model, record = load_model(model_name(case)), well_record(case)
+    rng = np.random.default_rng(1)
+    starts = [random_start(model, rng) for _ in range(STARTS)]
+    begin = time.process_time()
+    found = sum(worst_error(model, identify(s, record, "homotopy").values()) < 1e-5 for s in starts)
+    seconds = (time.process_time() - begin) / STARTS
+    begin = time.process_time()
+    alone = sum(worst_error(model, single_shooting(s, record)) < 1e-5 for s in starts)
+    peer = (time.process_time() - begin) / STARTS
+    note = f"{found} of {STARTS} find the truth to 1e-5; single shooting {alone}"
+    work = f"{case.replace('_', ' ')}, random starts"
+    return Measurement(work, "single shooting", peer, seconds, found == STARTS, None, note)
+
+
+def cramer_rao(model: Model, record: Record, sigma: float) -> Array:
+    """Covariance that no unbiased estimate can beat, from the sensitivities at the truth."""
+    times = np.arange(len(record)) / record.rate
+    _, slopes = sensitivities(model, times, wrt=list(model.free), rtol=1e-9)
+    x = slopes[model.states.index("x")]
+    return np.linalg.inv(x @ x.T) * sigma**2
+
+
+def _bound(case: str, share: float) -> Measurement:
+    """Root-mean-square error over the bound, all parameters together (their errors are correlated)."""
+    model, record = load_model(model_name(case)), well_record(case)
+    sigma = share * float(np.sqrt(np.mean(record["x"] ** 2)))
+    bound = cramer_rao(model, record, sigma)
+    truth = np.array([model.parameters[n].value for n in model.free])
+    start, errors = at_bound(model_name(case), "upper"), []
+    begin = time.process_time()
+    for seed in range(SEEDS):
+        noisy = white_noise(record, share, np.random.default_rng(seed))
+        errors.append(np.array(list(identify(start, noisy, "homotopy").values().values())) - truth)
+    seconds = (time.process_time() - begin) / SEEDS
+    off = np.array(errors)
+    whole = float(np.sqrt(np.mean(np.sum(off * np.linalg.solve(bound, off.T).T, axis=1)) / len(truth)))
+    each = np.sqrt(np.mean(off**2, axis=0) / np.diag(bound))
+    median = ", ".join(f"{m:.2g}" for m in np.median(np.abs(off), axis=0))
+    note = f"rms error {whole:.2f} of the bound (each {', '.join(f'{r:.2f}' for r in each)}); median {median}"
+    work = f"{case.replace('_', ' ')}, noise {share:.0%}, {SEEDS} seeds"
+    return Measurement(work, "Cramer-Rao bound", None, seconds, bool(whole < 1.2), None, note)
+
+
+def chaotic_record() -> tuple[Model, Record]:
+    """100 forcing periods of the double well, driven hard enough to be chaotic, 20 Hz, 1 % noise."""
+    model = load_model(model_name("double_well")).with_values({"g": 0.3, "w": 1.2})
+    times = np.arange(round(100 * 2 * np.pi / 1.2 * 20)) / 20
+    clean = Record.from_arrays(20.0, {"x": simulate(model, times, rtol=1e-12, atol=1e-14)["x"]})
+    return model, white_noise(clean, 0.01, np.random.default_rng(5))
+
+
+def _chaotic() -> Measurement:
+    model, record = chaotic_record()
+    rng = np.random.default_rng(2)
+    starts = [random_start(model, rng) for _ in range(STARTS)]
+    begin = time.process_time()
+    errors = [worst_error(model, identify(s, record, "homotopy").values()) for s in starts[:10]]
+    seconds = (time.process_time() - begin) / 10
+    begin = time.process_time()
+    failed = sum(not worst_error(model, single_shooting(s, record)) < 0.005 for s in starts)
+    peer = (time.process_time() - begin) / STARTS
+    good = max(errors) < 0.005 and failed >= 90
+    note = f"worst of 10 starts {100 * max(errors):.2g} %; single shooting fails from {failed} of {STARTS}"
+    return Measurement("chaotic double well, 100 periods", "single shooting", peer, seconds, good, None, note)
+
+
+def _mount(share: float, wanted: float) -> Measurement:
+    """All four parameters within three standard errors, d_H2 within ``wanted`` per cent."""
+    model, record = load_model("engine_mount"), mount_record("engine_mount")
+    start, found = at_bound("engine_mount", "lower"), []
+    begin = time.process_time()
+    for seed in range(MOUNT_SEEDS):
+        noisy = white_noise(record, share, np.random.default_rng(seed))
+        found.append(identify(start, noisy, "homotopy"))
+    seconds = (time.process_time() - begin) / MOUNT_SEEDS
+    off = max(_in_errors(model, f) for f in found)
+    hydraulic = max(abs(100 * (f.values()["d_H2"] / 2e-9 - 1)) for f in found)
+    runs = max(f.evaluations for f in found)
+    note = f"worst of {MOUNT_SEEDS}: {off:.1f} std. errors, d_H2 {hydraulic:.2g} %, {runs} runs"
+    work = f"engine mount, noise {share:.0%}"
+    return Measurement(work, "truth", None, seconds, off < 3 and hydraulic < wanted, None, note)
+
+
+def _in_errors(model: Model, found: Identification) -> float:
+    pairs = [(found.parameters[n], model.parameters[n].value) for n in model.free]
+    return max(abs(estimate.value - truth) / estimate.stderr for estimate, truth in pairs)
