@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 VENV := .venv
+BENCH := .venv-bench
 BIN := $(VENV)/bin
 UV := $(BIN)/uv
 APT_LIBS := libegl1 libgl1 libglib2.0-0 libdbus-1-3 libxkbcommon0 libfontconfig1 fonts-dejavu-core \
@@ -46,12 +47,21 @@ check: $(VENV)/.ready
 unit: $(VENV)/.ready
 	sh requirements/with_display.sh $(BIN)/python -m pytest -n 2 --dist worksteal
 
-bench: setup
-	$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements/peers.txt
-	$(BIN)/python -m benchmarks
+# The peers have an environment of their own: one of them installs a package named tests, which hides ours.
+bench: setup $(BENCH)/.ready
+	$(BENCH)/bin/python -m benchmarks
+	$(BIN)/python -m docs.benchmarks
+
+$(BENCH)/.ready: requirements/peers.txt pyproject.toml
+	$(PYTHON) -m venv $(BENCH)
+	$(UV) pip install --quiet --python $(BENCH)/bin/python --compile-bytecode --require-hashes -r requirements/peers.txt
+	$(UV) pip install --quiet --python $(BENCH)/bin/python --no-deps --no-build-isolation -e .
+	@touch $@
 
 docs: setup
 	$(BIN)/python -m docs.command_line
+	$(BIN)/python -m docs.coverage
+	$(BIN)/python -m docs.benchmarks
 	$(BIN)/mkdocs build --strict
 
 screenshots: setup
@@ -65,4 +75,4 @@ lock: $(UV)
 		--universal --python-version 3.11 -c requirements/dev.txt -o requirements/peers.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache site
+	rm -rf $(VENV) $(BENCH) .mypy_cache .ruff_cache .pytest_cache site

@@ -1,42 +1,45 @@
 """All benchmarks, or those named: `python -m benchmarks [NAME ...]`.
 
-A benchmark is a module in this folder with ``measure() -> list[Measurement]``, shown as one table and kept in
-``results/NAME.json`` with a description of the machine, or one with ``main()`` that prints for itself. A peer
-that is not installed is left out with a note. Exit code 1 if an answer disagrees or a wanted ratio is missed.
+A benchmark is a module in this folder with ``measure() -> list[Measurement]`` (``measure(quick)`` where a
+short way makes sense), or one with ``main()`` that prints for itself. Each runs in a process of its own, so
+that one that fails or runs out of memory leaves a line and not the end of everything. All rows make one table
+at the end and are kept in ``results/NAME.json`` with a description of the machine; the next run shows what
+became slower. Exit code 1 if a benchmark fails, an answer disagrees or a wanted ratio is missed.
 """
 
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
+import subprocess
 import sys
-from dataclasses import asdict
-from importlib import import_module
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from app.output import table
-from benchmarks.machine import machine, version
 from benchmarks.measure import Measurement
+from benchmarks.store import SLOWER, last_times, store
 
 FOLDER = Path(__file__).parent
-RESULTS = FOLDER / "results"
-KEPT_RUNS = 20
-HELPERS = ("__main__", "machine", "measure")
+HELPERS = ("__main__", "machine", "measure", "store", "worker")
 ON_REQUEST = ("coverage", "soak")  # hours, not minutes
+LIMIT = 1800.0  # seconds for one benchmark
+COLUMNS = ("work", "peer", "peer s", "ours s", "ratio", "wanted", "agrees", "since last", "note")
+
+Rows = dict[str, list[Measurement]]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.split("\n\n")[0])
     known = names()
+    on_request = ", ".join(ON_REQUEST)
     parser.add_argument(
-        "names",
-        nargs="*",
-        metavar="NAME",
-        help=f"which: {', '.join(known)} (all but {', '.join(ON_REQUEST)})",
+        "names", nargs="*", metavar="NAME", help=f"which: {', '.join(known)} (all but {on_request})"
     )
     parser.add_argument("--list", action="store_true", help="only show what there is")
+    parser.add_argument("--quick", action="store_true", help="smaller work; the results are not kept")
     parser.add_argument("--no-store", action="store_true", help="do not keep the results")
     args = parser.parse_args()
     unknown = [name for name in args.names if name not in known]
@@ -45,12 +48,8 @@ def main() -> int:
     if args.list:
         print("\n".join(known))
         return 0
-    sys.argv = sys.argv[:1]  # a benchmark that reads arguments gets its defaults
     wanted = args.names or [name for name in known if name not in ON_REQUEST]
-    failures = [name for name in wanted if not _run(name, store=not args.no_store)]
-    if failures:
-        print(f"\nMissed what is wanted: {', '.join(failures)}.")
-    return 1 if failures else 0
+    return run(wanted, args.quick, keep=not (args.no_store or args.quick))
 
 
 def names() -> list[str]:
@@ -59,25 +58,68 @@ def names() -> list[str]:
     return sorted([p.stem for p in FOLDER.glob("*.py") if p.stem not in HELPERS] + packages)
 
 
-def _run(name: str, store: bool) -> bool:
-    """One benchmark; False if an answer disagrees or a ratio is missed."""
-    print(f"\n== {name} ==\n", flush=True)
-    try:
-        module = import_module(f"benchmarks.{name}")
-    except ModuleNotFoundError as missing:
-        print(f"Left out: {missing.name} is not installed (make bench installs the peers).")
-        return True
-    print((module.__doc__ or "").split("\n\n")[0] + "\n", flush=True)
-    if not hasattr(module, "measure"):
-        module.main()
-        return True
-    rows: list[Measurement] = module.measure()
-    before = _previous(name)
-    print(table(["work", "peer", "peer s", "ours s", "ratio", "wanted", "agrees", "since last", "note"],
-                [_cells(row, before.get((row.work, row.peer))) for row in rows]))  # fmt: skip
-    if store:
-        _store(name, rows)
-    return all(row.good for row in rows)
+def run(wanted: Sequence[str], quick: bool, keep: bool) -> int:
+    """Run, show one table, keep the rows; the exit code."""
+    rows: Rows = {}
+    failed: list[str] = []
+    before = {name: last_times(name) for name in wanted}
+    for name in wanted:
+        begun = time.monotonic()
+        print(f"{name} ...", flush=True)
+        found = measured(name, quick)
+        if isinstance(found, str):
+            failed.append(name)
+            print(f"{name}: could not: {found}", flush=True)
+            continue
+        print(f"{name}: {len(found)} rows, {time.monotonic() - begun:.0f} s", flush=True)
+        if found:
+            rows[name] = found
+            if keep:
+                store(name, found)
+    show(rows, before)
+    missed = [f"{name} ({row.work})" for name, many in rows.items() for row in many if not row.good]
+    if missed:
+        print(f"\nMissed what is wanted: {', '.join(missed)}.")
+    if failed:
+        print(f"\nCould not be run: {', '.join(failed)}.")
+    return 1 if missed or failed else 0
+
+
+def measured(name: str, quick: bool, limit: float = LIMIT) -> list[Measurement] | str:
+    """The rows of one benchmark, from a process of its own; a sentence if there are none to be had."""
+    with tempfile.TemporaryDirectory() as folder:
+        answer = Path(folder) / "rows.json"
+        command = [
+            sys.executable,
+            "-m",
+            "benchmarks.worker",
+            name,
+            str(answer),
+            *(["quick"] if quick else []),
+        ]
+        try:
+            code = subprocess.run(command, cwd=FOLDER.parent, timeout=limit, check=False).returncode
+        except subprocess.TimeoutExpired:
+            return f"it was not done after {limit:.0f} s."
+        if not answer.exists():
+            return f"its process ended with code {code}."
+        told = json.loads(answer.read_text(encoding="utf-8"))
+    return str(told["problem"]) if told["problem"] else [Measurement(**row) for row in told["rows"]]
+
+
+def show(rows: Rows, before: Mapping[str, Mapping[tuple[str, str], float]]) -> None:
+    """One table of everything, and what became slower."""
+    cells, slower = [], []
+    for name, many in rows.items():
+        for row in many:
+            last = before.get(name, {}).get((row.work, row.peer))
+            cells.append([name, *_cells(row, last)])
+            if last and row.our_seconds > SLOWER * last:
+                slower.append(f"{row.work} ({row.our_seconds / last:.1f} times)")
+    if cells:
+        print("\n" + table(("benchmark", *COLUMNS), cells))
+    if slower:
+        print(f"\nSlower than last time: {', '.join(slower)}. A busy machine does that too: run it again.")
 
 
 def _cells(row: Measurement, before: float | None) -> list[object]:
@@ -93,32 +135,6 @@ def _cells(row: Measurement, before: float | None) -> list[object]:
         "-" if before is None else f"{100 * (row.our_seconds / before - 1):+.0f} %",
         row.note,
     ]
-
-
-def _previous(name: str) -> dict[tuple[str, str], float]:
-    """Our times in the last stored run, by work and peer."""
-    runs = _runs(name)
-    return {(r["work"], r["peer"]): r["our_seconds"] for r in runs[-1]["rows"]} if runs else {}
-
-
-def _runs(name: str) -> list[dict[str, Any]]:
-    path = RESULTS / f"{name}.json"
-    if not path.exists():
-        return []
-    runs: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-    return runs
-
-
-def _store(name: str, rows: list[Measurement]) -> None:
-    RESULTS.mkdir(exist_ok=True)
-    run = {
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "version": version(),
-        "machine": machine(),
-        "rows": [asdict(row) | {"ratio": row.ratio} for row in rows],
-    }
-    text = json.dumps([*_runs(name), run][-KEPT_RUNS:], indent=1)
-    (RESULTS / f"{name}.json").write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Acquisition: the highest rate without a lost sample, beside LDAQ on the same machine in the same run.
 
-`python -m benchmarks.acquisition [--seconds 10] [--channels 8]`
+`python -m benchmarks acquisition` compares processor time at one rate; `python -m benchmarks.acquisition
+[--seconds 10] [--channels 8]` goes up to the highest rate without loss.
 
 A counter on every channel proves each sample. Ours records to disk while a live tap is read 30 times a second
 and turned into min/max envelopes. LDAQ runs its own core with its own live view (offscreen) from a source
@@ -10,17 +11,22 @@ with a buffer of ten seconds, as a device has; its data stay in memory.
 from __future__ import annotations
 
 import argparse
+import importlib.util
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
 from app.output import table
+from benchmarks.measure import Measurement
 from drivers.capture import recording_to
 from drivers.counter import CounterSource, miscounted
 from drivers.engine import Engine
@@ -29,8 +35,35 @@ from drivers.formats import open_lazily
 RATES = (12_800, 25_600, 51_200, 102_400, 204_800, 409_600, 819_200)
 
 
-def ours(folder: Path, channels: int, rate: float, seconds: float) -> tuple[bool, str]:
-    """Record a counter with a live view; whether every sample is right, and what was seen."""
+def measure(quick: bool = False) -> list[Measurement]:
+    """Processor time of a stream with a live view, to disk (ours) and to memory (LDAQ)."""
+    seconds = 2.0 if quick else 10.0
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for channels, rate in ((4, 25_600), (8, 102_400)):
+            mine = ours(Path(folder), channels, rate, seconds)
+            work = f"{channels} x {rate / 1e3:g} kS/s for {seconds:g} s with a live view"
+            if importlib.util.find_spec("LDAQ") is None:
+                rows.append(Measurement(work, "LDAQ", None, mine.cpu, mine.clean, note="not installed"))
+                continue
+            other = ldaq(channels, rate, seconds)
+            note = f"ours: {mine.text}; LDAQ: {other.text}"
+            taken = other.cpu if np.isfinite(other.cpu) else None
+            rows.append(Measurement(work, "LDAQ", taken, mine.cpu, mine.clean, note=note))
+    return rows
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Whether every sample is right, processor time in seconds, and what was seen."""
+
+    clean: bool
+    cpu: float
+    text: str
+
+
+def ours(folder: Path, channels: int, rate: float, seconds: float) -> Stream:
+    """Record a counter with a live view."""
     engine = Engine(CounterSource(channels, rate))
     tap = engine.tap(4.0)
     frames, looking = [0], threading.Event()
@@ -58,9 +91,11 @@ def ours(folder: Path, channels: int, rate: float, seconds: float) -> tuple[bool
     wrong = check(capture.finished[0].path, channels)
     clean = wrong == 0 and not status.failure and status.gaps == 0
     Path(capture.finished[0].path).unlink()
-    return clean, (
+    return Stream(
+        clean,
+        cpu,
         f"{wrong} wrong, lag to {worst:.2f} s, {frames[0] / seconds:.0f} looks/s, {cpu / seconds:.2f} cores, "
-        f"{status.late} late blocks" + (f", {status.failure}" if status.failure else "")
+        f"{status.late} late blocks" + (f", {status.failure}" if status.failure else ""),
     )
 
 
@@ -76,7 +111,7 @@ def check(path: Path, channels: int) -> int:
     return wrong
 
 
-def ldaq(channels: int, rate: float, seconds: float) -> tuple[bool, str]:
+def ldaq(channels: int, rate: float, seconds: float) -> Stream:
     """The same with LDAQ, in a process of its own (its window wants the main thread)."""
     command = [
         sys.executable,
@@ -93,14 +128,14 @@ def ldaq(channels: int, rate: float, seconds: float) -> tuple[bool, str]:
             command, capture_output=True, text=True, timeout=60 + 4 * seconds, env=environment, check=False
         )
     except subprocess.TimeoutExpired:
-        return False, "did not end"
-    line = run.stdout.strip().splitlines()[-1:] or [
-        run.stderr.strip().splitlines()[-1] if run.stderr else "?"
-    ]
-    return line[0].startswith("clean"), line[0]
+        return Stream(False, np.nan, "did not end")
+    lines = run.stdout.strip().splitlines()
+    if not lines or not lines[-1].startswith("{"):
+        return Stream(False, np.nan, (run.stderr.strip().splitlines() or ["said nothing"])[-1])
+    return Stream(**json.loads(lines[-1]))
 
 
-def run_ldaq(channels: int, rate: float, seconds: float) -> str:
+def run_ldaq(channels: int, rate: float, seconds: float) -> Stream:
     import LDAQ
     from LDAQ.acquisition_base import BaseAcquisition
 
@@ -145,21 +180,24 @@ def run_ldaq(channels: int, rate: float, seconds: float) -> str:
             (i % 4, i // 4), source="counter", channels=[i], function=lambda self, d: d, t_span=2.0
         )
     core = LDAQ.Core(acquisitions=[source], visualization=view)
-    begin = time.monotonic()
+    begin, cpu = time.monotonic(), time.process_time()
     core.run(measurement_duration=seconds, autoclose=True, autostart=True, verbose=0)
-    taken = time.monotonic() - begin
+    taken, cpu = time.monotonic() - begin, time.process_time() - cpu
     data = core.get_measurement_dict()["counter"]["data"]
     missing = int((np.diff(data[:, 0]) - 1).sum()) + source.lost + max(0, round(seconds * rate) - len(data))
-    verdict = "clean" if missing == 0 else "lossy"
-    return f"{verdict}: {missing} samples missing, {taken:.1f} s taken for {seconds:.0f} s"
+    return Stream(missing == 0, cpu, f"{missing} missing, {taken:.1f} s taken for {seconds:.0f} s")
 
 
-def highest(name: str, measure: object, channels: int, seconds: float) -> list[tuple[str, str, str, str]]:
+def highest(
+    name: str, stream: Callable[[float], Stream], channels: int, seconds: float
+) -> list[tuple[str, str, str, str]]:
     rows = []
     for rate in RATES:
-        clean, text = measure(rate)  # type: ignore[operator]
-        rows.append((name, f"{channels} x {rate / 1e3:g} kS/s", "clean" if clean else "LOST", text))
-        if not clean:
+        found = stream(rate)
+        rows.append(
+            (name, f"{channels} x {rate / 1e3:g} kS/s", "clean" if found.clean else "LOST", found.text)
+        )
+        if not found.clean:
             break
     return rows
 
@@ -171,7 +209,7 @@ def main() -> None:
     parser.add_argument("--ldaq", nargs=3, metavar=("CHANNELS", "RATE", "SECONDS"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.ldaq:
-        print(run_ldaq(int(args.ldaq[0]), float(args.ldaq[1]), float(args.ldaq[2])))
+        print(json.dumps(asdict(run_ldaq(int(args.ldaq[0]), float(args.ldaq[1]), float(args.ldaq[2])))))
         return
     with tempfile.TemporaryDirectory() as folder:
         rows = highest(

@@ -1,6 +1,6 @@
 """Compiled kernels against SymPy's lambdify with NumPy: the 12-state Chua model over 100 000 samples.
 
-`python -m benchmarks.kernels`. All compute the right-hand side and every entry of the parameter Jacobian that
+`python -m benchmarks kernels`. All compute the right-hand side and every entry of the parameter Jacobian that
 is not zero by structure (48 numbers a sample), from the same equations. lambdify is given as it comes, and
 with its elimination of common sub-expressions. Each is run in one call, which writes 38 MB and is bound by
 memory, and in blocks whose results stay in the cache, as a method uses them that sums over samples.
@@ -18,12 +18,14 @@ import sympy
 
 from analysis.model import Model
 from analysis.model.grammar import Expression
-from app.output import table
+from benchmarks.measure import Measurement
 from drivers.library import load_model
 
 SAMPLES = 100_000
 BLOCKS = (100_000, 10_000, 1_000)
 REPEATS = 9
+OURS = "Shakedown"
+WORK = "Chua, right-hand side and Jacobian, 100 000 samples"
 _OPERATORS: dict[str, Callable[..., Any]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
@@ -34,12 +36,12 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 }
 
 
-def main() -> None:
-    """Print medians of processor time, alternating, so that a busy machine slows all alike."""
+def measure() -> list[Measurement]:
+    """Medians of processor time, alternating, so that a busy machine slows all alike."""
     model = load_model("chua")
     states = np.random.default_rng(1).normal(size=(len(model.states), SAMPLES))
     makers: dict[str, Callable[[np.ndarray], Callable[[], np.ndarray]]] = {
-        "Shakedown": lambda x: _kernel(model, x),
+        OURS: lambda x: _kernel(model, x),
         "SymPy lambdify": lambda x: _lambdified(model, x, cse=False),
         "SymPy lambdify, cse": lambda x: _lambdified(model, x, cse=True),
     }
@@ -55,23 +57,25 @@ def main() -> None:
             for _ in range(SAMPLES // key[1]):
                 run()
             seconds[key].append(time.process_time() - begin)
-    medians = {key: 1e3 * statistics.median(taken) for key, taken in seconds.items()}
-    _check(runs)
-    print(f"Chua, 12 states, 11 parameters, {SAMPLES} samples: ms of processor time")
-    columns = [f"in {SAMPLES // block} calls" if block < SAMPLES else "in one call" for block in BLOCKS]
-    print(table(("method", *columns), [(name, *(medians[name, b] for b in BLOCKS)) for name in makers]))
-    best = min(medians["Shakedown", b] for b in BLOCKS)
-    for name in list(makers)[1:]:
-        one_call = medians[name, SAMPLES] / best
-        own_best = min(medians[name, b] for b in BLOCKS) / best
-        print(f"{name}: {one_call:.1f} times slower in one call, {own_best:.1f} times in its best blocks")
+    medians = {key: statistics.median(taken) for key, taken in seconds.items()}
+    agrees = _agree(runs)
+    rows = []
+    for peer in list(makers)[1:]:
+        for block in BLOCKS:
+            calls = f"in {SAMPLES // block} calls" if block < SAMPLES else "in one call"
+            rows.append(
+                Measurement(f"{WORK}, {calls}", peer, medians[peer, block], medians[OURS, block], agrees)
+            )
+        theirs, ours = (min(medians[name, block] for block in BLOCKS) for name in (peer, OURS))
+        wanted = 20.0 if peer == "SymPy lambdify" else None
+        rows.append(Measurement(f"{WORK}, each at its best", peer, theirs, ours, agrees, wanted))
+    return rows
 
 
-def _check(runs: dict[tuple[str, int], Callable[[], np.ndarray]]) -> None:
-    """All methods agree."""
+def _agree(runs: dict[tuple[str, int], Callable[[], np.ndarray]]) -> bool:
+    """All methods give the same numbers."""
     results = [run() for (_, block), run in runs.items() if block == BLOCKS[-1]]
-    for other in results[1:]:
-        np.testing.assert_allclose(other, results[0], rtol=1e-9, atol=1e-9)
+    return all(np.allclose(other, results[0], rtol=1e-9, atol=1e-9) for other in results[1:])
 
 
 def _kernel(model: Model, states: np.ndarray) -> Callable[[], np.ndarray]:
@@ -123,7 +127,3 @@ def _sympy(expression: Expression, known: dict[str, Any]) -> Any:
         else:
             built.append(_OPERATORS[node.kind](*args))
     return built[-1]
-
-
-if __name__ == "__main__":
-    main()

@@ -1,28 +1,36 @@
-"""Recordings: how fast they are written, what crashes cost, how fast large ones open.
+"""Recordings: how fast they are written and opened beside h5py, npTDMS and netCDF4; what crashes cost.
 
-`python -m benchmarks.recordings [--kills 200] [--cuts 200] [--large]`
+`python -m benchmarks recordings` measures speed; `python -m benchmarks.recordings [--kills 200] [--cuts 200]
+[--large]` adds crashes. Every peer writes the same blocks of 10 ms and makes them safe each second, as ours
+does; only ours survives a crash and proves what it wrote.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from analysis.errors import DataError
 from app.output import table
+from benchmarks.measure import Measurement
 from drivers.formats import open_lazily
 from drivers.journal import ChannelSpec
 from drivers.recording import Recorder, Recording
 from drivers.recording.container import write_container
 from drivers.recording.lazy import Description
-from tests.soak.crashes import Outcome, cut_power, kill_once, take
+
+if TYPE_CHECKING:
+    from tests.soak.crashes import Outcome
 
 RATE, CHANNELS, BLOCK = 102_400.0, 8, 1024
+PER_SECOND = 100  # blocks
 
 
 class Synthetic(Recording):
@@ -34,6 +42,142 @@ class Synthetic(Recording):
 
     def raw(self, channel: int, start: int, stop: int) -> np.ndarray:
         return np.sin(np.arange(start, stop) * (1e-3 + 1e-4 * channel))
+
+
+def measure(quick: bool = False) -> list[Measurement]:
+    """Writing ten seconds of 8 x 102.4 kS/s, and a look at the whole of a large file."""
+    with tempfile.TemporaryDirectory() as folder:
+        seconds = 2.0 if quick else 10.0
+        return [*_writing(Path(folder), seconds), *_looking(Path(folder), 2_000_000 if quick else 10_000_000)]
+
+
+def _writing(folder: Path, seconds: float) -> list[Measurement]:
+    blocks = int(seconds * RATE) // BLOCK
+    block = np.random.default_rng(1).standard_normal((CHANNELS, BLOCK))
+    work = f"{CHANNELS} x {RATE / 1e3:g} kS/s for {seconds:g} s written, synced each second"
+    writers: dict[str, Callable[[Path, np.ndarray, int], np.ndarray]] = {
+        "h5py": _by_h5py,
+        "npTDMS": _by_nptdms,
+        "netCDF4": _by_netcdf,
+    }
+    cpu, slowest = _by_us(folder, block, blocks)
+    rows = []
+    for name, write in writers.items():
+        begin = time.process_time()
+        try:
+            read = write(folder / f"{name}.file", block, blocks)
+        except ModuleNotFoundError:
+            rows.append(Measurement(work, name, None, cpu, note="not installed"))
+            continue
+        taken = time.process_time() - begin
+        agrees = bool(np.array_equal(read, block[:, -1]))
+        note = f"slowest append of ours {1e3 * slowest:.1f} ms; ours with checksums, in a crash-safe journal"
+        rows.append(Measurement(work, name, taken, cpu, agrees, note=note))
+    return rows
+
+
+def _by_us(folder: Path, block: np.ndarray, blocks: int) -> tuple[float, float]:
+    """Processor time of appending, and the longest append in seconds."""
+    recorder = Recorder(folder / "ours", RATE, [f"c{i}" for i in range(CHANNELS)])
+    begin, slowest = time.process_time(), 0.0
+    for i in range(blocks):
+        before = time.perf_counter()
+        recorder.append(block, i * BLOCK)
+        slowest = max(slowest, time.perf_counter() - before)
+    taken = time.process_time() - begin
+    recorder.close()
+    return taken, slowest
+
+
+def _by_h5py(path: Path, block: np.ndarray, blocks: int) -> np.ndarray:
+    """The last samples as read back."""
+    import h5py
+
+    with h5py.File(path, "w") as file:
+        data = file.create_dataset(
+            "data", (CHANNELS, 0), "f8", maxshape=(CHANNELS, None), chunks=(CHANNELS, 8192)
+        )
+        for i in range(blocks):
+            data.resize((i + 1) * BLOCK, axis=1)
+            data[:, i * BLOCK :] = block
+            if i % PER_SECOND == 0:
+                file.flush()
+                _sync(path)
+    with h5py.File(path) as file:
+        last: np.ndarray = file["data"][:, -1]
+    return last
+
+
+def _by_nptdms(path: Path, block: np.ndarray, blocks: int) -> np.ndarray:
+    from nptdms import ChannelObject, TdmsFile, TdmsWriter
+
+    with path.open("wb") as target, TdmsWriter(target) as writer:
+        for i in range(blocks):
+            writer.write_segment([ChannelObject("group", f"c{c}", block[c]) for c in range(CHANNELS)])
+            if i % PER_SECOND == 0:
+                target.flush()
+                os.fsync(target.fileno())
+    with TdmsFile.open(path) as file:
+        return np.array([file["group"][f"c{c}"][-1] for c in range(CHANNELS)])
+
+
+def _by_netcdf(path: Path, block: np.ndarray, blocks: int) -> np.ndarray:
+    import netCDF4
+
+    with netCDF4.Dataset(path, "w") as file:
+        file.createDimension("channel", CHANNELS)
+        file.createDimension("time", None)
+        data = file.createVariable("data", "f8", ("channel", "time"), chunksizes=(CHANNELS, 8192))
+        for i in range(blocks):
+            data[:, i * BLOCK : (i + 1) * BLOCK] = block
+            if i % PER_SECOND == 0:
+                file.sync()
+                _sync(path)
+    with netCDF4.Dataset(path) as file:
+        return np.asarray(file["data"][:, -1])
+
+
+def _sync(path: Path) -> None:
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _looking(folder: Path, samples: int) -> list[Measurement]:
+    """Least and largest of 2000 bins of every channel, as a plot wants them."""
+    path, bins = folder / "large.h5", 2000
+    write_container(Synthetic(samples, CHANNELS), path)
+
+    def ours() -> np.ndarray:
+        with open_lazily(path) as recording:
+            return np.array([recording.envelope(name, 0, samples, bins)[-2:] for name in recording.names])
+
+    def by_h5py() -> np.ndarray:
+        import h5py
+
+        with h5py.File(path) as file:
+            datasets = [d for d in _datasets(file) if d.shape and d.shape[-1] == samples]
+            whole = np.concatenate([np.atleast_2d(d[...]) for d in datasets]).reshape(CHANNELS, bins, -1)
+        return np.stack([whole.min(axis=2), whole.max(axis=2)], axis=1)
+
+    seconds, found = _timed(ours)
+    taken, expected = _timed(by_h5py)
+    agrees = bool(np.allclose(found.min(), expected.min()) and np.allclose(found.max(), expected.max()))
+    work = f"{samples:.0e} samples x {CHANNELS} opened and drawn in {bins} bins"
+    return [Measurement(work, "h5py, all read", taken, seconds, agrees, note="ours from its stored overview")]
+
+
+def _datasets(group: Any) -> list[Any]:
+    import h5py
+
+    found: list[Any] = []
+    group.visititems(lambda _, item: found.append(item) if isinstance(item, h5py.Dataset) else None)
+    return found
+
+
+def _timed(work: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:
+    begin = time.process_time()
+    result = work()
+    return time.process_time() - begin, result
 
 
 def throughput(folder: Path, seconds: float = 10.0) -> list[tuple[str, float, str]]:
@@ -63,6 +207,8 @@ def throughput(folder: Path, seconds: float = 10.0) -> list[tuple[str, float, st
 
 def crashes(folder: Path, kills: int, cuts: int) -> list[tuple[str, int, int, float, int]]:
     """Rows: crash, how many, of them unreadable, most lost in seconds, wrong samples."""
+    from tests.soak.crashes import cut_power, kill_once, take
+
     rng = np.random.default_rng(20260501)
 
     def kill(number: int) -> Outcome | None:
@@ -84,7 +230,7 @@ def _attempted(crash: Callable[[int], Outcome | None], number: int) -> Outcome |
 
 
 def _row(name: str, results: list[Outcome | str | None]) -> tuple[str, int, int, float, int]:
-    outcomes = [r for r in results if isinstance(r, Outcome)]
+    outcomes = [r for r in results if r is not None and not isinstance(r, str)]
     most = max((o.lost / RATE for o in outcomes), default=0.0)
     unreadable = sum(isinstance(r, str) for r in results)
     return name, len(results), unreadable, most, sum(o.wrong for o in outcomes)
