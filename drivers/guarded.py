@@ -445,6 +445,9 @@ class RemoteController:
     def signal_strength(self) -> float:
         return float(self._guard.ask(f"{self._name}.signal_strength"))
 
+    def over_range(self) -> bool:
+        return bool(self._guard.ask(f"{self._name}.over_range"))
+
     def sensitivity(self) -> tuple[float, str]:
         return self._guard.ask(f"{self._name}.sensitivity")
 

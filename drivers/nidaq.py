@@ -229,17 +229,28 @@ class NidaqSource:
         rows = [i for i, c in enumerate(self._profiles) if c.name in names]
         return tuple(ChannelSpan(row, start, start + count) for row in rows)
 
-    def null_bridges(self) -> None:
-        """Take the bridges' present output as zero strain. The task must not be running."""
-        with in_words("nulling the bridges"):
-            for channel in self._profiles:
-                if channel.kind == "bridge":
-                    self._task.perform_bridge_offset_nulling_cal(channel.name)
+    def null_bridge(self, channel: str) -> float:
+        """Take a bridge's present output as zero strain; that output, in V. The task must not be running."""
+        self._check_bridge(channel)
+        with in_words(f"nulling '{channel}'"):
+            self._task.perform_bridge_offset_nulling_cal(channel)
+            return float(self._task.ai_channels[channel].ai_bridge_initial_voltage)
 
-    def shunt_calibrate(self, channel: str, resistor: float = 100_000.0) -> None:
-        """Correct a strain channel's gain with a shunt resistor (ohm) across one arm of its bridge."""
+    def shunt_calibrate(self, channel: str, resistor: float = 100_000.0) -> float:
+        """Correct a strain channel's gain with a shunt resistor (ohm) across one arm of its bridge; the gain.
+
+        The task must not be running.
+        """
+        self._check_bridge(channel)
         with in_words(f"shunt calibration of '{channel}'"):
             self._task.perform_strain_shunt_cal(channel, shunt_resistor_value=resistor)
+            return float(self._task.ai_channels[channel].ai_bridge_shunt_cal_gain_adjust)
+
+    def _check_bridge(self, channel: str) -> None:
+        if not any(c.name == channel and c.kind == "bridge" for c in self._profiles):
+            raise InstrumentError(f"Channel '{channel}' is no strain bridge, so it has nothing to calibrate.")
+        if self._task is None:
+            raise InstrumentError("The NI device was closed: open the rig again.")
 
     def stop(self) -> None:
         if not self._running:
@@ -477,7 +488,7 @@ def _conversion(channel: ChannelProfile) -> tuple[float, float]:
     """Factor and summand from what the driver gives (V, strain, g, N) to the channel's unit."""
     if channel.kind in ("iepe", "force"):
         return 1.0, channel.zero
-    return channel.shunt_gain / channel.sensitivity, channel.zero
+    return 1.0 / channel.sensitivity, channel.zero
 
 
 def _add_channel(task: Any, channel: ChannelProfile, terminal: str) -> None:
@@ -550,7 +561,7 @@ def _add_strain(channels: Any, channel: ChannelProfile, terminal: str) -> Any:
         "half": StrainGageBridgeType.HALF_BRIDGE_I,
         "full": StrainGageBridgeType.FULL_BRIDGE_I,
     }
-    return channels.add_ai_strain_gage_chan(
+    created = channels.add_ai_strain_gage_chan(
         terminal,
         channel.name,
         min_val=-channel.range,
@@ -562,3 +573,6 @@ def _add_strain(channels: Any, channel: ChannelProfile, terminal: str) -> Any:
         initial_bridge_voltage=channel.initial_bridge_voltage,
         nominal_gage_resistance=channel.bridge_resistance,
     )
+    if channel.shunt_gain != 1.0:  # the driver multiplies by it, and the next calibration starts from it
+        created.ai_bridge_shunt_cal_gain_adjust = channel.shunt_gain
+    return created

@@ -171,9 +171,17 @@ class DeviceServer:
         kind = 10102 if isinstance(task, AnalogOutput) else 10100  # analogue output, analogue input
         return {"value_raw": _known({0x187F: kind, 0x1108: 10322, **task.attributes}, r.attribute_raw)}
 
+    def do_GetChanAttributeDouble(self, r: Any) -> dict[str, Any]:
+        (channel,) = self._bridges(r)
+        return {"value": _known({0x17ED: channel.initial, 0x193F: channel.gain}, r.attribute_raw)}
+
+    def do_SetChanAttributeDouble(self, r: Any) -> None:
+        (channel,) = self._bridges(r)
+        setattr(channel, _known({0x17ED: "initial", 0x193F: "gain"}, r.attribute_raw), r.value)
+
     def do_PerformBridgeOffsetNullingCalEx(self, r: Any) -> None:
         for channel in self._bridges(r):
-            channel.null = self._rest_volts(channel) * channel.wire.lead
+            channel.initial = self._rest_volts(channel) * channel.wire.lead
 
     def do_PerformStrainShuntCalEx(self, r: Any) -> None:
         for channel in self._bridges(r):
@@ -520,7 +528,9 @@ def device_of(profile: Any, trace: Path | None = None, **options: Any) -> Simula
 
     table = profile.instruments["source"]
     wiring = {
-        f"ai{i}": Wire(table["wiring"][c.name], c.sensitivity, -c.sensitivity * c.zero)
+        f"ai{i}": Wire(
+            table["wiring"][c.name], c.sensitivity, dict(table.get("offsets", {})).get(c.name, 0.0)
+        )
         for i, c in enumerate(profile.channels)
     }
 

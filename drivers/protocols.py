@@ -269,6 +269,10 @@ class SensorController(Protocol):
         """Strength of the sensor's signal, 0 (none) to 1 (full)."""
         ...
 
+    def over_range(self) -> bool:
+        """Whether the decoder is or was overdriven: then its output is wrong."""
+        ...
+
     def sensitivity(self) -> tuple[float, str]:
         """What one volt at the output means now, such as (0.01, "m/s")."""
         ...

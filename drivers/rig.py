@@ -57,6 +57,7 @@ class ChannelProfile:
     bridge_resistance: float = 350.0  # ohm
     initial_bridge_voltage: float = 0.0  # V, from null-offset calibration
     shunt_gain: float = 1.0  # from shunt calibration
+    calibrated: str = ""  # day of the last null or shunt calibration
 
     def __post_init__(self) -> None:
         for name, allowed in (

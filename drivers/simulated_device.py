@@ -180,8 +180,10 @@ class AiChannel:
     kind: str
     settings: Any
     wire: Wire
-    null: float = 0.0
-    gain: float = 1.0
+    gain: float = 1.0  # of the bridge, from shunt calibration
+
+    def __post_init__(self) -> None:
+        self.initial: float = self.settings.initial_bridge_voltage if self.kind == "strain" else 0.0  # V
 
     def scaled(self, volts: NDArray[np.float64]) -> NDArray[np.float64]:
         s = self.settings
@@ -192,13 +194,13 @@ class AiChannel:
         elif self.kind == "force":
             value = volts * 1000 / s.sensitivity
         else:
-            value = self.gain * bridge_strain(volts * self.wire.lead - self.null, s)
+            value = self.gain * bridge_strain(volts * self.wire.lead - self.initial, s)
         return np.clip(value, s.min_val, s.max_val)
 
 
 def bridge_strain(volts: NDArray[np.float64], settings: Any) -> NDArray[np.float64]:
-    """Strain from a bridge's output (NI's formulas for quarter bridge I, half bridge I, full bridge I)."""
-    ratio = (volts - settings.initial_bridge_voltage) / settings.voltage_excit_val
+    """Strain from a bridge's output beyond that at rest (NI's formulas for bridge types I)."""
+    ratio = volts / settings.voltage_excit_val
     factor, poisson = settings.gage_factor, settings.poisson_ratio
     if settings.strain_config_raw == _QUARTER:
         return -4 * ratio / (factor * (1 + 2 * ratio))

@@ -20,11 +20,20 @@ def open_source(profile: RigProfile, clock: Clock | None, seed: int) -> VirtualR
     table = profile.instruments["source"]
     bits = int(table.get("bits", 24))
     sensors = [
-        VirtualSensor(table["wiring"][c.name], c.sensitivity, c.zero, c.noise, c.range, bits)
+        VirtualSensor(
+            table["wiring"][c.name], c.sensitivity, c.zero, _offset(table, c.name), c.noise, c.range, bits
+        )
         for c in profile.channels
     ]
     channels = [c.info() for c in profile.channels]
     return VirtualRig(profile.name, open_plant(profile), channels, sensors, profile.limits, seed, clock)
+
+
+def _offset(table: Mapping[str, Any], name: str) -> float:
+    offset = dict(table.get("offsets", {})).get(name, 0.0)
+    if isinstance(offset, bool) or not isinstance(offset, int | float):
+        raise RigError(f"[instruments.source] offsets: '{name}' must be a number of volts, not {offset!r}.")
+    return float(offset)
 
 
 def open_exciter(profile: RigProfile, source: Any) -> VirtualExciter:

@@ -25,12 +25,14 @@ from drivers.waveform import Waveform
 class VirtualSensor:
     """A sensor on one of the plant's quantities, its amplifier and its converter.
 
-    volts = sensitivity * (quantity - zero) + noise, limited to the range, rounded to the converter's steps.
+    volts = sensitivity * quantity + offset + noise, limited to the range, rounded to the converter's steps;
+    what is read is volts / sensitivity + zero, as the profile says.
     """
 
     quantity: str
     sensitivity: float = 1.0  # V per unit
-    zero: float = 0.0  # reading of the quantity at which the output is 0 V
+    zero: float = 0.0  # reading at 0 V, of the calibration
+    offset: float = 0.0  # V at quantity 0, of the amplifier: what nulling is for
     noise: float = 0.0  # V rms, white
     range: float = 10.0  # V, plus and minus
     bits: int = 24
@@ -42,7 +44,7 @@ class VirtualSensor:
 
     def measure(self, quantity: Samples, rng: np.random.Generator) -> Samples:
         """The values that are read, in the quantity's unit."""
-        volts = self.sensitivity * (quantity - self.zero)
+        volts = self.sensitivity * quantity + self.offset
         if self.noise:
             volts = volts + self.noise * rng.standard_normal(len(volts))
         half = 2 ** (self.bits - 1)

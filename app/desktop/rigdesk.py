@@ -83,6 +83,7 @@ class RigDesk(QObject):
     ended = pyqtSignal()  # a replay has come to its end
     drive_stopped = pyqtSignal(str)  # by something else than this window, and why
     refused = pyqtSignal(str)  # an instrument would not do what was asked, and why
+    calibrated = pyqtSignal(str, str, float)  # channel, field of the profile, its value; the stream has ended
     _ready = pyqtSignal(int, object)  # from the opening thread: attempt, and what came of it
 
     def __init__(self, library: Callable[[], Path]) -> None:
@@ -104,6 +105,7 @@ class RigDesk(QObject):
         self.failure = ""
         self.recording_since = 0.0
         self._armed = False
+        self.calibrating = False
         self.finishing = False  # stopped, on its way to disk
         self.operator = ""
         self._ready.connect(self._take)
@@ -291,6 +293,39 @@ class RigDesk(QObject):
             tap = rig.tap
             self._ask("tap", lambda: tap(strength))
 
+    def calibrate(self, channel: str, resistor: float | None = None) -> None:
+        """Null a strain bridge, or calibrate it with a shunt resistor (ohm). The stream is interrupted.
+
+        ``calibrated`` tells the result: the rig is to be opened again with it. What goes wrong is
+        ``refused``, and the stream goes on.
+        """
+        rig, engine = self._rig, self._engine
+        if rig is None or engine is None or not self.running:
+            raise InstrumentError("Open this rig first: the calibration is done by its instruments.")
+        if self.recording or self.sequencer.running:
+            raise InstrumentError("A recording is being made: stop it first.")
+        if self._drive.playing:
+            raise InstrumentError("Stop the drive first: a bridge is calibrated at rest.")
+        source: Any = rig.source
+        self.calibrating = True
+
+        def work() -> None:
+            try:
+                engine.stop()
+                if resistor is None:
+                    found = "initial_bridge_voltage", source.null_bridge(channel)
+                else:
+                    found = "shunt_gain", source.shunt_calibrate(channel, resistor)
+                self.calibrated.emit(channel, *found)
+            except ShakedownError as error:
+                self.refused.emit(str(error))
+                with contextlib.suppress(ShakedownError):  # lost as well: the watch says it
+                    engine.start()
+            finally:
+                self.calibrating = False
+
+        threading.Thread(target=work, name="calibration", daemon=True).start()
+
     def _exciter(self) -> Exciter:
         if self._rig is None or self._rig.exciter is None:
             raise InstrumentError("This rig has no shaker.")
@@ -359,6 +394,8 @@ class RigDesk(QObject):
         if self._rig is not None and self._rig.beat is not None:
             self._rig.beat()
         capture, engine = self._capture, self._engine
+        if self.calibrating:
+            return
         if capture is not None and capture.done:
             self._capture = None
             self.recording_changed.emit()

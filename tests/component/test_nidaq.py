@@ -198,15 +198,30 @@ def test_given_a_strain_bridge_then_strain_null_and_shunt_are_right(bridge: str)
     opened.source.start()
     assert blocks(opened.source, 1)[0].data.mean() == pytest.approx(strain_of(0.003 * 0.97, bridge), rel=1e-9)
     opened.source.stop()
-    opened.source.null_bridges()
+    assert opened.source.null_bridge("e") == pytest.approx(0.003 * 0.97, rel=1e-9)
     opened.source.start()
     assert abs(blocks(opened.source, 1)[0].data).max() < 1e-12
     opened.source.stop()
     opened.device.wiring["ai0"].offset = 0.008  # now it is strained by 5 mV more
-    opened.source.shunt_calibrate("e")
+    assert opened.source.shunt_calibrate("e") == pytest.approx(1 / 0.97, rel=1e-9)
     opened.source.start()
     measured = blocks(opened.source, 1)[0].data.mean()
     assert measured == pytest.approx(strain_of(0.005 * 0.97, bridge) / 0.97, rel=1e-6)
+    opened.close()
+
+
+def test_given_calibration_kept_in_the_profile_when_opened_anew_then_it_is_in_force_and_can_be_repeated() -> (
+    None
+):
+    kept = replace(BRIDGE, bridge="quarter", initial_bridge_voltage=0.003 * 0.97, shunt_gain=1 / 0.97)
+    opened = Bench(bench(kept), {"ai0": Wire("drive", 0.0, 0.008, lead=0.97)})
+    opened.source.start()
+    measured = blocks(opened.source, 1)[0].data.mean()
+    assert measured == pytest.approx(strain_of(0.005 * 0.97, "quarter") / 0.97, rel=1e-6)
+    opened.source.stop()
+    assert opened.source.shunt_calibrate("e") == pytest.approx(1 / 0.97, rel=1e-9)  # and not its square
+    with pytest.raises(InstrumentError, match="no strain bridge"):
+        opened.source.null_bridge("drive")
     opened.close()
 
 

@@ -21,6 +21,7 @@ from app.desktop.opening import rig_paths
 from app.desktop.page import Page
 from app.desktop.widgets.basics import Card, button, label
 from app.desktop.widgets.channeltable import ChannelTable
+from app.desktop.widgets.controllers import ControllersPanel
 from app.desktop.widgets.devices import DevicesPanel
 from app.desktop.widgets.selftest import SelfTest
 from app.desktop.workbench import Workbench
@@ -61,11 +62,13 @@ class RigPage(Page):
         head.box.addLayout(row)
         self.channels = ChannelTable(bench)
         self.self_test = SelfTest(bench)
+        self.controllers = ControllersPanel(bench)
         self.devices = DevicesPanel(bench)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(self.channels, "Channels")
         self.tabs.addTab(self.self_test, "Self-test")
+        self.tabs.addTab(self.controllers, "Sensor controllers")
         self.tabs.addTab(self.devices, "Devices")
         right = QWidget()
         column = QVBoxLayout(right)
@@ -82,6 +85,7 @@ class RigPage(Page):
         self.splitter.setSizes(bench.settings.layout.get("rig", [self.theme.px(280), self.theme.px(900)]))
         self.body.addWidget(self.splitter, 1)
         self.channels.saved.connect(self._saved)
+        self.controllers.saved.connect(self._saved)
         bench.rig.opened.connect(self._follow)
         bench.rig.closed.connect(self._follow)
         self.reload(bench.settings.rig)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,10 @@ from PyQt6.QtWidgets import (
 )
 
 from analysis.errors import ShakedownError
-from app.desktop.opening import rigs_folder
+from app.desktop.rigfile import keep, key_of, save_text
 from app.desktop.widgets.basics import Card, button, label
 from app.desktop.workbench import Workbench
-from drivers.rig import RigProfile, rig_from_text
+from drivers.rig import ChannelProfile, RigProfile
 
 # field of the profile, heading, tooltip, choices (empty: free)
 COLUMNS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
@@ -37,6 +38,9 @@ COLUMNS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("limit", "Stop beyond", "The drive stops when the channel exceeds this, in its unit; empty: never", ()),
 )
 NUMBERS = ("sensitivity", "range", "zero", "gauge_factor", "limit")
+OF_BRIDGES = ("bridge", "gauge_factor")  # shown when there is one
+SHUNT = 100.0  # kohm, usual
+PLAUSIBLE = (0.9, 1.1)  # gain after a shunt calibration; beyond it something else is wrong
 
 
 class ChannelTable(Card):
@@ -64,21 +68,31 @@ class ChannelTable(Card):
         self.table.setShowGrid(False)
         self.table.setAlternatingRowColors(True)
         self.add(self.table, 1)
-        self.message = label("Double click a cell to change it.", "small", wrap=True)
+        self.message = label("", "small", wrap=True)
         row = QHBoxLayout()
+        row.setSpacing(bench.theme.px(8))
         row.addWidget(self.message, 1)
         self.null = button(
-            "Null", self.null_channel, "Take the present mean of the chosen channel as its zero"
+            "Null", self.null_channel, "Make the chosen channel read 0 now; kept in the profile"
+        )
+        self.shunt = button(
+            "Shunt",
+            self.ask_shunt,
+            "Correct the gain of the chosen strain bridge with its shunt resistor; kept in the profile",
         )
         self.save = button(
             "Save as a new rig", self.save_as, "Write the changed profile to a file of your own"
         )
         row.addWidget(self.null)
+        row.addWidget(self.shunt)
         row.addWidget(self.save)
         self.box.addLayout(row)
+        self.table.currentCellChanged.connect(lambda *_: self._follow())
+        bench.rig.calibrated.connect(self._calibrated)
 
     def show_profile(self, profile: RigProfile | None, path: Path | None) -> None:
-        """Fill the table."""
+        """Fill the table; the row in hand stays in hand."""
+        before = self.chosen()
         self._profile, self._path = profile, path
         channels = profile.channels if profile is not None else ()
         self.table.setRowCount(len(channels))
@@ -102,6 +116,40 @@ class ChannelTable(Card):
                     if name in NUMBERS:
                         item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                     self.table.setItem(r, c, item)
+
+        bridges = any(c.kind == "bridge" for c in channels)
+        for c, (name, *_) in enumerate(COLUMNS):
+            self.table.setColumnHidden(c, name in OF_BRIDGES and not bridges)
+        names = [c.name for c in channels]
+        self.table.setCurrentCell(names.index(before.name) if before and before.name in names else 0, 0)
+        self._follow()
+
+    def chosen(self) -> ChannelProfile | None:
+        """The channel of the row in hand, as the profile has it."""
+        row = max(self.table.currentRow(), 0)
+        channels = self._profile.channels if self._profile is not None else ()
+        return channels[row] if row < len(channels) else None
+
+    def _follow(self) -> None:
+        """Say how the chosen channel is calibrated."""
+        channel = self.chosen()
+        self.null.setEnabled(channel is not None)
+        self.shunt.setVisible(channel is not None and self._has_bridge(channel))
+        if channel is None:
+            self.message.setText("")
+            return
+        words = [f"{channel.name}:"]
+        if channel.kind == "bridge":
+            words.append(
+                f"at rest {1e3 * channel.initial_bridge_voltage:.4g} mV, gain {channel.shunt_gain:.5g},"
+            )
+        words.append(f"calibrated on {channel.calibrated}." if channel.calibrated else "not calibrated yet.")
+        self.message.setText(" ".join(words) + " Double click a cell to change it.")
+
+    def _has_bridge(self, channel: ChannelProfile) -> bool:
+        """Whether the channel's instrument calibrates it by itself."""
+        assert self._profile is not None
+        return channel.kind == "bridge" and not self._profile.virtual
 
     def rows(self) -> list[dict[str, Any]]:
         """What the table says, one table of the profile for each channel."""
@@ -155,31 +203,88 @@ class ChannelTable(Card):
 
     def write(self, name: str) -> None:
         """Write the profile under this name."""
-        key = "".join(ch if ch.isalnum() or ch in "-_" else "_" for ch in name)
+        key = key_of(name)
         try:
-            text = self.text()
-            rig_from_text(text, key, name)
-            rigs_folder().mkdir(parents=True, exist_ok=True)
-            (rigs_folder() / f"{key}.toml").write_text(text, encoding="utf-8")
+            save_text(self.text(), key)
         except (ShakedownError, OSError) as error:
             self.bench.say(f"The rig was not saved: {error}", "bad")
             return
         self.bench.say(f"The rig is saved as {key}.", "good")
         self.saved.emit(key)
 
+    # -- calibration
+
     def null_channel(self) -> None:
-        """Shift the zero of the chosen row so that the present mean reads 0."""
-        row = max(self.table.currentRow(), 0)
-        feed, rig = self.bench.feed, self.bench.rig
-        if self._profile is None or rig.name != self._profile.key or row >= len(feed.stats):
-            self.bench.say("Open this rig first: the zero is taken from its running signal.", "warn")
+        """Make the chosen channel read 0 now: a strain bridge by its instrument, others by their zero."""
+        channel = self.chosen()
+        if channel is None or not self._is_open():
             return
-        mean = feed.stats[row].mean
-        column = next(i for i, (name, *_) in enumerate(COLUMNS) if name == "zero")
-        item = self.table.item(row, column)
-        if item is not None and mean == mean:
-            item.setText(f"{_number(item.text() or '0', 'zero') - mean:.6g}")
-            self.bench.say("The zero is shifted; save the rig to keep it, then open it again.")
+        if self._has_bridge(channel):
+            self._calibrate(channel)
+            return
+        names = [c.name for c in self.bench.rig.channels]
+        stats = self.bench.feed.stats
+        mean = stats[names.index(channel.name)].mean if channel.name in names and stats else float("nan")
+        if mean != mean:
+            self.bench.say("There are no samples yet to take the zero from: wait a second.", "warn")
+            return
+        self._keep(channel, "zero", channel.zero - mean, f"its mean of {mean:.4g} {channel.unit}".rstrip())
+
+    def ask_shunt(self) -> None:
+        """Ask for the resistor, then calibrate."""
+        resistor, ok = QInputDialog.getDouble(
+            self, "Shunt calibration", "Shunt resistor in kohm:", SHUNT, 0.1, 10_000.0, 2
+        )
+        if ok:
+            self.shunt_channel(1e3 * resistor)
+
+    def shunt_channel(self, resistor: float) -> None:
+        """Correct the gain of the chosen bridge with a shunt resistor, in ohm."""
+        channel = self.chosen()
+        if channel is not None and self._is_open():
+            self._calibrate(channel, resistor)
+
+    def _is_open(self) -> bool:
+        if self._profile is not None and self.bench.rig.name == self._profile.key and self.bench.rig.running:
+            return True
+        self.bench.say("Open this rig first: it is calibrated by its running signal.", "warn")
+        return False
+
+    def _calibrate(self, channel: ChannelProfile, resistor: float | None = None) -> None:
+        try:
+            self.bench.rig.calibrate(channel.name, resistor)
+        except ShakedownError as error:
+            self.bench.say(str(error), "warn")
+        else:
+            self.message.setText(f"{channel.name}: calibrating …")
+
+    def _calibrated(self, name: str, field: str, value: float) -> None:
+        """The instrument has found a value."""
+        channels = self._profile.channels if self._profile is not None else ()
+        channel = next((c for c in channels if c.name == name), None)
+        if channel is None:
+            return
+        if field == "shunt_gain":
+            doubt = " That is far from 1: check gauge factor, resistances and wiring."
+            plausible = PLAUSIBLE[0] <= value <= PLAUSIBLE[1]
+            self._keep(channel, field, value, f"a gain of {value:.5g}", "" if plausible else doubt)
+        else:
+            self._keep(channel, field, value, f"{1e3 * value:.4g} mV at rest")
+
+    def _keep(self, channel: ChannelProfile, field: str, value: float, words: str, doubt: str = "") -> None:
+        """Write the result into the profile and open the rig with it."""
+        assert self._profile is not None
+        today = date.today().isoformat()
+        try:
+            key = keep(self._profile.key, channel.name, {field: float(f"{value:.9g}"), "calibrated": today})
+        except (ShakedownError, OSError) as error:
+            self.bench.say(f"The calibration could not be kept: {error}", "bad")
+            return
+        text = f"{channel.name} is calibrated: {words}, kept in the rig {key}.{doubt}"
+        self.bench.say(text, "warn" if doubt else "good")
+        self.saved.emit(key)
+        self.bench.settings.rig = key
+        self.bench.rig.open(key)
 
 
 def _number(text: str, where: str) -> float:

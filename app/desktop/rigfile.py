@@ -1,0 +1,102 @@
+"""Writing into a rig's profile: what a calibration found is kept in the file that the rig is opened from.
+
+Profiles that come with the program are never changed: the first change makes a copy among the user's own.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from analysis.errors import ShakedownError
+from app.desktop.opening import rig_paths, rigs_folder
+from drivers.rig import RigError, rig_from_text
+
+
+def key_of(name: str) -> str:
+    """The file name, without ending, for a name given by a person."""
+    return "".join(ch if ch.isalnum() or ch in "-_" else "_" for ch in name)
+
+
+def save_text(text: str, key: str) -> Path:
+    """Check a profile and write it among the user's own in one move."""
+    rig_from_text(text, key, key)
+    folder = rigs_folder()
+    path, part = folder / f"{key}.toml", folder / f"{key}.part"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        raise RigError(f"{path} cannot be written: {error.strerror or error}.") from None
+    return path
+
+
+def keep(name: str, channel: str, values: Mapping[str, Any], controller: str = "") -> str:
+    """Store values of a channel in the profile of a rig; the name of the rig to open from now on.
+
+    ``controller``: the instrument that told the values; it is noted as belonging to the channel.
+    """
+    path = rig_paths().get(name, Path(name))
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise RigError(f"{path} cannot be read: {error.strerror or error}.") from None
+    key = path.stem if path.parent == rigs_folder() else _free_key(path.stem)
+    save_text(changed(text, channel, values, controller), key)
+    return key
+
+
+def changed(text: str, channel: str, values: Mapping[str, Any], controller: str = "") -> str:
+    """The profile's text with other values, its comments and order kept where it is written line by line."""
+    import tomli_w
+
+    wanted = tomllib.loads(text)
+    number = next((i for i, c in enumerate(wanted["channels"]) if c["name"] == channel), None)
+    if number is None:
+        raise ShakedownError(f"The profile has no channel '{channel}'.")
+    wanted["channels"][number].update(values)
+    if controller:
+        wanted["instruments"][controller]["channel"] = channel
+    lines = text.splitlines()
+    starts = [i for i, line in enumerate(lines) if re.fullmatch(r"\s*\[\[channels\]\]\s*(#.*)?", line)]
+    if len(starts) == len(wanted["channels"]):
+        _put(lines, starts[number], values)
+        if controller:
+            heads = [i for i, line in enumerate(lines) if line.strip() == f"[instruments.{controller}]"]
+            for head in heads[:1]:
+                _put(lines, head, {"channel": channel})
+    edited = "\n".join(lines) + "\n"
+    return edited if tomllib.loads(edited) == wanted else tomli_w.dumps(wanted)
+
+
+def _put(lines: list[str], head: int, values: Mapping[str, Any]) -> None:
+    """Set values in the table that begins at a line; new ones go behind its last entry."""
+    import tomli_w
+
+    def end() -> int:
+        following = (i for i in range(head + 1, len(lines)) if lines[i].lstrip().startswith("["))
+        stop = next(following, len(lines))
+        while not lines[stop - 1].strip():
+            stop -= 1
+        return stop
+
+    for name, value in values.items():
+        entry = tomli_w.dumps({name: value}).strip()
+        for i in range(head + 1, end()):
+            if re.match(rf"\s*{re.escape(name)}\s*=", lines[i]):
+                comment = re.search(r"\s+#[^\"']*$", lines[i])
+                lines[i] = entry + (comment[0] if comment else "")
+                break
+        else:
+            lines.insert(end(), entry)
+
+
+def _free_key(stem: str) -> str:
+    key, number = f"my_{stem}", 2
+    while (rigs_folder() / f"{key}.toml").exists():
+        key, number = f"my_{stem}_{number}", number + 1
+    return key
