@@ -62,7 +62,7 @@ docs: setup
 	$(BIN)/python -m docs.command_line
 	$(BIN)/python -m docs.coverage
 	$(BIN)/python -m docs.benchmarks
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 screenshots: setup
 	sh requirements/with_display.sh $(BIN)/python -m docs.screenshots
