@@ -5,7 +5,7 @@ states.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import comb
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from analysis.inputs import Inputs
 from analysis.model import Model
 from analysis.noise import HIGHEST_ORDER
 from analysis.record import Record
-from analysis.smoothing import smooth, smooth_input
+from analysis.smoothing import clean_input, smooth
 
 if TYPE_CHECKING:
     from analysis.path_estimate import Segment
@@ -38,6 +38,7 @@ class Measurement:
     variants: tuple[
         Inputs, ...
     ] = ()  # the inputs changed by one standard deviation of what is unknown of them
+    input_noise: Array = field(default_factory=lambda: np.zeros(0))  # [m] white noise on the inputs' samples
 
     @property
     def dt(self) -> float:
@@ -54,9 +55,8 @@ def measurements(
 ) -> list[Measurement]:
     """What the records hold of the model's outputs and inputs.
 
-    Noise of an input cannot be told from the motion it drives, so inputs are smoothed first unless
-    ``denoise`` is off: a periodic drive by its harmonics, others as far as their own noise allows. Steps
-    stay steps.
+    Unless ``denoise`` is off, a periodic drive is replaced by its harmonics; of other inputs the noise is
+    measured, for the methods that weigh it. Steps stay steps.
     """
     if not records:
         raise DataError("There is no record to identify from.")
@@ -84,6 +84,7 @@ def _measurement(model: Model, record: Record, kind: str, denoise: bool) -> Meas
         )
     known = np.ones(len(record), dtype=bool)
     samples = np.zeros((len(model.inputs), len(record)))
+    noise = np.zeros(len(model.inputs))
     modes: list[tuple[int, Array]] = []
     for i, name in enumerate(model.inputs):
         channel = record.channels[name]
@@ -92,15 +93,16 @@ def _measurement(model: Model, record: Record, kind: str, denoise: bool) -> Meas
         filled = _filled(np.where(valid, channel.data, np.nan))
         samples[i] = filled
         if denoise:
-            samples[i], unknown = smooth_input(filled, record.dt, record.excitation)
-            modes += [(i, mode) for mode in unknown]
+            clean = clean_input(filled, record.dt, record.excitation)
+            samples[i], noise[i] = clean.samples, clean.noise
+            modes += [(i, mode) for mode in clean.modes]
     inputs = Inputs.from_samples(0.0, record.dt, samples, kind) if len(samples) else Inputs.none()
     variants = []
     for i, mode in modes:
         changed = samples.copy()
         changed[i] += mode
         variants.append(Inputs.from_samples(0.0, record.dt, changed, kind))
-    return Measurement(record.times, outputs, inputs, _stretches(known), tuple(variants))
+    return Measurement(record.times, outputs, inputs, _stretches(known), tuple(variants), noise)
 
 
 def _stretches(known: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
@@ -151,20 +153,28 @@ def direct_states(model: Model) -> dict[int, int]:
 
 def derivative_pairs(model: Model) -> dict[int, int]:
     """State j is the derivative of state i, by the equations alone: {j: i}."""
+    return {j: i for j, (i, factor) in scaled_derivatives(model).items() if factor == 1.0}
+
+
+def scaled_derivatives(model: Model) -> dict[int, tuple[int, float]]:
+    """The derivative of state i is a known factor times state j, by the equations alone: {j: (i, factor)}."""
     kernels = model.kernels()
-    n, k, m = len(model.states), len(model.parameters), len(model.inputs)
+    n, m = len(model.states), len(model.inputs)
+    free = np.array([name in model.free for name in model.parameters], dtype=bool)
     rng = np.random.default_rng(0)
-    pairs: dict[int, int] = {}
-    found: np.ndarray | None = None
+    ratios = []
     for _ in range(3):
-        x, dx, p = rng.standard_normal(n), np.empty(n), model.values() + 0.01 * rng.standard_normal(k)
+        x, dx = rng.standard_normal(n), np.empty(n)
+        p = model.values() + 0.01 * free * rng.standard_normal(len(free))
         kernels.rhs(rng.random(), x, rng.standard_normal(m), p, dx)
-        same = dx[:, None] == x[None, :]
-        found = same if found is None else found & same
-    assert found is not None
-    for i, j in zip(*np.nonzero(found), strict=True):
+        ratios.append(dx[:, None] / x[None, :])
+    factor = ratios[0]
+    same = np.all([np.abs(r - factor) <= 1e-12 * np.abs(factor) for r in ratios[1:]], axis=0)
+    pairs: dict[int, tuple[int, float]] = {}
+    for i, j in zip(*np.nonzero(same & np.isfinite(factor) & (factor != 0)), strict=True):
         if i != j:
-            pairs.setdefault(int(j), int(i))
+            exact = 1.0 if abs(factor[i, j] - 1) < 1e-12 else float(factor[i, j])
+            pairs.setdefault(int(j), (int(i), exact))
     return pairs
 
 
@@ -174,7 +184,7 @@ class StateSamples:
 
     values: Array  # [n, N]
     seen: NDArray[np.bool_]  # measured, directly or through an output that can be inverted
-    derived: dict[int, int]  # state j was got by differentiating state i: {j: i}
+    derived: dict[int, tuple[int, float]]  # d(state i)/dt = factor * state j gave state j: {j: (i, factor)}
 
 
 def state_samples(model: Model, measurement: Measurement, values: Array, smoothed: bool) -> StateSamples:
@@ -196,10 +206,10 @@ def state_samples(model: Model, measurement: Measurement, values: Array, smoothe
     else:
         _invert_outputs(model, measurement, values, measured, rows, X, seen)
     derived = {}
-    for derivative, state in derivative_pairs(model).items():
+    for derivative, (state, factor) in scaled_derivatives(model).items():
         if seen[state] and not seen[derivative]:
-            X[derivative] = smooth(X[state], measurement.dt)[1]
-            derived[derivative] = state
+            X[derivative] = smooth(X[state], measurement.dt)[1] / factor
+            derived[derivative] = state, factor
     return StateSamples(X, seen, derived)
 
 
@@ -240,9 +250,9 @@ def start_states(model: Model, measurement: Measurement, values: Array) -> Array
     samples = state_samples(model, measurement, values, smoothed=True)
     X, known = samples.values, samples.seen.copy()
     known[list(samples.derived)] = True
-    for derivative, state in derivative_pairs(model).items():
+    for derivative, (state, factor) in scaled_derivatives(model).items():
         if known[derivative] and not known[state]:
-            X[state] = _integral(X[derivative], measurement.dt)
+            X[state] = factor * _integral(X[derivative], measurement.dt)
     return X
 
 
@@ -276,6 +286,7 @@ def path_segments(
                     measurement.inputs if measurement.inputs.count else None,
                     record,
                     variants=measurement.variants,
+                    input_noise=measurement.input_noise,
                 )
             )
     if not segments:

@@ -207,6 +207,8 @@ def _identification(
             residual[f"rms {name}"] = float(np.sqrt(np.mean(joined**2)))
             residual[f"noise {name}"] = float(found.sigma[i])
     extra: dict[str, Any] = {"steps": found.steps, "defect": found.defect, "segments": len(segments)}
+    if found.inputs_estimated:
+        extra["input noise"] = {name: float(data[0].input_noise[i]) for i, name in enumerate(model.inputs)}
     if start is not None:
         extra["start"] = {"method": start.method, "parameters": start.values(), **start.extra}
     return Identification(

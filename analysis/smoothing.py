@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,22 +44,33 @@ def smooth(row: Array, dt: float) -> tuple[Array, Array]:
     return value, savgol_filter(row, best, 3, deriv=1, delta=dt)
 
 
-def smooth_input(row: Array, dt: float, drive: Excitation | None = None) -> tuple[Array, Array]:
-    """An input without its noise: stepped or clean ones as they are, periodic ones by their harmonics.
+@dataclass(frozen=True, eq=False)
+class CleanInput:
+    """An input as far as it can be cleaned by itself."""
 
-    Also what is left unknown of a periodic one: independent changes [modes, N], each one standard deviation.
+    samples: Array  # [N]
+    modes: Array  # [modes, N] independent changes, each one standard deviation of what stays unknown of it
+    noise: float = 0.0  # standard deviation of the white noise still on the samples
+
+
+def clean_input(row: Array, dt: float, drive: Excitation | None = None) -> CleanInput:
+    """A periodic input by its harmonics; any other as it is, with its noise.
+
+    Smoothing an aperiodic input would take away some of what drives the motion; its noise is better left to
+    methods that weigh it. Stepped inputs, and those whose noise cannot be told from the signal, count as
+    exact.
     """
     changes = np.count_nonzero(np.diff(row))
-    nothing = np.zeros((0, len(row)))
+    exact = CleanInput(row, np.zeros((0, len(row))))
     if changes < 0.05 * len(row) or len(row) < 20 * HIGHEST_ORDER:
-        return row, nothing
+        return exact
     level = noise_level(row)
     if not level.settled or level.value < _NEGLIGIBLE * np.std(row):
-        return row, nothing  # without noise, or with none that can be told from the signal
+        return exact
     periodic, modes = _periodic(row, dt, drive.frequency if drive is not None else None)
     if np.std(row - periodic) < 1.1 * level.value:
-        return periodic, modes
-    return smooth(row, dt)[0], nothing
+        return CleanInput(periodic, modes)
+    return CleanInput(row, exact.modes, level.value)
 
 
 def _periodic(row: Array, dt: float, frequency: float | None) -> tuple[Array, Array]:

@@ -115,9 +115,9 @@ def _equations(model: Model, samples: StateSamples) -> list[Equation]:
             f"The weak form needs every state measured, but nothing shows {', '.join(hidden)}: "
             "use method homotopy, which does without."
         )
-    known = [i for i in range(len(model.states)) if i not in samples.derived.values()]
-    first_order = [i for i in known if i not in samples.derived]
-    return [Equation(i) for i in first_order] + [Equation(j, of=i) for j, i in samples.derived.items()]
+    used = {i for i, _ in samples.derived.values()} | set(samples.derived)
+    first_order = [Equation(i) for i in range(len(model.states)) if i not in used]
+    return first_order + [Equation(j, i, factor) for j, (i, factor) in samples.derived.items()]
 
 
 def _spacing(data: Sequence[Measurement], samples: Sequence[StateSamples], noise: Sequence[Array]) -> int:
@@ -171,7 +171,8 @@ def _blocks(
         for stretch in nodes(m.times, s.values, m.inputs, valid):
             system = WeakSystem(kernels, stretch, spacing, equations, len(model.parameters))
             if len(system):
-                blocks.append(Block(system, record, np.maximum(levels, floor)))
+                sigma = np.concatenate([np.maximum(levels, floor), m.input_noise])
+                blocks.append(Block(system, record, sigma))
     return blocks
 
 

@@ -52,7 +52,7 @@ class Block:
 
     system: WeakSystem
     record: int
-    sigma: Array  # noise of the states
+    sigma: Array  # noise of the states, then of the measured inputs
 
 
 def fit_weak(

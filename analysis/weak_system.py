@@ -84,12 +84,13 @@ def _stretch(times: Array, states: Array, inputs: Inputs, start: int, stop: int)
 
 @dataclass(frozen=True, eq=False)
 class Equation:
-    """One equation in weak form: of state ``state``, or, with ``of`` given, of the second derivative of
-    ``of``.
+    """One equation in weak form: of state ``state``, or, with ``of`` given and d(of)/dt = factor * state, of
+    the second derivative of ``of``.
     """
 
     state: int
     of: int = -1
+    factor: float = 1.0
 
     @property
     def order(self) -> int:
@@ -147,7 +148,7 @@ class WeakSystem:
             if e.of < 0:
                 left[i] = -self.probes.integrals(states[[e.state]], self.probes.slope)[0]
             else:
-                left[i] = self.probes.integrals(states[[e.of]], self.probes.curvature)[0]
+                left[i] = self.probes.integrals(states[[e.of]], self.probes.curvature)[0] / e.factor
         return left
 
     def _corrected(self, p_all: Array) -> tuple[Array, Array]:
@@ -240,7 +241,8 @@ class WeakSystem:
                 if e.of < 0 and e.state == state:
                     out[column, i] -= self.probes.integrals(rate[None], self.probes.slope)[0]
                 if e.of == state:
-                    out[column, i] += self.probes.integrals(rate[None], self.probes.curvature)[0]
+                    second = self.probes.integrals(rate[None], self.probes.curvature)[0]
+                    out[column, i] += second / e.factor
 
     def _rate(self, row: Array) -> Array:
         times, where, back = np.unique(self.data.times, return_index=True, return_inverse=True)
@@ -285,9 +287,9 @@ class WeakSystem:
         J = self.noise_terms(*self._corrected(p_all), sigma)
         E, P = len(J), self.probes
         source = np.array([e.state if e.of < 0 else e.of for e in self.equations], dtype=np.int64)
-        orders = sorted({e.order for e in self.equations})
-        kind = np.array([orders.index(e.order) for e in self.equations], dtype=np.int64)
-        left = np.stack([-P.slope if order == 1 else P.curvature for order in orders])  # [kinds, 1 or K, L]
+        kinds = sorted({(e.order, e.factor) for e in self.equations})
+        kind = np.array([kinds.index((e.order, e.factor)) for e in self.equations], dtype=np.int64)
+        left = np.stack([-P.slope if order == 1 else P.curvature / factor for order, factor in kinds])
         band = np.zeros((len(P) * E, (reach + 1) * E))
         noise = source, kind, sigma[: J.shape[1]] ** 2
         if len(P) > 1 and len(P.value) == 1:

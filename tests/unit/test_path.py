@@ -5,8 +5,12 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from analysis.errors import DataError
+from analysis.inputs import Inputs
+from analysis.methods import identify
 from analysis.model import Model
 from analysis.path import Segment, estimate_path
+from analysis.record import Record
+from analysis.simulation import simulate
 
 TRUE = {"c": 0.2, "k1": 0.5, "k3": 1.0, "a": 27.0}
 DT = 2 * np.pi / 1.33 / 60
@@ -122,3 +126,60 @@ def test_given_states_without_values_when_started_then_one_sentence_says_so():
     states = np.full((2, 50), np.nan)
     with pytest.raises(DataError, match="missing or infinite"):
         estimate_path(duffing().kernels(), [Segment(times, np.ones((2, 50)), states)], np.ones(4), range(4))
+
+
+DRIVEN = {"c": 0.2, "k1": 1.0, "k3": 1.0, "g": 1.0}
+
+
+@pytest.fixture(scope="module")
+def driven():
+    """An oscillator under a random force, of which only x and the force are measured."""
+    model = Model.from_equations(
+        {"x": "v", "v": "-c*v - k1*x - k3*x**3 + g*f"},
+        {name: {"guess": value} for name, value in DRIVEN.items()},
+        inputs={"f": "measured"},
+        outputs={"x": "x"},
+    )
+    times = np.arange(1000) * 0.05
+    rng = np.random.default_rng(100)
+    frequencies, phases = rng.uniform(0.02, 0.5, 40), rng.uniform(0, 2 * np.pi, 40)
+    force = 0.6 * np.cos(2 * np.pi * frequencies[:, None] * times + phases[:, None]).sum(axis=0)
+    inputs = Inputs.from_samples(0.0, 0.05, force[None])
+    clean = simulate(model, times, np.array([0.5, 0.0]), inputs=inputs, rtol=1e-10, atol=1e-12).states[0]
+    return model, clean, force
+
+
+def fits(driven, level, seeds, **options):
+    """Deviations from the truth in standard errors, [seeds, parameters], and the last result."""
+    model, clean, force = driven
+    rows = []
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        x = clean + 0.005 * clean.std() * rng.standard_normal(len(clean))
+        f = force + level * force.std() * rng.standard_normal(len(force))
+        guess = model.with_values({name: 1.2 * value for name, value in DRIVEN.items()})
+        result = identify(guess, Record.from_arrays(20, {"x": x, "f": f}), "path", **options)
+        assert result.converged
+        rows.append(
+            [
+                (result.parameters[n].value - truth) / result.parameters[n].stderr
+                for n, truth in DRIVEN.items()
+            ]
+        )
+    return np.array(rows), result
+
+
+def test_given_a_noisy_random_force_when_fitted_then_its_noise_is_part_of_the_error_bars(driven):
+    off, result = fits(driven, 0.05, range(6))
+    assert result.extra["input noise"]["f"] == pytest.approx(0.05 * driven[2].std(), rel=0.1)
+    assert np.abs(off).max() < 4
+    assert 0.5 < np.sqrt(np.mean(off**2)) < 1.5
+    assert not any("not white" in words for words in result.warnings)
+    blind, _ = fits(driven, 0.05, range(2), denoise=False)  # the force taken as exact
+    assert np.abs(blind).max() > 5
+
+
+def test_given_a_force_with_hardly_any_noise_when_fitted_then_it_counts_as_exact(driven):
+    off, result = fits(driven, 1e-4, range(2))
+    assert "input noise" not in result.extra
+    assert np.abs(off).max() < 4

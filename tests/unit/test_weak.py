@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from analysis.errors import DataError
+from analysis.measurement import derivative_pairs, scaled_derivatives
 from analysis.methods import identify
 from analysis.model import Model
 from analysis.record import Record
@@ -93,6 +94,22 @@ def test_given_displacement_alone_when_fitted_then_two_integrations_by_parts_do(
     for name, truth in DUFFING.items():
         assert weak.parameters[name].value == pytest.approx(truth, rel=0.05)
         assert abs(done.parameters[name].value - truth) < 3.5 * done.parameters[name].stderr
+
+
+def test_given_a_velocity_in_other_units_when_only_displacement_is_measured_then_it_is_found(motion):
+    model = Model.from_equations(
+        {"x": "w*y", "y": "(-c*w*y - k1*x - k3*x**3 + 27*cos(1.33*t))/w"},
+        {"w": 40.0, **{name: {"guess": 0.7 * value} for name, value in DUFFING.items()}},
+    )
+    rng = np.random.default_rng(5)
+    record = Record.from_arrays(20, {"x": motion[0] + 0.01 * rng.standard_normal(3000)})
+    weak = identify(model, record, "weak", finish=False)
+    usual = identify(duffing(), record, "weak", finish=False)
+    for name, truth in DUFFING.items():
+        assert weak.parameters[name].value == pytest.approx(truth, rel=0.05)
+        assert weak.parameters[name].value == pytest.approx(usual.parameters[name].value, rel=1e-6)
+    assert derivative_pairs(model) == {}
+    assert scaled_derivatives(model) == {1: (0, 40.0)}
 
 
 def test_given_offset_and_late_sensor_when_freed_then_both_are_found(motion):
