@@ -149,12 +149,18 @@ def _lost(record: Record) -> int:
 
 
 def _embed(record: Record) -> Embedding:
-    """Delay and dimension in which the strain alone unfolds the motion."""
+    """Delay and dimension in which the strain alone unfolds the motion.
+
+    The mutual information has its first minimum where the drive comes round again, and coordinates a whole
+    drive period apart all see it at the same phase: a quarter of it is the most that is taken.
+    """
     from analysis.delay import delay_by_mutual_information
     from analysis.dimension import false_neighbours
     from app.desktop.tasks import Embedding
 
     delay = delay_by_mutual_information(record["x"], record.dt).samples
+    if record.excitation is not None:
+        delay = min(delay, max(round(record.rate / record.excitation.frequency / 4), 1))
     return Embedding("x", delay, false_neighbours(record["x"], delay).dimension)
 
 

@@ -8,6 +8,7 @@ import platform
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -176,7 +177,7 @@ def _recording(measured: Measured) -> Iterator[Block]:
     from app.figures.motion import draw_record
 
     record = measured.record
-    yield Heading(f"Recording {measured.name}")
+    yield Heading(f"Recording {_shown(measured.name)}")
     if measured.changed:
         yield Paragraph("This file has changed since the session listed it.", "warning")
     drive = record.excitation
@@ -228,7 +229,7 @@ def _embedding(findings: Findings) -> Iterator[Block]:
 def _orbits(found: OrbitsFound, several: bool) -> Iterator[Block]:
     from app.figures.gallery import PER_ROW, draw_gallery
 
-    yield Heading(f"Periodic orbits in {found.recording}" if several else "Periodic orbits")
+    yield Heading(f"Periodic orbits in {_shown(found.recording)}" if several else "Periodic orbits")
     yield Paragraph(
         f"{len(found.orbits)} distinct periodic orbits were found from close returns of the motion. "
         "They are the skeleton of the chaotic motion, and each is a short stretch of measured data."
@@ -287,15 +288,15 @@ def _provenance(findings: Findings) -> Iterator[Block]:
     if findings.created:
         rows.append(["session begun", findings.created])
     for measured in findings.recordings:
-        rows.append([f"SHA-256 of {measured.name}", _fingerprint(measured)])
+        rows.append([f"SHA-256 of {_shown(measured.name)}", _fingerprint(measured)])
         seed = measured.record.metadata.get("seed")
         if seed is not None:
-            rows.append([f"seed of {measured.name}", str(seed)])
+            rows.append([f"seed of {_shown(measured.name)}", str(seed)])
     yield Grid(["", ""], rows)
     for study in findings.studies:
         yield Heading(f"{study.result.model}, method {study.result.method}", 3)
         yield Paragraph("Options", "small")
-        yield Listing(json.dumps(study.result.options, indent=1, default=str))
+        yield Listing(json.dumps(study.result.options, default=str))
         yield Paragraph("Model", "small")
         yield Listing(study.result.model_text or "(not kept)")
     references = _unique(r for study in findings.studies for r in study.result.references)
@@ -303,6 +304,11 @@ def _provenance(findings: Findings) -> Iterator[Block]:
         yield Heading("References", 3)
         for reference in references:
             yield Paragraph(reference, "small")
+
+
+def _shown(file: str) -> str:
+    """A file without its folder, which is nobody's business in a report that is mailed."""
+    return Path(file).name
 
 
 def _fingerprint(measured: Measured) -> str:

@@ -28,6 +28,7 @@ def test_given_the_virtual_rig_when_the_demo_runs_then_the_parameters_are_the_tr
         assert abs(found["value"] - found["truth"]) < 4 * found["stderr"]
         assert abs(found["error_percent"]) < 1
     assert 2 <= summary["embedding"]["dimension"] <= 6
+    assert summary["embedding"]["delay"] <= 187.5 / 7.5 / 4  # samples: a quarter of the drive's period
     exponents = summary["exponents"]
     assert exponents["model"] > 3
     assert (
@@ -64,6 +65,18 @@ def test_given_a_single_result_when_reported_without_its_recording_then_the_rest
     result.write_bytes((demo[2] / "identification.json").read_bytes())
     assert main(["report", str(result), "--out", str(tmp_path / "fit.pdf")]) == 0
     assert (tmp_path / "fit.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_given_a_result_and_its_recording_when_reported_then_no_folder_is_named(demo, tmp_path):
+    result, recording, out = (
+        str(demo[2] / "identification.json"),
+        str(demo[2] / "beam.h5"),
+        tmp_path / "r.html",
+    )
+    assert main(["report", result, "--recording", recording, "--out", str(out)]) == 0
+    html = out.read_text(encoding="utf-8")
+    assert "Recording beam.h5" in html
+    assert str(demo[2]) not in html
 
 
 @pytest.mark.parametrize("text", ["", "not json", '{"method": 1}', "[]"])
