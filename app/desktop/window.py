@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 from PyQt6.QtCore import QEvent, QObject, QSize, Qt, QTimer
@@ -27,13 +29,20 @@ from app.desktop.icons import icon, pixmap
 from app.desktop.page import Page
 from app.desktop.pages import STAGES, Stage
 from app.desktop.tour import Tour
-from app.desktop.widgets.basics import IconButton, label
+from app.desktop.widgets.basics import IconButton, label, timer
 from app.desktop.widgets.jobbar import JobBar
 from app.desktop.widgets.notice import NoticeBar
 from app.desktop.widgets.statusbar import StatusBar
 from app.desktop.workbench import Workbench
 
 STOP_KEYS = (Qt.Key.Key_Escape, Qt.Key.Key_F12)
+AHEAD = 200  # ms between two pages that are built before they are asked for
+
+
+def load_ahead() -> None:
+    """What pages need later and takes long to load; in a thread, while the window is already of use."""
+    import_module("h5py")
+    import_module("drivers.formats")
 
 
 class MainWindow(QMainWindow):
@@ -49,6 +58,7 @@ class MainWindow(QMainWindow):
         self._buttons: dict[str, QPushButton] = {}
         self.page: Page | None = None
         self.tour: Tour | None = None
+        self._ahead = timer(self, AHEAD, self._build_ahead)
         self._build()
         self._keys()
         self._listen()
@@ -207,13 +217,9 @@ class MainWindow(QMainWindow):
         self.bench.rig.stop("STOP was pressed")
 
     def show_page(self, key: str) -> None:
-        """Bring a stage to the front, building its page when it is first needed."""
+        """Bring a stage to the front, building its page if nobody has done so yet."""
         stage = next(s for s in STAGES if s.key == key)
-        if key not in self.pages:
-            page = stage.build(self.bench)
-            self.pages[key] = page
-            self.stack.addWidget(page)
-        page = self.pages[key]
+        page = self._built(stage)
         if self.page is page:
             return
         if self.page is not None:
@@ -227,6 +233,23 @@ class MainWindow(QMainWindow):
         self.bench.settings.page = key
         page.on_show()
         page.setFocus()
+
+    def _built(self, stage: Stage) -> Page:
+        if stage.key not in self.pages:
+            page = stage.build(self.bench)
+            self.pages[stage.key] = page
+            self.stack.addWidget(page)
+        return self.pages[stage.key]
+
+    def _build_ahead(self) -> None:
+        """One page at a time while nobody waits for it: the first visit is then as quick as any other."""
+        missing = [stage for stage in STAGES if stage.key not in self.pages]
+        if not missing or not self.isVisible():
+            self._ahead.stop()
+            return
+        page = self._built(missing[0])
+        page.resize(self.stack.size())
+        page.ensurePolished()
 
     def toggle_theme(self) -> None:
         choice = "light" if self.theme.colours.name == "dark" else "dark"
@@ -273,6 +296,8 @@ class MainWindow(QMainWindow):
         self.bench.rig.recorded.connect(self._recorded)
         self.bench.rig.open(self.bench.settings.rig)
         self.bench.workers.warm(tasks.warm_up)
+        self._ahead.start()
+        threading.Thread(target=load_ahead, name="loading", daemon=True).start()
         self.bench.restore_unfinished()
         for name in files:
             self.bench.take_file(Path(name))

@@ -25,6 +25,13 @@ def axis_text(name: str, unit: str = "") -> str:
     return f"{name} [{unit or '–'}]"
 
 
+class Axis(pg.AxisItem):
+    """An axis that shows its numbers as they are: its label is made once and not with every change."""
+
+    def updateAutoSIPrefix(self) -> None:
+        return
+
+
 class Plot(Card):
     """A card with a plot. ``self.item`` is the pyqtgraph PlotItem; add rows for plots that share x."""
 
@@ -65,14 +72,13 @@ class Plot(Card):
 
     def add_row(self, x: str = "", y: str = "") -> pg.PlotItem:
         """One more plot below, sharing the horizontal axis of the first."""
-        item = self.view.addPlot(row=len(self.items), col=0)
-        item.setMenuEnabled(False)
+        axes = {side: Axis(side) for side in ("left", "bottom", "right", "top")}
+        item = self.view.addPlot(row=len(self.items), col=0, axisItems=axes, enableMenu=False)
         item.hideButtons()
         item.setLabel("bottom", x)
         item.setLabel("left", y)
         for name in ("left", "bottom"):
             axis = item.getAxis(name)
-            axis.enableAutoSIPrefix(False)
             axis.setStyle(tickFont=self.theme.font(11), tickTextOffset=self.theme.px(4), tickLength=-4)
             axis.label.setFont(self.theme.font(11))
         item.getAxis("left").setWidth(self.theme.px(62))
