@@ -64,7 +64,11 @@ def _made(names: Sequence[str]) -> tuple[list[Table], dict[str, str]]:
         else:
             made[name] = result
             done = len(made) + len(failed)
-            print(f"{done} of {len(names)}: {name} ({seconds:.0f} s)", file=sys.stderr, flush=True)
+            print(
+                f"{done} of {len(names)}: {name} ({seconds:.0f} s of processor time)",
+                file=sys.stderr,
+                flush=True,
+            )
     show("")
     return [made[name] for name in names if name in made], failed
 

@@ -99,14 +99,14 @@ def record(progress: Progress) -> Table:
             rows.append(least(case, quantity, example.printed_error, None, error, note=PRINT_IS_EXACT))
             rows.append(least(case, "% inside the 95 % band", None, None, inside))
         curve = results[0].curves[example.symbol]
+        truth = example.truth(np.array(curve.x))
         curves: dict[str, tuple[Sequence[float], Sequence[float]]] = {
-            "found, noise 0.01": (curve.x, curve.y),
-            "truth": (curve.x, example.truth(np.array(curve.x)).tolist()),
-            "95 % band": (curve.x, curve.lower),
-            "": (curve.x, curve.upper),
+            "found - true, noise 0.01": (curve.x, (np.array(curve.y) - truth).tolist()),
+            "95 % band": (curve.x, (np.array(curve.lower) - truth).tolist()),
+            "": (curve.x, (np.array(curve.upper) - truth).tolist()),
         }
         title = f"Example {number}: {example.unknown} from the record"
-        figures.append(Figure(title, example.unknown[2], example.symbol, curves))
+        figures.append(Figure(title, example.unknown[2], f"error of {example.symbol}", curves))
     return compared(
         "liu2019-record",
         "The six examples from noisy records",

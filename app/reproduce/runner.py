@@ -22,7 +22,7 @@ REPORTS = 0.2  # seconds between two reports of one worker
 # Begun first, the slowest of all in front: the two processes then end at about the same time.
 SLOW: tuple[str, ...] = ()
 
-Done = tuple[str, Table | str, float]  # name, table or a sentence why not, seconds
+Done = tuple[str, Table | str, float]  # name, table or a sentence why not, processor seconds
 _told: SimpleQueue[tuple[str, float]] | None = None  # a worker's way to tell its progress
 
 
@@ -61,14 +61,14 @@ def in_order(names: Sequence[str]) -> list[str]:
 
 def one(name: str, progress: Progress) -> Done:
     """A table, or a sentence where it could not be made."""
-    begun = time.monotonic()
+    begun = time.process_time()
     try:
         result: Table | str = make_table(name, progress)
     except ShakedownError as error:
         result = str(error)
     except Exception as error:  # a fault of ours in one table must not cost the others
         result = f"{type(error).__name__}: {error}"
-    return name, result, time.monotonic() - begun
+    return name, result, time.process_time() - begun
 
 
 def line_shower() -> Callable[[str], None]:
