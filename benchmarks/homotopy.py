@@ -20,7 +20,8 @@ from analysis.coupled import CLASSICAL, Controller, run_coupled, segments_of
 from analysis.identification import Identification
 from analysis.methods import identify
 from analysis.simulation import sensitivities, simulate
-from app.reproduce.manikantan2020 import at_bound, model_name, well_record
+from app.reproduce.manikantan2020.common import at_bound
+from app.reproduce.manikantan2020.wells import model_name, well_record
 from benchmarks.measure import Measurement, median_times
 from drivers.library import load_model
 
@@ -168,10 +169,6 @@ def _run() -> list[Measurement]:
         ),
     }
     times = median_times(runs, 51)
-    words = {"simulation": "states and their slopes", "residuals": "outputs as the method compares them"}
-    return [
-        Measurement(
-            "one run with sensitivities, 2000 x 3", f"1 ms ({name})", 1e-3, times[name], None, 1.0, text
-        )
-        for name, text in words.items()
-    ]
+    work = "one run with sensitivities, 2000 x 3"
+    note = f"the method's own run, which can be coupled to the record: {1e3 * times['residuals']:.2f} ms"
+    return [Measurement(work, "1 ms", 1e-3, times["simulation"], None, 1.0, note)]

@@ -20,7 +20,9 @@ from analysis.model import Model
 from analysis.output_error import OutputError, Point, Unknowns
 from analysis.record import Record
 from analysis.simulation import sensitivities, simulate
-from app.reproduce.manikantan2020 import WELLS, at_bound, model_name, mount_record, well_record
+from app.reproduce.manikantan2020.common import at_bound
+from app.reproduce.manikantan2020.mount import mount_record
+from app.reproduce.manikantan2020.wells import WELLS, model_name, well_record
 from benchmarks.coverage.homotopy import white_noise
 from benchmarks.measure import Measurement
 from drivers.library import load_model

@@ -34,7 +34,9 @@ TABLES: dict[str, str] = {
     **{f"yuan1995-{n}": f"app.reproduce.yuan1995.spring:table_{n}" for n in (11, 12, 13)},
     **{f"yuan1995-{n}": f"app.reproduce.yuan1995.beam:table_{n}" for n in (14, 15)},
     "yuan1995-exponents": "app.reproduce.yuan1995.exponents:exponents",
-    **{f"manikantan2020-{n}": f"app.reproduce.manikantan2020:table_{n}" for n in (2, 3, 6, 7, 8, 9)},
+    **{f"manikantan2020-{n}": f"app.reproduce.manikantan2020.wells:table_{n}" for n in (2, 3)},
+    **{f"manikantan2020-{n}": f"app.reproduce.manikantan2020.mount:table_{n}" for n in (6, 7)},
+    **{f"manikantan2020-{n}": f"app.reproduce.manikantan2020.damper:table_{n}" for n in (8, 9)},
 }
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from analysis.model import Model
 from analysis.record import Record
-from app.reproduce.manikantan2020 import WELLS, at_bound, model_name, well_record
+from app.reproduce.manikantan2020.common import at_bound
+from app.reproduce.manikantan2020.wells import WELLS, model_name, well_record
 from benchmarks.coverage.core import Case
 from drivers.library import load_model
 
