@@ -1,13 +1,13 @@
-"""Pictures of every page for the documentation: `python -m docs.screenshots [FOLDER]`.
+"""Pictures of every page for the documentation: `python -m docs.screenshots [FOLDER] [--size 1280x720]`.
 
 Runs the real window through the whole journey on the virtual two-well beam, so the pictures cannot show what
-the program does not do. The record is made faster than real time.
+the program does not do. Each page is taken light and dark. The record is made faster than real time.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -17,6 +17,7 @@ from PyQt6.QtWidgets import QApplication
 
 SIZE = (1440, 860)
 SECONDS = 60.0  # of the record
+PATIENCE = 600.0  # s for one step of the journey: the machine may be busy
 
 
 def make_record(folder: Path) -> Path:
@@ -38,7 +39,7 @@ def make_record(folder: Path) -> Path:
         recording_to(folder / "two-well-chaos", engine.source, metadata), round(SECONDS * profile.rate)
     )
     engine.advance(SECONDS)
-    capture.wait(60)
+    capture.wait(PATIENCE)
     engine.stop()
     rig.close()
     return Path(capture.finished[0].path)
@@ -47,18 +48,18 @@ def make_record(folder: Path) -> Path:
 class Journey:
     """Drives the window and takes the pictures."""
 
-    def __init__(self, folder: Path, theme: str) -> None:
+    def __init__(self, folder: Path, size: tuple[int, int]) -> None:
         from app.desktop.main import build
         from app.desktop.settings import Settings
 
-        self.folder, self.theme = folder, theme
-        self.window = build(Settings(theme=theme, tour_done=True, operator="A. Engineer"))
-        self.window.resize(*SIZE)
+        self.folder = folder
+        self.window = build(Settings(theme="light", tour_done=True, operator="A. Engineer"))
+        self.window.resize(*size)
         self.window.show_page("acquire")
         self.window.show()
 
-    def wait(self, until: Callable[[], object], seconds: float = 240.0, after: float = 0.6) -> None:
-        deadline = time.monotonic() + seconds
+    def wait(self, until: Callable[[], object], after: float = 0.6) -> None:
+        deadline = time.monotonic() + PATIENCE
         while not until():
             if time.monotonic() > deadline:
                 raise SystemExit("The window did not get there in time.")
@@ -68,9 +69,13 @@ class Journey:
             self._breathe()
 
     def shoot(self, name: str) -> None:
-        self.window.notice.hide()
-        self._breathe()
-        self.window.grab().save(str(self.folder / f"{name}-{self.theme}.png"))
+        """The page as it is, light and dark."""
+        for theme in ("light", "dark"):
+            self.window.theme.choose(theme)
+            self.window.notice.hide()
+            self.wait(lambda: True, after=0.3)
+            self.window.grab().save(str(self.folder / f"{name}-{theme}.png"))
+        self.window.theme.choose("light")
 
     def page(self, key: str) -> object:
         self.window.show_page(key)
@@ -111,14 +116,17 @@ class Journey:
 
 
 def main() -> None:
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent / "images"
-    folder.mkdir(parents=True, exist_ok=True)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent / "images")
+    parser.add_argument("--size", default="x".join(map(str, SIZE)), help="of the window, in pixels")
+    args = parser.parse_args()
+    width, height = (int(part) for part in args.size.split("x"))
+    args.folder.mkdir(parents=True, exist_ok=True)
     app = QApplication(["screenshots"])
     with tempfile.TemporaryDirectory() as own:
         os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_DATA_HOME"] = own
         record = make_record(Path(own) / "shakedown" / "recordings")
-        for theme in ("light", "dark"):
-            Journey(folder, theme).run(record)
+        Journey(args.folder, (width, height)).run(record)
     app.quit()
 
 

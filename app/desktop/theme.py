@@ -118,10 +118,15 @@ class Theme(QObject):
         self.colours = self._resolve()
         app = QApplication.instance()
         assert isinstance(app, QApplication)
-        app.setStyle("Fusion")  # the same everywhere; the style sheet does the rest
-        app.setFont(self.font(13))
+        sheet = stylesheet(self.colours, self.scale)
+        if app.styleSheet() == sheet:
+            return
+        if not app.styleSheet():  # once: each of these goes through every widget there is
+            app.setStyle("Fusion")  # the same everywhere; the style sheet does the rest
+        if app.font() != self.font(13):
+            app.setFont(self.font(13))
         app.setPalette(_palette(self.colours))
-        app.setStyleSheet(stylesheet(self.colours, self.scale))
+        app.setStyleSheet(sheet)
         import pyqtgraph
 
         pyqtgraph.setConfigOptions(

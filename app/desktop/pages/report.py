@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from pathlib import Path
 
@@ -31,6 +32,15 @@ PARTS = (
     ("results", "Fitted parameters", "identify", "Fit a model"),
     ("comparison", "Model beside measurement", "validate", "Compare them"),
 )
+
+
+def fitted(text: str, room: int, scale: float) -> str:
+    """The report for a view of this width: pictures in it, long lines broken."""
+
+    def narrow(found: re.Match[str]) -> str:
+        return f'<img width="{min(round(scale * int(found[1])), room)}"'
+
+    return re.sub(r'<img width="(\d+)"', narrow, text).replace("<pre>", '<pre style="white-space:pre-wrap">')
 
 
 class ReportPage(Page):
@@ -159,11 +169,10 @@ class ReportPage(Page):
     def _done(self, paths: tuple[Path, Path]) -> None:
         self.paths = paths
         room = max(300, self.preview.width() - self.theme.px(110))
-        text = paths[0].read_text(encoding="utf-8")
-        self.preview.setHtml(
-            text.replace('<img width="672"', f'<img width="{min(self.theme.px(672), room)}"')
-        )
-        self._say(f"Written: {paths[0]} and {paths[1].name}", "good")
+        self.preview.setHtml(fitted(paths[0].read_text(encoding="utf-8"), room, self.theme.scale))
+        folder = paths[0].parent
+        self._say(f"Written: {paths[0].name} and {paths[1].name}, in the folder “{folder.name}”.", "good")
+        self.state.setToolTip(str(folder))
         for part in (self.open_button, self.pdf_button, self.save_button):
             part.setEnabled(True)
 

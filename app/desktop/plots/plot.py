@@ -72,7 +72,7 @@ class Plot(Card):
 
     def add_row(self, x: str = "", y: str = "") -> pg.PlotItem:
         """One more plot below, sharing the horizontal axis of the first."""
-        axes = {side: Axis(side) for side in ("left", "bottom", "right", "top")}
+        axes = {side: Axis(side) for side in ("left", "bottom")}
         item = self.view.addPlot(row=len(self.items), col=0, axisItems=axes, enableMenu=False)
         item.hideButtons()
         item.setLabel("bottom", x)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PyQt6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
+from analysis.methods import identify
+from analysis.model import Model
 from analysis.record import Excitation, Record
+from app.desktop.pages.acquire import AcquirePage
 from app.desktop.pages.embed import EmbedPage
 from app.desktop.pages.identify import IdentifyPage
 from app.desktop.pages.orbits import OrbitsPage
+from app.desktop.pages.recordings import RecordingsPage
 from app.desktop.pages.report import ReportPage
 from app.desktop.pages.validate import ValidatePage
 from app.desktop.window import MainWindow
@@ -49,13 +55,31 @@ def _finished(qtbot: QtBot, page: object) -> None:
     qtbot.waitUntil(lambda: page.job is None, timeout=LONG)  # type: ignore[attr-defined]
 
 
-def test_given_a_record_when_taken_through_every_stage_then_the_report_holds_the_true_parameters(
-    make_window: Make, qtbot: QtBot, chaos: Path, folders: Path
+def test_given_the_rig_when_recorded_and_taken_through_every_stage_then_the_report_holds_the_truth(
+    make_window: Make, qtbot: QtBot, folders: Path
 ) -> None:
-    window = make_window(begin=False)
+    window = make_window("acquire")  # the beam shakes by itself
     bench = window.bench
-    bench.take_file(chaos)
+    acquire = window.page
+    assert isinstance(acquire, AcquirePage)
+    qtbot.waitUntil(lambda: bench.rig.drive().steady and bench.feed.section.shape[1] > 20, timeout=LONG)
+    panel = acquire.record_panel
+    panel.name.setText("my first run")
+    panel.length.setCurrentIndex(1)  # so many seconds
+    panel.amount.setValue(15)
+    with qtbot.waitSignal(bench.rig.recorded, timeout=LONG) as saved:
+        qtbot.mouseClick(panel.button, Qt.MouseButton.LeftButton)
+        qtbot.waitUntil(lambda: bench.rig.recording, timeout=LONG)
+    assert saved.args[0].name == "my-first-run.h5"
+
+    window.show_page("recordings")
+    recordings = window.page
+    assert isinstance(recordings, RecordingsPage)
+    qtbot.waitUntil(lambda: recordings.recording is not None, timeout=LONG)
+    recordings.use()
     qtbot.waitUntil(lambda: bench.record is not None, timeout=LONG)
+    assert bench.record is not None and len(bench.record.record) == 30_000
+    assert window.record_chip.accessibleName() == "my-first-run"
 
     window.show_page("embed")
     embed = window.page
@@ -78,18 +102,20 @@ def test_given_a_record_when_taken_through_every_stage_then_the_report_holds_the
     assert len(orbits.chosen()) == len(orbits.tiles) - 1
 
     window.show_page("identify")
-    identify = window.page
-    assert isinstance(identify, IdentifyPage)
+    fitting = window.page
+    assert isinstance(fitting, IdentifyPage)
     qtbot.waitUntil(lambda: bench.model is not None, timeout=LONG)
-    assert identify.mapping.values() == {"x": "x", "v": "v", "f": "f"}
-    identify.method.setCurrentIndex(identify.method.findData("path"))
-    identify.run()
-    _finished(qtbot, identify)
+    assert fitting.mapping.values() == {"x": "x", "v": "v", "f": "f"}
+    assert fitting.method.currentData() == "auto"  # nothing has to be chosen
+    fitting.run()
+    _finished(qtbot, fitting)
     result = bench.result
     assert result is not None and result.converged
     for name, truth in TRUTH.items():
-        assert abs(result.parameters[name].value - truth) < 1e-3 * abs(truth)
-    assert identify.result_view.table.rowCount() == len(TRUTH)
+        found = result.parameters[name]
+        assert abs(found.value - truth) < 1e-3 * abs(truth)
+        assert abs(found.value - truth) < 5 * found.stderr  # the error bars hold
+    assert fitting.result_view.table.rowCount() == len(TRUTH)
 
     window.show_page("validate")
     validate = window.page
@@ -144,6 +170,40 @@ def test_given_a_record_without_recurrence_when_searched_then_the_page_says_what
     _finished(qtbot, page)
     assert not page.tiles
     assert page.state.text()
+
+
+def test_given_a_fit_that_did_not_converge_when_shown_then_the_page_warns_and_says_what_to_try(
+    make_window: Make, qtbot: QtBot
+) -> None:
+    window = make_window("identify", begin=False)
+    page = window.page
+    assert isinstance(page, IdentifyPage)
+    t = np.arange(400) / 100.0
+    record = Record.from_arrays(100.0, {"x": np.exp(-t)})
+    model = Model.from_toml('name = "decay"\n[states]\nx = "-a*x"\n[parameters]\na = { guess = 2.0 }\n')
+    found = identify(model, [record], "weak")
+    page._done(replace(found, converged=False))
+    assert page.state.objectName() == "bad" and "do not trust" in page.state.text()
+    assert "did not converge" in page.result_view.notes.text()
+
+
+def test_given_a_method_that_cannot_be_used_when_run_then_one_sentence_says_why(
+    make_window: Make, qtbot: QtBot
+) -> None:
+    window = make_window("identify", begin=False)
+    page = window.page
+    assert isinstance(page, IdentifyPage)
+    qtbot.waitUntil(lambda: window.bench.model is not None, timeout=LONG)
+    rng = np.random.default_rng(1)
+    noise = {name: rng.standard_normal(50) for name in ("x", "v", "f")}
+    window.bench.take_record(Record.from_arrays(500.0, noise), "noise")
+    page.method.setCurrentIndex(page.method.findData("balance"))  # there is no orbit in it
+    page.run()
+    _finished(qtbot, page)
+    assert page.state.objectName() == "bad"
+    assert page.state.text().endswith(".") and "Traceback" not in page.state.text()
+    assert "should not happen" not in page.state.text()
+    assert window.bench.result is None and page.run_button.isEnabled()
 
 
 def test_given_a_running_fit_when_cancelled_then_nothing_is_lost(

@@ -55,3 +55,8 @@ def test_given_a_dark_theme_when_chosen_then_curves_and_ground_change(plot: Plot
         "#5ab4f0",
     )
     assert plot.view.backgroundBrush().color().name() == plot.theme.colours.surface
+
+
+def test_given_a_plot_then_only_its_left_and_lower_axes_show(plot: Plot) -> None:
+    shown = [side for side in ("left", "bottom", "right", "top") if plot.item.getAxis(side).isVisible()]
+    assert shown == ["left", "bottom"]
