@@ -21,8 +21,10 @@ holds the truth.
   1 is honest, above 1 the method is too sure of itself.
 - **failed** counts the runs without an answer or without convergence.
 
-For a recovered function `H(0.6)` is its value at 0.6 and the interval is the pointwise band there. The global
-search gives no error bars, so it has no row.
+For a recovered function `H(0.6)` is its value at 0.6 and the interval is the pointwise band there. Such a
+band also counts what smoothing may have taken away; where the truth is smoother than the method has to allow
+for, it covers more often than 95 %. The restoring force surface and the global search give no error bars and
+have no rows.
 
 A single case is run anew by `python -m benchmarks.coverage CASE --runs 200 --keep`, this page by
 `python -m docs.coverage`.
