@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.coupled import Controller, segments_of
+from analysis.coupled import Controller, Segment, segments_of
 from analysis.errors import DataError
 from analysis.homotopy import noise_levels
 from analysis.homotopy_plain import objective
@@ -52,6 +52,7 @@ def identify(model: Model, records: Sequence[Record], options: Options, progress
     start = Point(model.values(), tuple(s.initial for s in segments))
     nothing = Controller.none(model)
     counted = 0
+    history: list[dict[str, float]] = []
 
     def cost(search: Array) -> float:
         nonlocal counted
@@ -60,8 +61,10 @@ def identify(model: Model, records: Sequence[Record], options: Options, progress
         values[unknowns.positions] = unknowns.to_values(search)
         return objective(problem, Point(values, start.initials), nothing, 0.0)
 
-    def watch(generation: int, best: float) -> None:
-        progress.report(generation / options.generations, f"generation {generation}", cost=best)
+    def watch(generation: int, best: float, search: Array) -> None:
+        named = dict(zip(model.free, map(float, unknowns.to_values(search)), strict=True))
+        history.append({"evaluation": float(counted), "cost": best, **named})
+        progress.report(generation / options.generations, f"generation {generation}", cost=best, **named)
 
     population = options.population or 10 * len(low)
     run = _differential_evolution if options.algorithm == "differential_evolution" else _pymoo
@@ -77,10 +80,19 @@ def identify(model: Model, records: Sequence[Record], options: Options, progress
         iterations=generations,
         evaluations=counted,
         residual={"J": float(best)},
-        warnings=["A global search gives no error bars."],
+        warnings=_limits(segments),
+        history=history,
         options=asdict(options),
         model_text=model.text,
     )
+
+
+def _limits(segments: Sequence[Segment]) -> list[str]:
+    """What a user must know of such a result."""
+    words = ["A global search gives no error bars."]
+    if any(len(s.free_initial) for s in segments):
+        words.append("Unknown initial values were not sought: they are what the first samples tell.")
+    return words
 
 
 def _differential_evolution(
@@ -93,7 +105,7 @@ def _differential_evolution(
     def each(intermediate_result: Any) -> None:
         nonlocal generation
         generation += 1
-        watch(generation, float(intermediate_result.fun))
+        watch(generation, float(intermediate_result.fun), np.asarray(intermediate_result.x))
 
     found = differential_evolution(
         cost,
@@ -127,7 +139,7 @@ def _pymoo(
 
     class Watch(Callback):
         def notify(self, algorithm: Any) -> None:
-            watch(int(algorithm.n_gen), float(algorithm.opt[0].F[0]))
+            watch(int(algorithm.n_gen), float(algorithm.opt[0].F[0]), np.asarray(algorithm.opt[0].X))
 
     kind = PSO if options.algorithm == "particle_swarm" else GA
     found = minimize(

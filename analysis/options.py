@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from analysis.errors import ShakedownError
 
@@ -32,6 +32,10 @@ def parse_options(options: type, texts: Iterable[str]) -> dict[str, Any]:
 
 def _parsed(text: str, kind: Any) -> Any:
     origin, inner = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        if text not in inner:
+            raise ShakedownError(f"`{text}` is not one of {', '.join(map(str, inner))}.")
+        return text
     if origin in (Union, types.UnionType):
         if text.lower() == "none" and type(None) in inner:
             return None

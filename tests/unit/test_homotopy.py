@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from analysis.errors import DataError
+from analysis import global_search
+from analysis.errors import Cancelled, DataError, ShakedownError
 from analysis.methods import identify
 from analysis.model import Model
-from analysis.progress import Progress
+from analysis.options import parse_options
+from analysis.progress import Progress, Step
 from analysis.record import Channel, Record
 from drivers.library import load_model
 
@@ -196,8 +198,6 @@ x = 1.0
 
 
 def test_given_cancel_then_the_work_stops() -> None:
-    from analysis.errors import Cancelled
-
     model = load_model("van_der_pol_duffing_single_well")
     record = truth_record(model, 20.0, 100.0, ["x"])
     start = model.with_values({name: model.parameters[name].upper for name in model.free})
@@ -210,7 +210,35 @@ def test_given_a_global_search_then_it_explains_most_of_the_double_well(algorith
     model = load_model("van_der_pol_duffing_double_well")
     record = truth_record(model, 20.0, 50.0, ["x"])
     start = model.with_values({name: model.parameters[name].upper for name in model.free})
-    result = identify(start, record, "global", algorithm=algorithm, seed=3, generations=60)
+    chosen = parse_options(global_search.Options, [f"algorithm={algorithm}", "seed=3", "generations=40"])
+    steps: list[Step] = []
+    result = identify(start, record, "global", Progress(steps.append), **chosen)
     assert result.evaluations > 500
     whole = 0.5 * float(np.trapezoid(record["x"] ** 2, dx=record.dt))  # the misfit of no motion at all
     assert result.residual["J"] < 0.5 * whole
+    cost = [row["cost"] for row in result.history]
+    assert cost == sorted(cost, reverse=True) and cost[-1] == result.residual["J"]
+    for name in model.free:
+        low, high = model.parameters[name].lower, model.parameters[name].upper
+        assert all(low <= row[name] <= high for row in result.history)
+    assert len(steps) == len(cost) and set(model.free) <= set(steps[-1].values)
+
+
+@pytest.mark.parametrize("algorithm", ["differential_evolution", "particle_swarm", "genetic"])
+def test_given_a_seed_then_a_global_search_repeats_itself_and_can_be_cancelled(algorithm: str) -> None:
+    model = load_model("van_der_pol_duffing_double_hump")
+    record = truth_record(model, 2.5, 50.0, ["x"])
+    short = {"algorithm": algorithm, "generations": 4, "population": 15}
+    first, again, other = (identify(model, record, "global", seed=s, **short) for s in (1, 1, 2))
+    assert first.values() == again.values() != other.values()
+    asked = iter([False, False, True])
+    with pytest.raises(Cancelled):
+        identify(model, record, "global", Progress(cancelled=lambda: next(asked)), **short)
+
+
+def test_given_an_unknown_algorithm_or_no_bounds_then_one_sentence_says_what_there_is() -> None:
+    with pytest.raises(ShakedownError, match="not one of differential_evolution, particle_swarm, genetic"):
+        parse_options(global_search.Options, ["algorithm=annealing"])
+    free = Model.from_toml('name = "a"\n[states]\nx = "-k*x"\n[parameters]\nk = { guess = 1.0 }\n')
+    with pytest.raises(DataError, match="needs a lower and an upper bound"):
+        identify(free, Record.from_arrays(1.0, {"x": np.ones(300)}), "global")
