@@ -21,6 +21,7 @@ class Step:
     page: str
     title: str
     text: str
+    right: bool = False  # where the card is in nobody's way
 
 
 STEPS = (
@@ -28,20 +29,25 @@ STEPS = (
          "This is a virtual steel beam between two magnets, driven at 7.5 Hz. The signals are live. "
          "Esc, F12 or the red button stop the shaker at any moment, from any page."),
     Step("acquire", "Record a minute",
-         "Press Record and let it run for about a minute, then press it again. "
+         "Press Record, let it run for half a minute or more, then press “Stop and save”. "
          "Every sample is on disk within a second, whatever happens to this window."),
     Step("recordings", "Your runs are kept here",
-         "Choose a recording and press “Use this record”. Files of other programs can be dropped here."),
+         "Your first recording is in hand already: its name stands at the top. “Use this record” takes "
+         "another one. Files of other programs can be dropped here."),
     Step("embed", "See the motion",
-         "One signal and its own past draw the motion as a shape. A good delay is suggested; drag it."),
+         "One signal and its own past draw the motion as a shape. A good delay is suggested; drag it.",
+         right=True),
     Step("orbits", "Find the hidden orbits",
-         "A chaotic motion almost repeats itself again and again. Each near-repeat is a periodic orbit."),
+         "Press “Find orbits”. A chaotic motion almost repeats itself again and again. "
+         "Each near-repeat is a periodic orbit.", right=True),
     Step("identify", "Fit the equation",
          "The model that belongs to the rig is chosen already. Press Identify and watch its parameters "
          "settle, with error bars."),
     Step("validate", "Does the model move like the beam?",
          "Model and measurement side by side: motion, section, exponents."),
-    Step("report", "Take it home", "One file with every figure, table and number needed to repeat the work."),
+    Step("report", "Take it home",
+         "Press “Write the report”: one file with every figure, table and number needed to repeat the work.",
+         right=True),
 )  # fmt: skip
 
 
@@ -100,10 +106,12 @@ class Tour(QFrame):
         self.place()
 
     def place(self) -> None:
-        """Lower left, clear of the plots' controls and of STOP."""
-        margin = self.window_.theme.px(14)
+        """Below, on the side where the step's own controls are not; always clear of STOP."""
+        window, margin = self.window_, self.window_.theme.px(14)
         self.adjustSize()
-        self.move(self.window_.theme.px(176) + margin, self.window_.height() - self.height() - 3 * margin)
+        left = window.theme.px(176) + margin
+        right = window.width() - self.width() - margin
+        self.move(right if STEPS[self.index].right else left, window.height() - self.height() - 3 * margin)
         self.raise_()
 
     def end(self) -> None:

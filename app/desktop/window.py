@@ -226,6 +226,7 @@ class MainWindow(QMainWindow):
             self.page.on_hide()
         self.page = page
         self.stack.setCurrentWidget(page)
+        self.notice.raise_()  # a page that was built later would cover it
         self._buttons[key].setChecked(True)
         self.title.setText(stage.title)
         self.help.setText(stage.help)
@@ -315,6 +316,8 @@ class MainWindow(QMainWindow):
 
     def _recorded(self, path: Path) -> None:
         self.bench.say(f"{path.stem} is saved in the library.", "good", "recordings")
+        if self.bench.record is None and path == self.bench.rig.recording_path:
+            self.bench.take_file(path)  # the first one: what else would one want to look at?
 
     def _restore(self) -> None:
         settings = self.bench.settings

@@ -79,6 +79,7 @@ class Plot(Card):
         item.setLabel("left", y)
         for name in ("left", "bottom"):
             axis = item.getAxis(name)
+            axis.enableAutoSIPrefix(False)
             axis.setStyle(tickFont=self.theme.font(11), tickTextOffset=self.theme.px(4), tickLength=-4)
             axis.label.setFont(self.theme.font(11))
         item.getAxis("left").setWidth(self.theme.px(62))

@@ -184,8 +184,11 @@ class DrivePanel(Card):
             self._playing = drive.playing
             self.start.setText("Stop drive" if drive.playing else "Start drive")
         words = drive.waveform if drive.playing else (drive.reason or "off")
-        if self.state_label.text() != words:
-            self.state_label.setText(words)
+        if self.state_label.toolTip() != words:
+            self.state_label.setToolTip(words)
+            room = self.state_label.fontMetrics()
+            width = self.bench.theme.px(150)  # a long reason must not widen the panel
+            self.state_label.setText(room.elidedText(words, Qt.TextElideMode.ElideRight, width))
 
     def show_waveform(self, waveform: Waveform) -> None:
         """Fill the fields with a waveform, without touching the drive."""

@@ -34,6 +34,7 @@ class ResultTable(QWidget):
         self.frame = scrolled(self.notes)
         self.notes.setObjectName("warn")
         self.frame.setMaximumHeight(theme.px(74))
+        self.frame.hide()
         box.addWidget(self.frame)
 
     def show_result(self, result: Identification) -> None:

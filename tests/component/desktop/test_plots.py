@@ -60,3 +60,14 @@ def test_given_a_dark_theme_when_chosen_then_curves_and_ground_change(plot: Plot
 def test_given_a_plot_then_only_its_left_and_lower_axes_show(plot: Plot) -> None:
     shown = [side for side in ("left", "bottom", "right", "top") if plot.item.getAxis(side).isVisible()]
     assert shown == ["left", "bottom"]
+
+
+def test_given_another_range_then_the_axis_shows_its_numbers(plot: Plot, qtbot: QtBot) -> None:
+    axis = plot.item.getAxis("left")
+    plot.item.setYRange(0, 1)
+    qtbot.wait(50)
+    before = axis.picture
+    plot.item.setYRange(500, 900)
+    qtbot.wait(50)
+    plot.view.grab()
+    assert axis.picture is not before and axis.range[0] < 501 and axis.range[1] > 899
