@@ -1,11 +1,9 @@
-"""Figures of a reproduced table: curves, or points where they do not follow each other."""
+"""Figures of a reproduced table: curves, or points."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 if TYPE_CHECKING:
     from app.reproduce import Figure
@@ -20,8 +18,8 @@ def draw_curves(target: Any, figures: Sequence[Figure]) -> None:
         axis.set_axis_off()
     for axis, figure in zip(axes, figures, strict=False):
         for number, (name, (x, y)) in enumerate(figure.curves.items()):
-            style = "." if figure.points else _style(x, number)
-            axis.plot(x, y, style, ms=1.5 if figure.points else 2.5, lw=1.2, label=name)
+            style = "." if figure.points else "-" if number % 2 == 0 else "--"
+            axis.plot(x, y, style, ms=1.5, lw=1.0, label=name)
         if figure.log_x:
             axis.set_xscale("log")
         if figure.log_y:
@@ -30,11 +28,3 @@ def draw_curves(target: Any, figures: Sequence[Figure]) -> None:
         axis.set_title(figure.title)
         if 1 < len(figure.curves) <= MANY:
             axis.legend()
-
-
-def _style(x: Sequence[float], number: int) -> str:
-    """A line where the abscissa only grows, points otherwise; the second of two lines is dashed."""
-    steps = np.diff(np.asarray(x, dtype=float))
-    if len(steps) == 0 or (len(x) > 500 and np.any(steps < 0)):
-        return "."
-    return "-" if number % 2 == 0 else "--"

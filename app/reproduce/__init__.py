@@ -7,7 +7,7 @@ rows of the common kind (``rows.py``) by :func:`compared`. It is registered here
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -47,7 +47,7 @@ class Figure:
     title: str
     x_label: str
     y_label: str
-    curves: dict[str, tuple[Sequence[float], Sequence[float]]]  # legend: (x, y)
+    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]]  # legend: (x, y)
     log_x: bool = False
     log_y: bool = False
     points: bool = False  # dots, as in a section or a bifurcation diagram

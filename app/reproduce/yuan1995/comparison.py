@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from analysis.balance import Options
 from analysis.balance_orbits import choose, extract
 from analysis.balance_setting import read_setting
@@ -15,36 +13,28 @@ from analysis.methods import identify
 from analysis.model import Model
 from analysis.progress import SILENT
 from analysis.record import Record
-from app.reproduce import Table
+from app.reproduce import Figure, Table, compared
+from app.reproduce.rows import Row, value
 
 Printed = Mapping[str, float]
 
-COLUMNS = ("case", "parameter", "actual", "printed", "plain", "ours", "std. error", "verdict")
 NOISE_NOTE = (
     "Noise is uniform within +- the given share of each channel's largest value. 'plain' has it added to the "
     "orbits after they were extracted, as in the thesis; 'ours' to the whole record before."
 )
 
 
-def verdict(actual: float, printed: float, ours: float, error: float, rounding: float) -> str:
-    """How ours compares with the print, whose digits end at ``rounding``."""
-    if np.isnan(printed):
-        return "not legible in print"
-    off = abs(ours - actual)
-    if off <= abs(printed - actual) + 0.5 * rounding:
-        return "at least as close"
-    return "within 2 std. errors" if off <= 2 * error else "farther off"
-
-
 def comparison_rows(
     case: str, truth: Printed, printed: Printed, plain: Identification, ours: Identification, rounding: float
-) -> list[tuple[Any, ...]]:
-    rows = []
-    for name, value in printed.items():
-        actual, found = truth.get(name, 0.0), ours.parameters[name]
-        words = verdict(actual, value, found.value, found.stderr, rounding)
-        rows.append((case, name, actual, value, plain.values()[name], found.value, found.stderr, words))
-    return rows
+) -> list[Row]:
+    """A row for each printed parameter, whose digits end at ``rounding``."""
+    return [
+        value(
+            case, name, truth.get(name, 0.0), number, plain.values()[name],
+            ours.parameters[name].value, ours.parameters[name].stderr, rounding,
+        )
+        for name, number in printed.items()
+    ]  # fmt: skip
 
 
 def printed_values(names: str, values: str) -> dict[str, float]:
@@ -80,5 +70,7 @@ def both_methods(
     return plain, ours
 
 
-def comparison_table(name: str, title: str, rows: Sequence[Sequence[Any]], *notes: str) -> Table:
-    return Table(f"yuan1995-{name}", title, COLUMNS, rows, notes=notes)
+def comparison_table(
+    name: str, title: str, rows: Sequence[Row], *notes: str, figures: Sequence[Figure] = ()
+) -> Table:
+    return compared(f"yuan1995-{name}", title, rows, notes, figures)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 from analysis.model import Model
 from analysis.progress import Progress
 from app.reproduce import Table
+from app.reproduce.rows import Row
 from app.reproduce.yuan1995.comparison import (
     NOISE_NOTE,
     both_methods,
@@ -57,7 +57,7 @@ def coulomb_names(p: int) -> list[str]:
 
 def table_4(progress: Progress) -> Table:
     """Four orbits, without noise."""
-    rows: list[tuple[Any, ...]] = []
+    rows: list[Row] = []
     record = forced_record("coulomb", 1.3)
     for p, text in TABLE_4.items():
         progress.report((p - 3) / 3, f"p = {p}")
@@ -75,7 +75,7 @@ def table_4(progress: Progress) -> Table:
 
 def table_5(progress: Progress) -> Table:
     """Three orbits, with noise."""
-    rows: list[tuple[Any, ...]] = []
+    rows: list[Row] = []
     clean = forced_record("coulomb", 1.3)
     for done, ((percent, p), text) in enumerate(TABLE_5.items()):
         progress.report(done / len(TABLE_5), f"{percent} %, p = {p}")

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 from analysis.model import Model
 from analysis.progress import Progress
 from app.reproduce import Table
+from app.reproduce.rows import Row
 from app.reproduce.yuan1995.comparison import (
     NOISE_NOTE,
     both_methods,
     comparison_rows,
     comparison_table,
+    known_orbits,
     printed_values,
 )
+from app.reproduce.yuan1995.portraits import extracted
 from app.reproduce.yuan1995.systems import (
     forced_record,
     oscillator,
@@ -73,25 +75,29 @@ def duffing_names(p: int) -> list[str]:
 
 def table_1(progress: Progress) -> Table:
     """Each orbit by itself, five powers."""
-    rows: list[tuple[Any, ...]] = []
+    rows: list[Row] = []
     names, record = duffing_names(5), forced_record("duffing", 1.33)
+    figures = []
     for k, text in TABLE_1.items():
         progress.report((k - 3) / 4, f"period {k}")
         plain, ours = both_methods(duffing_model(), names, record, record, (k,), 1)
         rows += comparison_rows(
             f"period {k}", DUFFING, printed_values(" ".join(names), text), plain, ours, 1e-4
         )
+        known = known_orbits(record, duffing_model().with_free(names), (k,), 1)
+        figures.append(extracted(record, known, 100, f"Extracted orbit of period {k}"))
     return comparison_table(
         "1",
         "Table 1: Duffing's equation from single orbits, without noise",
         rows,
         "The thesis' 'within 1 %' does not hold for its own b1 of periods 4 (5 %) and 5 (3.4 %).",
+        figures=figures,
     )
 
 
 def table_2(progress: Progress) -> Table:
     """Four orbits together, four to seven powers."""
-    rows: list[tuple[Any, ...]] = []
+    rows: list[Row] = []
     record = forced_record("duffing", 1.33)
     for p, text in TABLE_2.items():
         progress.report((p - 4) / 4, f"p = {p}")
@@ -103,7 +109,7 @@ def table_2(progress: Progress) -> Table:
 
 def table_3(progress: Progress) -> Table:
     """Four orbits together, noise of 1 to 5 %."""
-    rows: list[tuple[Any, ...]] = []
+    rows: list[Row] = []
     clean = forced_record("duffing", 1.33)
     for done, ((percent, p), text) in enumerate(TABLE_3.items()):
         progress.report(done / len(TABLE_3), f"{percent} %, p = {p}")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from analysis.progress import Progress
 from app.reproduce import Table
+from app.reproduce.rows import AGREES, WRONG, Row, same
+from app.reproduce.yuan1995.comparison import comparison_table
+from app.reproduce.yuan1995.portraits import portrait
 from drivers.library import load_model
 
+# printed largest and smallest; unit of time of our run; the largest that is right, and what is wrong in print
 EXPONENTS = {
-    "duffing": ((0.18, -0.468), 4000.0, "a short run; 0.211 and -0.499 are right"),
+    "duffing": ((0.18, -0.468), 4000.0, "a short run; the sum must be -0.2885"),
     "coulomb": ((0.13, -39.8), 2000.0, "a short run"),
-    "parametric": ((2.03, -32.35), 40_000.0, "misplaced: these are Lorenz's"),
-    "lorenz": ((2.03, -32.35), 400.0, "printed under the parametric system"),
+    "parametric": ((2.03, -32.35), 40_000.0, "these are Lorenz's"),
+    "lorenz": ((2.03, -32.35), 400.0, "a short run, printed under the parametric system"),
 }
 
 
@@ -18,25 +22,20 @@ def exponents(progress: Progress) -> Table:
     """Lyapunov exponents in bits per unit time, largest and smallest."""
     from analysis.lyapunov import lyapunov_spectrum
 
-    rows = []
+    rows: list[Row] = []
+    figures = []
     for done, (name, (printed, duration, words)) in enumerate(EXPONENTS.items()):
         progress.report(done / len(EXPONENTS), name)
         found = lyapunov_spectrum(load_model(name), duration, transient=0.05 * duration)
-        rows.append(
-            (
-                name,
-                printed[0],
-                float(found.bits[0]),
-                float(found.bits_stderr[0]),
-                printed[1],
-                float(found.bits[-1]),
-                words,
-            )
-        )
-    return Table(
-        "yuan1995-exponents",
+        for which, index, number in (("largest", 0, printed[0]), ("smallest", -1, printed[1])):
+            row = same(name, f"{which} exponent", number, float(found.bits[index]), 0.05)
+            row = row._replace(stderr=float(found.bits_stderr[index]))
+            rows.append(row if row.verdict == AGREES else row.but(f"{WRONG}: {words}"))
+        figures.append(portrait(name))
+    return comparison_table(
+        "exponents",
         "Lyapunov exponents of chapter 3, bits per unit time",
-        ("system", "printed largest", "ours", "std. error", "printed smallest", "ours smallest", "note"),
         rows,
-        notes=("Their sum is minus the damping over ln 2 where damping is viscous, which checks ours.",),
+        "Their sum is minus the damping over ln 2 where damping is viscous, which checks ours.",
+        figures=figures,
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 from analysis.model import Model
 from analysis.progress import Progress
 from app.reproduce import Table
+from app.reproduce.rows import Row
 from app.reproduce.yuan1995.comparison import (
     NOISE_NOTE,
     both_methods,
@@ -65,7 +65,7 @@ def parametric_names(p: int) -> list[str]:
 
 def table_6(progress: Progress) -> Table:
     """Four orbits, without noise."""
-    rows: list[tuple[Any, ...]] = []
+    rows: list[Row] = []
     record = forced_record("parametric", 0.28)
     for p, text in TABLE_6.items():
         progress.report((p - 3) / 3, f"p = {p}")
@@ -86,7 +86,7 @@ def table_6(progress: Progress) -> Table:
 
 def table_7(progress: Progress) -> Table:
     """Four orbits, with noise."""
-    rows: list[tuple[Any, ...]] = []
+    rows: list[Row] = []
     clean = forced_record("parametric", 0.28)
     for done, ((percent, p), text) in enumerate(TABLE_7.items()):
         progress.report(done / len(TABLE_7), f"{percent} %, p = {p}")
