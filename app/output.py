@@ -44,6 +44,17 @@ def plain(value: Any) -> Any:
     return value
 
 
+def as_words(value: Any) -> str:
+    """A cell of a table for people: yes or no, numbers short, a dash for what is not known."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(as_words(v) for v in value) or "–"
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "–"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Columns aligned for a terminal: numbers to the right, words to the left, a dash where there is none."""
     cells = [[_cell(value) for value in row] for row in rows]

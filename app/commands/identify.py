@@ -105,7 +105,7 @@ def _with_sources(result: Identification, files: list[str]) -> Identification:
 
 
 def _model(model: Model, args: argparse.Namespace) -> Model:
-    known, guesses = _numbers(args.set), _numbers(args.guess)
+    known, guesses = numbers(args.set), numbers(args.guess)
     model = model.with_values({**known, **guesses})
     free = [name for name in model.free if name not in known]
     free += [name for name in guesses if name not in free]
@@ -114,7 +114,8 @@ def _model(model: Model, args: argparse.Namespace) -> Model:
     return model.with_free(free)
 
 
-def _numbers(texts: list[str]) -> dict[str, float]:
+def numbers(texts: list[str]) -> dict[str, float]:
+    """NAME=VALUE texts of the command line as a mapping."""
     numbers = {}
     for text in texts:
         name, _, value = text.partition("=")

@@ -3,113 +3,146 @@
 from __future__ import annotations
 
 import argparse
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.output import add_json_option, table, terminal_progress, write_json
+from analysis.errors import DataError, ShakedownError
+from app.output import add_json_option, as_words, plain, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
-    from analysis.validation import Validation
+    from analysis.model import Model
+    from analysis.record import Record
+    from analysis.validation import Check, Sweep, TransferFunction, Validation
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a recording")
     parser.add_argument("model", metavar="MODEL", help="a model of the library or a model file")
     parser.add_argument("result", metavar="RESULT", nargs="?", help="what identify wrote with --json")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
+                        help="a parameter's value, instead of the result's")  # fmt: skip
     parser.add_argument("--map", action="append", default=[], metavar="NAME=CHANNEL",
-                        help="the channel that stands for a state of the model")  # fmt: skip
+                        help="the channel that stands for an output or input of the model")  # fmt: skip
     parser.add_argument("--frequency", type=float, help="of the drive, where the recording does not say")
     parser.add_argument("--rate", type=float, help="sample rate in Hz, for files without times")
-    parser.add_argument("--plot", metavar="FILE", help="draw the sections (png, svg or pdf)")
+    parser.add_argument("--also", action="append", default=[], metavar="FILE",
+                        help="a recording at another setting of the drive, for the diagram")  # fmt: skip
+    parser.add_argument("--over", metavar="NAME[=FROM:TO]",
+                        help="parameter of the bifurcation diagram (default: the drive's size)")  # fmt: skip
+    parser.add_argument("--transfer", metavar="FILE",
+                        help="a measured transfer function (table: frequency, real, imag, coherence), or a "
+                        "recording under a broadband input")  # fmt: skip
+    parser.add_argument("--plot", metavar="FILE", help="draw every check (png, svg or pdf)")
     add_json_option(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    from dataclasses import replace
-
     from analysis.identification import Identification
-    from analysis.record import Excitation
     from analysis.validation import validate
-    from app.commands.identify import mapped
+    from app.commands.identify import mapped, numbers
+    from app.figures.saving import check_figure_name
     from drivers.formats import read
     from drivers.library import load_model
 
-    record = mapped(read(args.file, rate=args.rate), args.map)
-    if args.frequency is not None:
-        drive = record.excitation or Excitation(args.frequency)
-        record = replace(record, excitation=replace(drive, frequency=args.frequency))
+    check_figure_name(args.plot)
+
+    def recording(path: str) -> Record:
+        return mapped(read(path, rate=args.rate), args.map)
+
+    model = load_model(args.model)
     values = {}
     if args.result:
         values = Identification.from_json(Path(args.result).read_text(encoding="utf-8")).values()
-    model = load_model(args.model)
-    checks = validate(model, record, values, terminal_progress())
-    if not write_json(args.json, payload(checks)):
-        _show(checks, model.states)
+    found = validate(
+        model,
+        recording(args.file),
+        {**values, **numbers(args.set)},
+        terminal_progress(),
+        frequency=args.frequency,
+        others=[recording(path) for path in args.also],
+        transfer=_transfer(args.transfer, model, recording) if args.transfer else None,
+        sweep=_sweep(args.over) if args.over else None,
+    )
+    if not write_json(args.json, payload(found)):
+        _show(found)
     if args.plot:
-        from app.figures.validation import save_sections
+        from app.figures.validation import save_validation
 
-        save_sections(checks, model.states, args.plot)
-    return 0 if checks.passed else 1
+        save_validation(found, args.plot)
+    return 0 if found.passed else 1
 
 
-def payload(checks: Validation) -> dict[str, Any]:
+def _sweep(text: str) -> Sweep:
+    from analysis.validation import Sweep
+
+    name, sign, limits = text.partition("=")
+    if not sign:
+        return Sweep(name)
+    try:
+        lower, upper = (float(part) for part in limits.split(":"))
+    except ValueError:
+        raise ShakedownError(f"`{text}` should read NAME or NAME=FROM:TO.") from None
+    return Sweep(name, lower, upper)
+
+
+def _transfer(path: str, model: Model, recording: Any) -> TransferFunction | Record:
+    """A table of a transfer function, or a recording from which it is computed."""
+    import numpy as np
+
+    from analysis.validation import TransferFunction
+
+    if Path(path).suffix.lower() not in (".csv", ".txt"):
+        return recording(path)
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    header = [name.strip().lower().split(" [")[0] for name in lines[0].split(",")] if lines else []
+    if "frequency" not in header:
+        return recording(path)
+    if not {"real", "imag"} <= set(header):
+        raise DataError(
+            f"{Path(path).name} needs the columns frequency, real and imag (and coherence, if known)."
+        )
+    try:
+        rows = np.array([[float(v) for v in line.split(",")] for line in lines[1:] if line.strip()])
+        columns = dict(zip(header, rows.T, strict=True))
+    except ValueError:
+        raise DataError(f"{Path(path).name} is not a table of numbers below its header.") from None
+    coherence = columns.get("coherence", np.ones(len(rows)))
+    return TransferFunction(columns["frequency"], columns["real"] + 1j * columns["imag"], coherence)
+
+
+def payload(found: Validation) -> dict[str, Any]:
     """The validation as JSON values with stable keys; not-a-number becomes null."""
-
-    def number(value: float) -> float | None:
-        return float(value) if math.isfinite(value) else None
-
-    return {
-        "passed": checks.passed,
-        "verdict": checks.verdict,
-        "escaped": checks.escaped,
-        "exponents": {
-            "model": [number(v) for v in checks.model_exponents],
-            "model_stderr": [number(v) for v in checks.model_exponents_stderr],
-            "record": number(checks.data_exponent),
-            "record_stderr": number(checks.data_exponent_stderr),
-        },
-        "dimension": {"model": number(checks.model_dimension), "record": number(checks.data_dimension)},
-        "section": {"distance": number(checks.section_distance), "by_chance": number(checks.section_spread)},
-        "horizon": number(checks.horizon),
-        "orbits": [
-            {
-                "multiple": o.multiple,
-                "period": o.period,
-                "closure": o.closure,
-                "found": o.found,
-                "distance": number(o.distance),
-                "multiplier": number(o.multiplier),
-                "measured_multiplier": number(o.measured_multiplier),
-            }
-            for o in checks.orbits
-        ],
-        "equilibria": [
-            {
-                "state": [float(v) for v in e.state],
-                "stable": e.stable,
-                "frequencies": [float(v) for v in e.frequencies],
-                "damping_ratios": [float(v) for v in e.damping_ratios],
-            }
-            for e in checks.equilibria
-        ],
-    }
+    answer: dict[str, Any] = plain(
+        {
+            "passed": found.passed,
+            "verdict": found.verdict,
+            "checks": {
+                c.name: {
+                    "status": c.status,
+                    "sentence": c.sentence,
+                    "numbers": dict(c.numbers),
+                    "rows": [dict(row) for row in c.rows],
+                }
+                for c in found.checks
+            },
+        }
+    )
+    return answer
 
 
-def _show(checks: Validation, states: tuple[str, ...]) -> None:
-    rows: list[tuple[Any, ...]] = [
-        (o.multiple or "-", o.period, o.closure, "yes" if o.found else "no", o.distance, o.multiplier,
-         o.measured_multiplier)
-        for o in checks.orbits
-    ]  # fmt: skip
-    if rows:
-        columns = ("periods", "length", "closure", "in model", "apart", "multiplier", "measured")
-        print(table(columns, rows))
-    for equilibrium in checks.equilibria:
-        place = ", ".join(f"{n} = {v:.4g}" for n, v in zip(states, equilibrium.state, strict=True))
-        kind = "stable" if equilibrium.stable else "unstable"
-        pairs = zip(equilibrium.frequencies, equilibrium.damping_ratios, strict=True)
-        modes = "; ".join(f"{f:.4g} per unit of time, damping {100 * d:.3g} %" for f, d in pairs)
-        print(f"rest at {place}: {kind}{', ' + modes if modes else ''}")
-    for sentence in checks.verdict:
-        print(sentence)
+def _show(found: Validation) -> None:
+    for check in found.checks:
+        _show_rows(check)
+    print(table(("check", "result"), [(c.title, c.status) for c in found.checks]))
+    for check in found.checks:
+        print(f"\n{check.title} ({check.status}). {check.sentence}")
+    print(f"\n{found.verdict}")
+
+
+def _show_rows(check: Check) -> None:
+    if not check.rows:
+        return
+    print(f"{check.title}")
+    columns = [name.replace("_", " ") for name in check.rows[0]]
+    print(table(columns, [[as_words(v) for v in row.values()] for row in check.rows]))
+    print()

@@ -16,7 +16,7 @@ from analysis.record import Record
 if TYPE_CHECKING:
     from analysis.identification import Identification
     from analysis.model import Model
-    from analysis.prediction import Prediction
+    from analysis.validation import Validation
 
 Samples = NDArray[np.float64]
 LONGEST = 100_000  # samples: more tell nothing new about delay and dimension
@@ -186,99 +186,11 @@ def find_orbits(
     return space, found
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """Model beside measurement."""
-
-    prediction: Prediction
-    measured_section: Samples  # [q, M] strobed once a period of the drive
-    model_section: Samples
-    exponents: Samples  # of the model, per second; empty if they could not be had
-    exponent_errors: Samples
-    measured_exponent: tuple[float, float]  # largest one from the record, per second, and its error; or nan
-    verdict: str
-
-
-def compare(
-    text: str,
-    record: Record,
-    mapping: Mapping[str, str],
-    values: Mapping[str, float],
-    stretch: float,
-    progress: Progress,
-) -> Comparison:
-    """Put a fitted model beside the record: response, section, exponents, and a verdict in words."""
+def validate_model(
+    text: str, record: Record, mapping: Mapping[str, str], values: Mapping[str, float], progress: Progress
+) -> Validation:
+    """Put a fitted model, given by its text, beside the record: every check that can be made."""
     from analysis.model import Model
-    from analysis.prediction import predict
-    from analysis.strobe import sample_at, strobe_positions
+    from analysis.validation import validate
 
-    model = Model.from_toml(text)
-    named = mapped(record, mapping)
-    found = predict(model, named, values, stretch, progress)
-    drive = record.excitation
-    measured = model_own = np.empty((len(found.names), 0))
-    if drive is not None and drive.phase is not None and drive.frequency > 0:
-        at = strobe_positions(drive.phase, drive.frequency, record.rate, len(record))
-        at = at[(at >= 1) & (at < len(record) - 2)]
-        measured, model_own = (_finite(sample_at(rows, at)) for rows in (found.measured, found.free))
-    progress.report(0.85, "Exponents of the model")
-    exponents, errors = _exponents(model, named, values)
-    seen = _measured_exponent(found, record.dt)
-    return Comparison(found, measured, model_own, exponents, errors, seen, _verdict(found, exponents))
-
-
-def _measured_exponent(found: Prediction, dt: float) -> tuple[float, float]:
-    """Largest Lyapunov exponent of the measured motion, without any model."""
-    from analysis.errors import ShakedownError
-    from analysis.exponents import largest_exponent
-
-    points = found.measured / found.spread[:, None]
-    if len(points) < 2 or not np.isfinite(points).all():
-        return np.nan, np.nan
-    try:
-        answer = largest_exponent(np.ascontiguousarray(points[:, :40_000]), dt)
-    except ShakedownError:
-        return np.nan, np.nan
-    return float(answer.value), float(answer.stderr)
-
-
-def _finite(points: Samples) -> Samples:
-    return points[:, np.isfinite(points).all(axis=0)]
-
-
-def _exponents(model: Model, record: Record, values: Mapping[str, float]) -> tuple[Samples, Samples]:
-    """Lyapunov exponents of the model under the measured drive; none if it diverges."""
-    from analysis.errors import ShakedownError
-    from analysis.lyapunov import lyapunov_spectrum
-    from analysis.measurement import measurements, start_states
-
-    try:
-        (data,) = measurements(model, [record])
-        known = model.values({n: v for n, v in values.items() if n in model.parameters})
-        start = start_states(model, data, known)[:, 0]
-        inputs = data.inputs if data.inputs.count else None
-        spectrum = lyapunov_spectrum(
-            model, 0.9 * record.duration, initial=start, values=known, inputs=inputs, rtol=1e-6, atol=1e-8
-        )
-    except ShakedownError:
-        return np.empty(0), np.empty(0)
-    return np.asarray(spectrum.exponents), np.asarray(spectrum.stderr)
-
-
-def _verdict(found: Prediction, exponents: Samples) -> str:
-    """What the numbers mean, in a sentence or two."""
-    worst = 100 * float(np.nanmax(found.error))
-    if not worst < 300:
-        return "The model does not describe this motion: it runs away from the measurement."
-    start = 100 * float(np.nanmax(found.growth[:, 0]))
-    if np.isinf(found.horizon):
-        words = f"The model follows the motion to {worst:.2g} % over every stretch."
-    else:
-        words = f"The model follows the motion for {found.horizon:.3g} s before the two part."
-    if len(exponents) and exponents[0] > 0:
-        words += f" It is chaotic: small differences double every {np.log(2) / exponents[0]:.2g} s."
-    elif len(exponents):
-        words += " It is not chaotic."
-    if start > 20:
-        words += f" Already at the restarts it is {start:.0f} % off: check the channels."
-    return words
+    return validate(Model.from_toml(text), mapped(record, mapping), values, progress)

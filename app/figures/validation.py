@@ -1,24 +1,79 @@
-"""The stroboscopic points of record and model side by side."""
+"""The panels of a validation: the same plots for the command, the report and the documentation."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from app.figures.style import MEASURED, MODEL, SOFT, new_figure, styled
 
 if TYPE_CHECKING:
-    from analysis.validation import Validation
+    from analysis.validation import Panel, Trace, Validation
+
+COLOURS = {"measured": MEASURED, "model": MODEL, "limit": SOFT}
+PER_ROW = 3
+MANY = 3000  # points that are drawn as a picture inside a vector file
 
 
-def save_sections(checks: Validation, states: tuple[str, ...], path: str) -> None:
-    """Write the figure; the ending of the path chooses png, svg or pdf."""
-    from matplotlib.figure import Figure
+def save_validation(found: Validation, path: str) -> None:
+    """Every panel of every check on one sheet; the ending of the path chooses png, svg or pdf."""
+    panels = [(check.title, p) for check in found.checks for p in check.panels]
+    rows = max(1, -(-len(panels) // PER_ROW))
+    with styled():
+        figure = new_figure(4.2 * PER_ROW, 2.9 * rows + 0.5)
+        axes = figure.subplots(rows, PER_ROW, squeeze=False).ravel()
+        for axis, (title, panel) in zip(axes, panels, strict=False):
+            draw_panel(axis, panel)
+            axis.set_title(panel.title if title in panel.title else f"{title}: {_lowered(panel.title)}")
+        for axis in axes[len(panels) :]:
+            axis.set_axis_off()
+        figure.suptitle(found.verdict, fontsize=11, fontweight="bold")
+        figure.savefig(path, dpi=150)
 
-    figure = Figure(figsize=(9, 4.2), layout="constrained")
-    axes = figure.subplots(1, 2, sharex=True, sharey=True)
-    for axis, points, title in zip(
-        axes, (checks.measured_section, checks.model_section), ("record", "model"), strict=True
-    ):
-        second = points[1] if len(points) > 1 else points[0]
-        axis.plot(points[0], second, ".", ms=2.5, color="#0b6fa4")
-        axis.set(title=title, xlabel=states[0], ylabel=states[1] if len(states) > 1 else states[0])
-    figure.suptitle(checks.verdict[-1])
-    figure.savefig(path, dpi=150)
+
+def _lowered(title: str) -> str:
+    return title if title[:2].isupper() else title[:1].lower() + title[1:]
+
+
+def draw_panels(figure: Any, panels: Sequence[Panel]) -> None:
+    """Some panels, three to a row."""
+    across = min(max(len(panels), 2), PER_ROW)
+    rows = -(-len(panels) // across)
+    axes = figure.subplots(rows, across, squeeze=False).ravel()
+    for axis, panel in zip(axes, panels, strict=False):
+        draw_panel(axis, panel)
+    for axis in axes[len(panels) :]:
+        axis.set_axis_off()
+
+
+def draw_panel(axis: Any, panel: Panel) -> None:
+    """One panel on its axes."""
+    for trace in panel.traces:
+        _draw(axis, trace)
+    if panel.log_x:
+        axis.set_xscale("log")
+    if panel.log_y:
+        axis.set_yscale("log")
+    else:
+        axis.locator_params(axis="y", nbins=6)
+    if not panel.log_x:
+        axis.locator_params(axis="x", nbins=6)
+    if panel.x_range is not None and panel.y_range is not None:
+        axis.set(xlim=panel.x_range, ylim=panel.y_range)
+    axis.set(xlabel=panel.x_label, ylabel=panel.y_label)
+    axis.set_title(panel.title)
+    if sum(bool(t.label) for t in panel.traces) > 1:
+        axis.legend(loc="best", fontsize=7, handlelength=1.4)
+
+
+def _draw(axis: Any, trace: Trace) -> None:
+    colour = COLOURS[trace.role]
+    label = trace.label or None
+    if trace.points:
+        size = 3.0 if len(trace.x) < 100 else 1.2 if len(trace.x) < MANY else 0.4
+        axis.plot(trace.x, trace.y, ".", ms=size, color=colour, label=label, rasterized=len(trace.x) > MANY)
+    elif trace.role == "limit":
+        axis.plot(trace.x, trace.y, "--", lw=0.7, color=colour, label=label)
+    else:
+        width = 1.5 if trace.role == "measured" else 0.9
+        axis.plot(trace.x, trace.y, lw=width, color=colour, label=label, alpha=0.85)

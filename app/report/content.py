@@ -7,6 +7,7 @@ import math
 import platform
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ import numpy as np
 
 from analysis.errors import ShakedownError
 from analysis.identification import Estimate, Identification, interval_ends, with_error
+from app.output import as_words
 from app.report.blocks import Block, Document, Formulae, Grid, Heading, Listing, Paragraph, Picture
 from app.report.findings import Findings, Measured, OrbitsFound, Study
 from app.session import fingerprint
@@ -22,6 +24,7 @@ from app.session import fingerprint
 if TYPE_CHECKING:
     from analysis.orbits import PeriodicOrbit
     from analysis.record import Record
+    from analysis.validation import Check
 
 LIBRARIES = ("numpy", "scipy", "numba", "matplotlib", "h5py")
 
@@ -53,8 +56,8 @@ def _summary(findings: Findings) -> Iterator[Block]:
             f"{result.method}, which {state} after {result.iterations} iterations.",
             "good" if result.converged else "warning",
         )
-        if study.comparison is not None:
-            yield Paragraph(study.comparison.verdict)
+        if study.validation is not None:
+            yield Paragraph(study.validation.verdict, "good" if study.validation.passed else "warning")
         covered = _covered(study)
         if covered:
             yield Paragraph(covered)
@@ -146,31 +149,27 @@ def _correlations(result: Identification) -> Iterator[Block]:
 
 
 def _check(study: Study) -> Iterator[Block]:
-    found, record = study.comparison, study.record
-    if found is None or record is None:
-        return
-    from app.figures.prediction import draw_prediction, draw_sections
+    """The validation: its verdict, and each check in words, with its table and figures."""
+    from app.figures.validation import PER_ROW, draw_panels
 
+    if study.validation is None:
+        return
     yield Heading("Validation", 3)
-    yield Paragraph(found.verdict)
-    yield Picture(
-        lambda figure: draw_prediction(figure, found.prediction, record),
-        "The model started from the measured state at each dotted line and left to run; right: its error as "
-        "a share of the motion's own spread. At the dashed line a prediction says nothing more.",
-        height=2.7,
-    )
-    if found.measured_section.shape[1] > 20 and found.model_section.shape[1] > 20:
-        yield Picture(
-            lambda figure: draw_sections(figure, found),
-            "Once a period of the drive: the measurement, and the model running freely from the start.",
-            height=3.1,
-        )
-    if len(found.exponents):
-        rows = [
-            [str(i + 1), f"{v:.4g} ± {s:.2g}", f"{v / math.log(2):.4g}"]
-            for i, (v, s) in enumerate(zip(found.exponents, found.exponent_errors, strict=True))
-        ]
-        yield Grid(["Lyapunov exponent of the model", "per second", "bits per second"], rows, numeric=(1, 2))
+    yield Paragraph(study.validation.verdict, "good" if study.validation.passed else "warning")
+    for check in study.validation.checks:
+        tone = "warning" if check.status in ("doubtful", "failed") else ""
+        yield Paragraph(f"{check.title} ({check.status}). {check.sentence}", tone)
+        if check.rows:
+            names = list(check.rows[0])
+            cells = [[as_words(row[n]) for n in names] for row in check.rows]
+            yield Grid([n.replace("_", " ") for n in names], cells, numeric=range(len(names)))
+        if check.panels:
+            rows = -(-len(check.panels) // PER_ROW)
+            yield Picture(partial(draw_panels, panels=check.panels), _caption(check), height=2.3 * rows + 0.2)
+
+
+def _caption(check: Check) -> str:
+    return f"{check.title}: measured in blue, the model in orange."
 
 
 def _recording(measured: Measured) -> Iterator[Block]:

@@ -15,10 +15,10 @@ from app.session import Found, Recorded, Session, fingerprint
 if TYPE_CHECKING:
     from analysis.orbits import PeriodicOrbit
     from analysis.record import Record
-    from app.desktop.tasks import Comparison, Embedding, Space
+    from analysis.validation import Validation
+    from app.desktop.tasks import Embedding, Space
 
 LONGEST_ORBIT = 8  # periods of the drive
-STRETCH = 10.0  # periods of the drive that the model is followed before it is restarted
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +47,7 @@ class Study:
     """An identification, its check against the record, and known values where there are any."""
 
     result: Identification
-    comparison: Comparison | None = None
+    validation: Validation | None = None
     record: Record | None = None
     truth: Mapping[str, float] = field(default_factory=dict)
 
@@ -132,16 +132,14 @@ def orbits_of(measured: Measured, progress: Progress = SILENT) -> OrbitsFound | 
     return OrbitsFound(measured.name, space, found.orbits, (within, *found.messages))
 
 
-def check(result: Identification, record: Record | None, progress: Progress = SILENT) -> Comparison | None:
+def check(result: Identification, record: Record | None, progress: Progress = SILENT) -> Validation | None:
     """The model beside the record; None where the two cannot be compared."""
-    from app.desktop.tasks import compare
+    from app.desktop.tasks import validate_model
 
     if record is None or not result.model_text:
         return None
-    drive = record.excitation
-    stretch = STRETCH / drive.frequency if drive is not None and drive.frequency > 0 else record.duration / 50
     try:
-        return compare(result.model_text, record, {}, result.values(), stretch, progress)
+        return validate_model(result.model_text, record, {}, result.values(), progress)
     except ShakedownError:
         return None
 

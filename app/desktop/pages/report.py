@@ -30,7 +30,7 @@ PARTS = (
     ("embedding", "How it was unfolded", "embed", "Open the Embed page"),
     ("orbits", "Its periodic orbits", "orbits", "Find orbits"),
     ("results", "Fitted parameters", "identify", "Fit a model"),
-    ("comparison", "Model beside measurement", "validate", "Compare them"),
+    ("validation", "Model beside measurement", "validate", "Validate it"),
 )
 
 
@@ -118,7 +118,7 @@ class ReportPage(Page):
             "embedding": "embedding" in bench.findings,
             "orbits": "orbits" in bench.findings,
             "results": bool(bench.results),
-            "comparison": "comparison" in bench.findings,
+            "validation": "validation" in bench.findings,
         }
         for key, on in there.items():
             self.lamps[key].show_state("good" if on else "off")
@@ -130,13 +130,13 @@ class ReportPage(Page):
             self.title.setPlaceholderText(f"{bench.record.name}: identified and checked")
 
     def findings(self) -> Findings | None:
-        """What there is to tell; the comparison belongs to the last result."""
+        """What there is to tell; the validation belongs to the last result."""
         record, found = self.bench.record, self.bench.findings
         if record is None:
             return None
         results = list(self.bench.results)
         studies = [Study(r) for r in results[:-1]]
-        studies += [Study(r, found.get("comparison"), record.record) for r in results[-1:]]
+        studies += [Study(r, found.get("validation"), record.record) for r in results[-1:]]
         orbits = [OrbitsFound(record.name, *found["orbits"])] if "orbits" in found else []
         return Findings(
             self.title.text().strip() or self.title.placeholderText(),

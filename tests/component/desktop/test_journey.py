@@ -121,11 +121,15 @@ def test_given_the_rig_when_recorded_and_taken_through_every_stage_then_the_repo
     validate = window.page
     assert isinstance(validate, ValidatePage)
     _finished(qtbot, validate)
-    found = validate.comparison
+    found = validate.validation
     assert found is not None
-    assert found.prediction.error.max() < 0.05
-    assert found.exponents[0] > 0
-    assert "chaotic" in found.verdict
+    assert found["residuals"].status == "passed"
+    assert found["response"].status == "passed"
+    assert found.verdict == validate.verdict.text()
+    for row in range(validate.list.count()):  # every check can be looked at
+        validate.list.setCurrentRow(row)
+        assert len(validate.plots) == len(found.checks[row].panels)
+        assert validate.sentence.text() == found.checks[row].sentence
 
     window.show_page("report")
     report = window.page

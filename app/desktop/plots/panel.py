@@ -1,0 +1,61 @@
+"""A panel of a check as a plot of the window: the same traces that the report draws."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PyQt6.QtCore import Qt
+
+from app.desktop.plots.plot import Plot
+from app.desktop.theme import Theme
+from app.desktop.widgets.basics import label
+
+if TYPE_CHECKING:
+    from analysis.validation import Panel, Trace
+
+COLOURS = {"measured": 6, "model": 1, "limit": 4}  # of the theme's data colours
+
+
+class PanelPlot(Plot):
+    """Measured in grey, model in orange, limits dashed; a legend in words above."""
+
+    def __init__(self, theme: Theme, panel: Panel) -> None:
+        super().__init__(theme, panel.title, panel.x_label, panel.y_label)
+        self.panel = panel
+        item = self.item
+        item.getAxis("bottom").setLogMode(panel.log_x)
+        item.getAxis("left").setLogMode(panel.log_y)
+        for trace in panel.traces:
+            self._draw(trace)
+        if panel.x_range is not None and panel.y_range is not None:
+            item.setRange(xRange=panel.x_range, yRange=panel.y_range, padding=0)
+        self.legend = label("", "small")
+        self.head.insertWidget(1, self.legend)
+        theme.changed.connect(self._legend)
+        self._legend()
+
+    def _draw(self, trace: Trace) -> None:
+        x = np.log10(trace.x) if self.panel.log_x else trace.x
+        y = np.log10(trace.y) if self.panel.log_y else trace.y
+        colour = COLOURS[trace.role]
+        if trace.points:
+            size = 5.0 if len(x) < 100 else 2.5 if len(x) < 3000 else 1.2
+            self.points(self.item, colour, size, trace.label).setData(x, y)
+            return
+        curve = self.curve(self.item, colour, trace.label)
+        curve.setData(x, y)
+        if trace.role == "limit":
+            curve.setPen(self.pen(colour, style=Qt.PenStyle.DashLine))
+
+    def _legend(self) -> None:
+        if sum(bool(t.label) for t in self.panel.traces) < 2:
+            return
+        data = self.theme.colours.data
+        self.legend.setText(
+            "&nbsp;&nbsp;".join(
+                f'<span style="color:{data[COLOURS[t.role]]}">━</span> {t.label}'
+                for t in self.panel.traces
+                if t.label and t.role != "limit"
+            )
+        )
