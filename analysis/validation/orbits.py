@@ -151,11 +151,7 @@ def _panels(subject: Subject, matches: list[OrbitMatch]) -> tuple[Panel, ...]:
         traces = [Trace("measured", m.measured[0], m.measured[second], "measured")]
         if m.model.size:
             traces.append(Trace("model", m.model[0], m.model[second], "model"))
-        length = (
-            f"{m.orbit.multiple} period{'s' if m.orbit.multiple != 1 else ''}"
-            if m.orbit.multiple
-            else f"{m.orbit.period * subject.dt:.3g} {subject.unit}"
-        )
-        title = f"Orbit of {length}" + ("" if m.found else ": not in the model")
+        length = m.orbit.multiple or f"{m.orbit.period * subject.dt:.3g} {subject.unit}"
+        title = f"Period {length}" + ("" if m.found else ", record only")
         panels.append(Panel(title, subject.label(names[0]), subject.label(names[second]), tuple(traces)))
     return tuple(panels)

@@ -22,7 +22,7 @@ from PyQt6.QtWidgets import (
 from analysis.progress import Step
 from app.desktop import tasks
 from app.desktop.page import Page
-from app.desktop.plots.panel import PanelPlot
+from app.desktop.plots.panel import PanelPlot, legend
 from app.desktop.widgets.basics import Card, Empty, button, label, progress_bar, set_role
 from app.desktop.workbench import Workbench
 from app.desktop.worker import Job
@@ -88,6 +88,7 @@ class ValidatePage(Page):
         row.addWidget(self.run_button)
         card.box.addLayout(row)
         self.bar = progress_bar(1000)
+        self.bar.hide()
         card.add(self.bar)
         return card
 
@@ -111,7 +112,11 @@ class ValidatePage(Page):
         self.state = label("", "muted")
         self.sentence = label("", "", wrap=True)
         self.sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        words.add(self.state)
+        self.legend = label("", "small")
+        head = QHBoxLayout()
+        head.addWidget(self.state, 1)
+        head.addWidget(self.legend)
+        words.box.addLayout(head)
         words.add(self.sentence)
         column.addWidget(words)
         self.grid_holder = QWidget()
@@ -127,7 +132,7 @@ class ValidatePage(Page):
         self.table.setShowGrid(False)
         self.table.setAlternatingRowColors(True)
         self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
-        self.table.setMaximumHeight(theme.px(190))
+        self.table.setMaximumHeight(theme.px(150))
         column.addWidget(self.table, 1)
         column.addStretch(0)
         return whole
@@ -163,6 +168,7 @@ class ValidatePage(Page):
         self.job.ended.connect(self._ended)
         self.run_button.setEnabled(False)
         self.cancel_button.show()
+        self.bar.show()
         self._say("Putting the model beside the measurement …", "muted")
 
     def cancel(self) -> None:
@@ -175,7 +181,7 @@ class ValidatePage(Page):
 
     def _ended(self) -> None:
         self.job = None
-        self.bar.setValue(0)
+        self.bar.hide()
         self.cancel_button.hide()
         self.run_button.setEnabled(True)
 
@@ -197,6 +203,7 @@ class ValidatePage(Page):
         self.list.setCurrentRow(min(chosen, len(found.checks) - 1))
 
     def _colour_list(self) -> None:
+        self.legend.setText(legend(self.theme))
         if self.validation is None:
             return
         c = self.theme.colours

@@ -9,7 +9,6 @@ from PyQt6.QtCore import Qt
 
 from app.desktop.plots.plot import Plot
 from app.desktop.theme import Theme
-from app.desktop.widgets.basics import label
 
 if TYPE_CHECKING:
     from analysis.validation import Panel, Trace
@@ -18,7 +17,7 @@ COLOURS = {"measured": 6, "model": 1, "limit": 4}  # of the theme's data colours
 
 
 class PanelPlot(Plot):
-    """Measured in grey, model in orange, limits dashed; a legend in words above."""
+    """Measured in grey, model in orange, limits dashed."""
 
     def __init__(self, theme: Theme, panel: Panel) -> None:
         super().__init__(theme, panel.title, panel.x_label, panel.y_label)
@@ -30,10 +29,6 @@ class PanelPlot(Plot):
             self._draw(trace)
         if panel.x_range is not None and panel.y_range is not None:
             item.setRange(xRange=panel.x_range, yRange=panel.y_range, padding=0)
-        self.legend = label("", "small")
-        self.head.insertWidget(1, self.legend)
-        theme.changed.connect(self._legend)
-        self._legend()
 
     def _draw(self, trace: Trace) -> None:
         x = np.log10(trace.x) if self.panel.log_x else trace.x
@@ -48,14 +43,10 @@ class PanelPlot(Plot):
         if trace.role == "limit":
             curve.setPen(self.pen(colour, style=Qt.PenStyle.DashLine))
 
-    def _legend(self) -> None:
-        if sum(bool(t.label) for t in self.panel.traces) < 2:
-            return
-        data = self.theme.colours.data
-        self.legend.setText(
-            "&nbsp;&nbsp;".join(
-                f'<span style="color:{data[COLOURS[t.role]]}">━</span> {t.label}'
-                for t in self.panel.traces
-                if t.label and t.role != "limit"
-            )
-        )
+
+def legend(theme: Theme) -> str:
+    """What the colours of every panel mean."""
+    data = theme.colours.data
+    return "&nbsp;&nbsp;&nbsp;".join(
+        f'<span style="color:{data[COLOURS[role]]}">━</span> {role}' for role in ("measured", "model")
+    )
