@@ -208,6 +208,10 @@ class _Problem:
         self.m = 0  # inputs that are unknowns
         self._allocate()
         self.steps = self.fine = 1
+        self.soft = True  # whether the equations may still be missed
+        self._accepted: tuple[list[Array], list[Array]] | None = (
+            None  # defects and residuals of the last step
+        )
         self.evaluations = self.iterations = 0
         self.history: list[dict[str, float]] = []
 
@@ -262,12 +266,16 @@ class _Problem:
                 self.values[segment.record], self.free, self.steps,
                 *self._inputs(segment, self.input_errors[i]), w.V, w.C, w.R, w.G, w.D,
             )  # fmt: skip
-        if self.fine != self.steps:
-            defects, residuals = self._evaluate(self.paths, self.values, self.fine)
+        if self._flow_steps() != self.steps:
+            defects, residuals = self._accepted or self._evaluate(self.paths, self.values, self.fine)
             for w, C, R in zip(self.work, defects, residuals, strict=True):
                 w.C, w.R = C, R
         if self.m:
             self._append_inputs()
+
+    def _flow_steps(self) -> int:
+        """While the equations may still be missed a rough flow will do."""
+        return self.steps if self.soft else self.fine
 
     def _append_inputs(self) -> None:
         """The errors of the inputs behind the states: what they do to the flow and to the outputs."""
@@ -387,6 +395,7 @@ class _Problem:
 
     def _iterate(self, max_iterations: int, progress: Progress) -> _Outcome:
         """Gauss-Newton from the present path and parameters."""
+        self.soft, self._accepted = True, None
         self._linearise()
         slack = self._first_slack()
         penalty, damping, previous, slow = 0.0, 0.0, np.inf, 0
@@ -394,7 +403,7 @@ class _Problem:
         recent: list[float] = []
         for iteration in range(1, max_iterations + 1):
             self.iterations += 1
-            soft = bool(slack.any())
+            soft = self.soft = bool(slack.any())
             information, gradient = self._eliminate(slack)
             step = bounded_step(
                 information, gradient, self.unknowns.current(self.values), self.low, self.high, damping
@@ -427,6 +436,8 @@ class _Problem:
             change = 0.0
             if soft:
                 slack = self._tighter(slack, taken)
+                self.soft = bool(slack.any())
+                self._accepted = self._accepted if self.soft else None
             else:
                 change = self._update_sigma(residuals) if taken > 0.4 else 1.0
                 recent = recent if change < 0.05 else []
@@ -478,7 +489,7 @@ class _Problem:
         """
         if self.fine >= _FINEST:
             return False
-        coarse, _ = self._evaluate(self.paths, self.values, self.fine)
+        coarse, _ = self._accepted or self._evaluate(self.paths, self.values, self.fine)
         finer, _ = self._evaluate(self.paths, self.values, 2 * self.fine)
         information, gradient = self._eliminate(
             np.zeros(self.n), [f - c for f, c in zip(finer, coarse, strict=True)]
@@ -487,7 +498,7 @@ class _Problem:
         bias = np.abs(covariance @ gradient)
         if np.all(bias <= 0.1 * np.sqrt(np.maximum(np.diag(covariance), 0.0)) + 1e-12):
             return False
-        self.fine *= 2
+        self.fine, self._accepted = 2 * self.fine, None
         return True
 
     def _input_covariance(self) -> Array:
@@ -563,9 +574,10 @@ class _Problem:
             paths = [X + length * w.dX[:n] for X, w in zip(self.paths, self.work, strict=True)]
             errors = [e + length * w.dX[n:] for e, w in zip(self.input_errors, self.work, strict=True)]
             values = self.unknowns.moved(self.values, length * step)
-            defects, residuals = self._evaluate(paths, values, self.fine, errors=errors)
+            defects, residuals = self._evaluate(paths, values, self._flow_steps(), errors=errors)
             if self._cost(residuals, errors) + merit(defects) <= bar * (1 + 1e-9) + 1e-9:
                 self.paths, self.values, self.input_errors = paths, values, errors
+                self._accepted = defects, residuals
                 return length, residuals
             length *= 0.5
         return 0.0, [w.R for w in self.work]
@@ -580,6 +592,8 @@ class _Problem:
             squares = sum(np.nansum((R[:, i] * self.sigma[i]) ** 2) for R in residuals)
             new = max(float(np.sqrt(squares / shares[i])), self.floor[i])
             change = max(change, abs(new / self.sigma[i] - 1))
+            for R in residuals:  # they are kept in units of the noise
+                R[:, i] *= self.sigma[i] / new
             self.sigma[i] = new
         return change
 
