@@ -10,7 +10,6 @@ from typing import Any
 from analysis.errors import ShakedownError
 from app.output import add_json_option, plain, table, write_json
 from app.reproduce import TABLES, Table
-from app.reproduce.rows import Row
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -94,7 +93,7 @@ def _print_summary(made: Sequence[Table]) -> None:
 
 def _payload(made: Table) -> dict[str, Any]:
     """Rows as objects with stable keys."""
-    rows = [row._asdict() if isinstance(row, Row) else row for row in made.rows]
+    rows = [row._asdict() for row in made.rows]
     figures = [vars(figure) for figure in made.figures]
     payload: dict[str, Any] = plain({**vars(made), "rows": rows, "figures": figures})
     return payload

@@ -1,20 +1,19 @@
 """The tables and figures of the published methods, the printed numbers beside ours.
 
 Each table is made by a function of one argument, the progress to report to, that returns a :class:`Table` of
-rows of the common kind (``rows.py``) by :func:`compared`. It is registered here under the name that
+rows of the common kind (``rows.py``). It is registered here under the name that
 ``shakedown reproduce NAME`` takes and imported only when asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
 
 from analysis.errors import ShakedownError
 from analysis.progress import SILENT, Progress
-from app.reproduce.rows import COLUMNS, Row
+from app.reproduce.rows import Row
 
 # Name: module:function. The name begins with the document's first author and year.
 TABLES: dict[str, str] = {
@@ -59,21 +58,9 @@ class Table:
 
     name: str
     title: str
-    columns: tuple[str, ...]
-    rows: Sequence[Sequence[Any]]
-    notes: tuple[str, ...] = ()  # what was assumed, which misprints were put right, where we differ and why
-    figures: tuple[Figure, ...] = field(default_factory=tuple)
-
-
-def compared(
-    name: str,
-    title: str,
-    rows: Sequence[Row],
-    notes: Sequence[str] = (),
-    figures: Sequence[Figure] = (),
-) -> Table:
-    """A table of the common kind."""
-    return Table(name, title, COLUMNS, rows, tuple(notes), tuple(figures))
+    rows: Sequence[Row]
+    notes: Sequence[str] = ()  # what was assumed, which misprints were put right, where we differ and why
+    figures: Sequence[Figure] = ()
 
 
 def make_table(name: str, progress: Progress = SILENT) -> Table:

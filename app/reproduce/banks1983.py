@@ -12,7 +12,7 @@ from analysis.beam.galerkin import spline_space
 from analysis.identification import Identification
 from analysis.progress import SILENT, Progress
 from analysis.record import Record
-from app.reproduce import Figure, Table, compared
+from app.reproduce import Figure, Table
 from app.reproduce.rows import WRONG, Row, least
 
 PRINTED = {  # M: ((J, E) for N = 2, 4, 6)
@@ -45,7 +45,7 @@ def table(progress: Progress) -> Table:
         if n == ELEMENTS[-1]:
             figures[f"plain, {case}"] = _line(fitted)
     figures["default, N = 16, M = 8"] = _line(ours)
-    return compared(
+    return Table(
         "banks1983-table",
         "Stiffness of a simply supported beam (J: sum of squares, E: L2 error of the stiffness)",
         rows,
@@ -104,7 +104,7 @@ def noise(progress: Progress) -> Table:
             least(case, "% inside the 95 % band", None, None, _inside(results)),
         ]
         curves[case] = _line(results[0])
-    return compared(
+    return Table(
         "banks1983-noise",
         f"The same beam with noise, 400 times to t = 2, {SEEDS} seeds, from the flat guess",
         rows,

@@ -10,7 +10,7 @@ from analysis.energetic import identify
 from analysis.energetic.boundary import BoundaryResult
 from analysis.energetic.examples import EXAMPLES, Example
 from analysis.progress import SILENT, Progress
-from app.reproduce import Figure, Table, compared
+from app.reproduce import Figure, Table
 from app.reproduce.rows import NOT_PRINTED, UNATTAINABLE, Row, least
 
 # m, tolerance, printed maximum error, printed iterations (None: not legible)
@@ -55,7 +55,7 @@ def examples(progress: Progress) -> Table:
             "from the ends": (t.tolist(), zero.function(t).tolist()),
         }
         figures.append(Figure(f"Example {number}: {example.unknown}", "t", example.symbol, drawn))
-    return compared(
+    return Table(
         "liu2019-examples",
         "The six examples: 'plain' from the values at both ends alone, 'ours' from 201 exact samples",
         rows,
@@ -78,7 +78,7 @@ def table_1(progress: Progress) -> Table:
         said = STILL if iterations else NOT_PRINTED
         rows.append(Row(case, "iterations", None, iterations, zero.iterations, *NOTHING, said))
     notes = (*WHY, "m of the last two rows is not legible in the document; 3 is assumed.")
-    return compared("liu2019-table1", "Table 1: example 1 with other m and tolerance", rows, notes)
+    return Table("liu2019-table1", "Table 1: example 1 with other m and tolerance", rows, notes)
 
 
 def record(progress: Progress) -> Table:
@@ -107,7 +107,7 @@ def record(progress: Progress) -> Table:
         }
         title = f"Example {number}: {example.unknown} from the record"
         figures.append(Figure(title, example.unknown[2], f"error of {example.symbol}", curves))
-    return compared(
+    return Table(
         "liu2019-record",
         "The six examples from noisy records",
         rows,

@@ -10,7 +10,7 @@ from typing import Any
 from app.figures.curves import draw_curves
 from app.report.blocks import Block, Document, Grid, Heading, Paragraph, Picture
 from app.reproduce import Table
-from app.reproduce.rows import VERDICTS, Row
+from app.reproduce.rows import COLUMNS, VERDICTS
 
 DOCUMENTS = {
     "yuan1995": "Yuan 1995: periodic orbits and harmonic balance",
@@ -43,16 +43,16 @@ def document(tables: Sequence[Table]) -> Document:
 
 def counts(made: Table) -> dict[str, int]:
     """Rows of a table by the phrase that their verdict begins with."""
-    verdicts = [row.verdict for row in made.rows if isinstance(row, Row)]
+    verdicts = [row.verdict for row in made.rows]
     found = {phrase: sum(v.startswith(phrase) for v in verdicts) for phrase in VERDICTS}
     return {phrase: count for phrase, count in found.items() if count}
 
 
 def shown(made: Table) -> tuple[list[str], list[list[Any]]]:
     """Columns and rows without the columns that are empty throughout."""
-    filled = [i for i in range(len(made.columns)) if any(row[i] not in (None, "") for row in made.rows)]
+    filled = [i for i in range(len(COLUMNS)) if any(row[i] not in (None, "") for row in made.rows)]
     rows = [[row[i] for i in filled] for row in made.rows]
-    return [made.columns[i] for i in filled], rows
+    return [COLUMNS[i] for i in filled], rows
 
 
 def _summary(tables: Sequence[Table]) -> list[Block]:

@@ -20,7 +20,7 @@ POLL = 0.3  # seconds between two looks at the workers
 REPORTS = 0.2  # seconds between two reports of one worker
 
 # Begun first, the slowest of all in front: the two processes then end at about the same time.
-SLOW: tuple[str, ...] = ()
+SLOW = ("liu2018-noise", "manikantan2020-9", "liu2018-miura", "banks1983-noise", "manikantan2020-2")
 
 Done = tuple[str, Table | str, float]  # name, table or a sentence why not, processor seconds
 _told: SimpleQueue[tuple[str, float]] | None = None  # a worker's way to tell its progress

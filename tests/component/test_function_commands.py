@@ -88,5 +88,5 @@ def test_given_unknown_spring_when_identified_then_curve_with_band_in_json(
 def test_given_a_published_table_when_reproduced_then_rows_stand_beside_the_printed_ones(name: str) -> None:
     made = make_table(name)
     assert len(made.rows) >= 6
-    assert all(len(row) == len(made.columns) for row in made.rows)
+    assert any(row.published is not None for row in made.rows)
     assert made.notes

@@ -6,8 +6,9 @@ import pytest
 
 from analysis.progress import SILENT
 from app.cli import main
-from app.reproduce import TABLES, runner
+from app.reproduce import TABLES, make_table, runner
 from app.reproduce.liu2019 import STILL
+from app.reproduce.rows import VERDICTS
 from app.reproduce.runner import compute, one
 
 
@@ -44,6 +45,16 @@ def test_given_two_tables_and_a_faulty_one_when_run_in_parallel_then_the_others_
     assert "no-such-table" in done["no-such-table"]
     assert [len(done[name].rows) > 0 for name in names[:2]] == [True, True]
     assert lines[-1].startswith("3 of 3 done")
+
+
+@pytest.mark.parametrize("name", ["yuan1995-11", "yuan1995-15", "manikantan2020-8", "liu2018-tank"])
+def test_given_a_table_of_each_document_then_every_row_has_a_number_and_a_verdict_in_words(name):
+    made = make_table(name)
+    assert made.name == name
+    for row in made.rows:
+        assert row.verdict.startswith(VERDICTS)
+        assert row.ours is not None or row.plain is not None
+    assert all(len(x) == len(y) for figure in made.figures for x, y in figure.curves.values())
 
 
 def test_given_a_fault_of_ours_when_a_table_is_made_then_a_sentence_names_it(monkeypatch):

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from app.reproduce import compared
+from app.reproduce import Table
 from app.reproduce.page import counts, document, shown
 from app.reproduce.rows import COLUMNS, VERDICTS, Row, least, same, value
 
@@ -47,7 +47,7 @@ def test_given_a_computed_quantity_then_it_agrees_or_differs():
 
 def test_given_a_table_when_shown_then_empty_columns_go_and_verdicts_are_counted():
     wrong = least("b", "J", 1.0, 2.0, 2.0).but("print is wrong: below the least possible")
-    made = compared("some-table", "Some table", [least("a", "J", 1.0, 2.0, 0.5), wrong])
+    made = Table("some-table", "Some table", [least("a", "J", 1.0, 2.0, 0.5), wrong])
     columns, rows = shown(made)
     assert columns == ["case", "quantity", "published", "plain", "ours", "verdict"]
     assert len(rows) == 2

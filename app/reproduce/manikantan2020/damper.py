@@ -10,7 +10,7 @@ from analysis.methods import identify
 from analysis.progress import Progress
 from analysis.record import Record
 from analysis.simulation import simulate
-from app.reproduce import Figure, Table, compared
+from app.reproduce import Figure, Table
 from app.reproduce.manikantan2020.common import BESIDE, at_bound, by_strategy, clean_record, effort
 from app.reproduce.rows import UNATTAINABLE, Row, value
 from drivers.library import load_model
@@ -60,7 +60,7 @@ def table_8(progress: Progress) -> Table:
         "measured": (x.tolist(), record["force"].tolist()),
         "identified": (x.tolist(), loop.tolist()),
     }
-    return compared(
+    return Table(
         "manikantan2020-8",
         "Table 8: magnetorheological damper from the lower bounds, force measured",
         rows,
@@ -83,7 +83,7 @@ def table_9(progress: Progress) -> Table:
         progress.report((1 + done) / 4, strategy)
         found = by_strategy(strategy, start, record, GAIN, GENERATIONS)
         rows += effort(strategy, printed, found, ours, record, factor=2.0)
-    return compared(
+    return Table(
         "manikantan2020-9",
         "Table 9: evaluations for the magnetorheological damper",
         rows,

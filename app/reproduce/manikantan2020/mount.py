@@ -8,7 +8,7 @@ from analysis.identification import Identification
 from analysis.methods import identify
 from analysis.progress import Progress
 from analysis.record import Record
-from app.reproduce import Table, compared
+from app.reproduce import Table
 from app.reproduce.manikantan2020.common import (
     BESIDE,
     at_bound,
@@ -76,7 +76,7 @@ def table_6(progress: Progress) -> Table:
     runs, left = ours.evaluations, misfit(ours, record)
     rows.append(Row("consistent units", "evaluations", None, None, None, runs, None, None, NOT_PRINTED))
     rows.append(Row("consistent units", "J", None, None, None, left, None, None, NOT_PRINTED))
-    return compared(
+    return Table(
         "manikantan2020-6",
         "Table 6: hydraulic engine mount from the lower bounds, x1 measured",
         rows,
@@ -105,7 +105,7 @@ def table_7(progress: Progress) -> Table:
         ours = identify(at_bound(CONSISTENT, "lower"), noisy, "homotopy")
         case = f"{percent} %, consistent units"
         rows += [_estimate(case, name, None, None, ours, 0.0) for name in NAMES]
-    return compared(
+    return Table(
         "manikantan2020-7",
         "Table 7: hydraulic engine mount with noise",
         rows,

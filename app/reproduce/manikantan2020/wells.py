@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from analysis.methods import identify
 from analysis.progress import Progress
 from analysis.record import Record
-from app.reproduce import Figure, Table, compared
+from app.reproduce import Figure, Table
 from app.reproduce.manikantan2020.common import (
     BESIDE,
     at_bound,
@@ -70,7 +70,7 @@ def table_2(progress: Progress) -> Table:
                 )
         title = f"Cost from the upper bounds, {case.replace('_', ' ')}"
         figures.append(Figure(title, "evaluations", "cost", curves, log_x=True, log_y=True))
-    return compared(
+    return Table(
         "manikantan2020-2",
         "Table 2: van der Pol-Duffing oscillators from the upper bounds, x measured at 100 Hz",
         rows,
@@ -108,7 +108,7 @@ def table_3(progress: Progress) -> Table:
                         rounding=1e-4,
                     )
                 )
-    return compared(
+    return Table(
         "manikantan2020-3",
         "Table 3: van der Pol-Duffing oscillators with noise",
         rows,

@@ -13,7 +13,7 @@ from analysis.methods import identify
 from analysis.model import Model
 from analysis.progress import SILENT
 from analysis.record import Record
-from app.reproduce import Figure, Table, compared
+from app.reproduce import Figure, Table
 from app.reproduce.rows import Row, value
 
 Printed = Mapping[str, float]
@@ -73,4 +73,4 @@ def both_methods(
 def comparison_table(
     name: str, title: str, rows: Sequence[Row], *notes: str, figures: Sequence[Figure] = ()
 ) -> Table:
-    return compared(f"yuan1995-{name}", title, rows, notes, figures)
+    return Table(f"yuan1995-{name}", title, rows, notes, figures)
