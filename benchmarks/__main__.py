@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from app.output import table
@@ -24,7 +25,7 @@ from benchmarks.store import SLOWER, last_times, store
 
 FOLDER = Path(__file__).parent
 HELPERS = ("__main__", "machine", "measure", "store", "worker")
-ON_REQUEST = ("coverage", "soak")  # hours, not minutes
+ON_REQUEST = ("coverage", "homotopy_accuracy", "soak")  # Monte Carlo and endurance, without peers
 LIMIT = 1800.0  # seconds for one benchmark
 COLUMNS = ("work", "peer", "peer s", "ours s", "ratio", "wanted", "agrees", "since last", "note")
 
@@ -104,7 +105,10 @@ def measured(name: str, quick: bool, limit: float = LIMIT) -> list[Measurement] 
         if not answer.exists():
             return f"its process ended with code {code}."
         told = json.loads(answer.read_text(encoding="utf-8"))
-    return str(told["problem"]) if told["problem"] else [Measurement(**row) for row in told["rows"]]
+    if told["problem"]:
+        return str(told["problem"])
+    rows = [Measurement(**row) for row in told["rows"]]
+    return [replace(row, wanted=None) for row in rows] if quick else rows  # marks are set for the whole work
 
 
 def show(rows: Rows, before: Mapping[str, Mapping[tuple[str, str], float]]) -> None:
