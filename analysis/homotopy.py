@@ -51,7 +51,8 @@ _ACCURATE = 1e-5  # integration error over the noise at the end
 _MOST_SUBSTEPS = 64
 _TRUSTED = 0.1  # misfit over spread at the end of a stage that counts as following the record
 _HOPELESS = 0.5  # the same at its start: from here a search would end in another valley
-_SMALLEST_STEP = 0.02  # of lambda
+_SMALLEST_STEP = 0.1  # of lambda, over lambda
+_WEAKEST = 1e-4  # lambda from which only the step to none is left
 _NOISELESS = 1e-6  # chi-square per sample below which there is no noise to weigh: the windows say it all
 _PERFECT = 1e-14  # chi-square per sample below which a fit cannot become better: rounding
 
@@ -82,15 +83,20 @@ class _Search:
 
     def stage(self, start: Point, strength: float, tolerance: float, most: int, hopeful: bool = False) -> Fit:
         """Minimise at one strength; unless hopeful, not from where only another valley can be reached."""
+        problem, coarse = self.problem, (self.problem.scheme, self.problem.substeps)
+        if not hopeful:
+            glance = problem.evaluate(start, self.controller, strength, sensitivities=False)
+            if misfit(problem, glance) > _HOPELESS:
+                return Fit(glance, False, 0, [])
         if strength == 0.0:
-            set_accuracy(self.problem, start, self.controller, 0.0)
-        perfect = 0.5 * _PERFECT * self.problem.samples
-        here = self.problem.evaluate(start, self.controller, strength)
-        if not hopeful and misfit(self.problem, here) > _HOPELESS:
-            return Fit(here, False, 0, [])
-        fit = self.problem.minimise(here, self.controller, strength, tolerance, most, perfect)
+            set_accuracy(problem, start, self.controller, 0.0)
+        perfect = 0.5 * _PERFECT * problem.samples
+        here = problem.evaluate(start, self.controller, strength)
+        fit = problem.minimise(here, self.controller, strength, tolerance, most, perfect)
         self.history += fit.history
         self.iterations += fit.iterations
+        if misfit(problem, fit.evaluation) > _TRUSTED:
+            problem.scheme, problem.substeps = coarse
         return fit
 
 
@@ -150,35 +156,41 @@ def _default(problem: OutputError, start: Point, options: Options, progress: Pro
             "From this guess the model's motion grows beyond all bounds even when coupled to the record: "
             "give guesses or bounds with which it stays."
         )
-    exponent = growth_rate(model, problem.segments, coupled)
-    lyapunov_times = exponent * max(len(s) * s.dt for s in problem.segments)
-    if lyapunov_times > _SURELY_LOST:
-        return _chaotic(search, coupled, exponent, options, warnings)
-    fit, alone = _let_go(search, coupled, options)
-    if not alone:  # a guess that was good may have been spoilt by following strong noise
-        direct = search.stage(start, 0.0, options.tolerance, 100)
-        alone = misfit(problem, direct.evaluation) < _TRUSTED
-        fit = direct if alone else fit
-    if not alone and lyapunov_times > _WINDOW_LYAPUNOV_TIMES:
-        return _chaotic(search, coupled, exponent, options, warnings)
-    if not alone:
-        warnings.append("The coupling could not be removed completely: the model does not follow the record.")
-    result = _result(search, fit, options, warnings, alone and fit.converged)
-    return _profiled(search, fit, options, result)
+    fit, held = _let_go(search, coupled, options)
+    alone = fit is not None
+    if fit is None:  # a guess that was good may have been spoilt by following strong noise
+        fit = search.stage(start, 0.0, options.tolerance, 100)
+        alone = misfit(problem, fit.evaluation) < _TRUSTED
+    if alone:
+        result = _result(search, fit, options, warnings, fit.converged)
+        return _profiled(search, fit, options, result)
+    exponent = growth_rate(problem, held)
+    if exponent * max(len(s) * s.dt for s in problem.segments) > _WINDOW_LYAPUNOV_TIMES:
+        return _in_windows(search, held, exponent, options, warnings)
+    warnings.append("The coupling could not be removed completely: the model does not follow the record.")
+    return _result(search, held, options, warnings, False)
 
 
-def _let_go(search: _Search, coupled: Fit, options: Options) -> tuple[Fit, bool]:
-    """Lower lambda from 1 to 0, each time as far as the search still trusts; True when it stands alone."""
-    strength, target, here = 1.0, 0.0, coupled
+def _let_go(search: _Search, coupled: Fit, options: Options) -> tuple[Fit | None, Fit]:
+    """Lower lambda from 1 towards 0, each time as far as the search still trusts.
+
+    Returns the fit of the model that stands alone, if it comes to that, and the weakest coupled one.
+    """
+    strength, target, held = 1.0, 0.0, coupled
+    longest = max(len(s) * s.dt for s in search.problem.segments)
+    lost = growth_rate(search.problem, held) * longest > _SURELY_LOST
     while True:
+        if target == 0.0 and lost:  # as far as can be told with these parameters
+            target = 0.5 * strength
         last = target == 0.0
-        fit = search.stage(here.point, target, options.tolerance if last else 1e-2, 100 if last else 12)
+        fit = search.stage(held.point, target, options.tolerance if last else 1e-2, 100 if last else 12)
         if misfit(search.problem, fit.evaluation) < _TRUSTED:
             if last:
-                return fit, True
-            strength, target, here = target, 0.0, fit
-        elif strength - target < _SMALLEST_STEP:
-            return (fit if np.isfinite(fit.cost) else here), False
+                return fit, held
+            strength, target, held = target, 0.0, fit
+            lost = growth_rate(search.problem, held) * longest > _SURELY_LOST
+        elif strength - target < _SMALLEST_STEP * strength or strength < _WEAKEST:
+            return None, held
         else:
             target = 0.5 * (strength + target)
 
@@ -200,32 +212,41 @@ def misfit(problem: OutputError, evaluation: Evaluation) -> float:
     return float(np.sqrt(total / max(problem.samples, 1)))
 
 
-def growth_rate(model: Model, segments: Sequence[Segment], fit: Fit) -> float:
-    """Largest Lyapunov exponent (1 / unit of time) of the uncoupled model along the coupled motion."""
-    if not fit.evaluation.runs:
-        return 0.0
-    rates = []
-    for segment, run in zip(segments, fit.evaluation.runs, strict=True):
-        n, count = run.states.shape
-        times = segment.times
-        dx, jx = np.empty((n, count)), np.empty((n, n, count))
-        jp = np.empty((n, len(fit.point.values), count))
-        inputs = np.ascontiguousarray(segment.inputs.values(times))
-        model.kernels().jac_many(times, run.states, inputs, fit.point.values, dx, jx, jp)
-        rates.append((tangent_growth(jx, segment.dt), count))
-    weights = np.array([count for _, count in rates], dtype=np.float64)
-    return float(np.average([rate for rate, _ in rates], weights=weights))
+def growth_rate(problem: OutputError, fit: Fit) -> float:
+    """Largest Lyapunov exponent (1 / unit of time) of the uncoupled model along the fitted motion."""
+    rates = [
+        _growth_along(problem.model, segment, run.states, fit.point.values)
+        for segment, run in zip(problem.segments, fit.evaluation.runs, strict=True)
+    ]
+    return float(np.average(rates, weights=[len(segment) for segment in problem.segments]))
 
 
-def _chaotic(
+def _growth_along(model: Model, segment: Segment, states: Array, values: Array) -> float:
+    n, count = states.shape
+    dx, jx, jp = np.empty((n, count)), np.empty((n, n, count)), np.empty((n, len(values), count))
+    inputs = np.ascontiguousarray(segment.inputs.values(segment.times))
+    model.kernels().jac_many(segment.times, np.ascontiguousarray(states), inputs, values, dx, jx, jp)
+    return float(tangent_growth(jx, segment.dt))
+
+
+def _why_windows(exponent: float, longest: float) -> str:
+    """Said of a record of ``longest`` units of time that was fitted in windows."""
+    if exponent * longest > _WINDOW_LYAPUNOV_TIMES:
+        return (
+            f"The motion is chaotic (largest exponent {exponent:.3g} per unit of time): no single trajectory "
+            f"follows the record, so it was fitted in windows of {_WINDOW_LYAPUNOV_TIMES:g} Lyapunov times."
+        )
+    return (
+        "No single trajectory could be made to follow the record from this guess: it was fitted in windows."
+    )
+
+
+def _in_windows(
     search: _Search, coupled: Fit, exponent: float, options: Options, warnings: list[str]
 ) -> Identification:
     """Windows of a few Lyapunov times, each with its own initial state, then the most likely path."""
     problem = search.problem
-    warnings.append(
-        f"The motion is chaotic (largest exponent {exponent:.3g} per unit of time): no single trajectory "
-        f"follows the record, so it was fitted in windows of {_WINDOW_LYAPUNOV_TIMES:g} Lyapunov times."
-    )
+    longest = max(len(s) * s.dt for s in problem.segments)
     windows, initials = [], []
     for segment, run in zip(problem.segments, coupled.evaluation.runs, strict=True):
         length = max(20, int(_WINDOW_LYAPUNOV_TIMES / exponent / segment.dt))
@@ -244,10 +265,10 @@ def _chaotic(
             "The model leaves the record within each window: these are the coupled model's values."
         )
         return _result(search, coupled, options, warnings, False)
-    result = _result(inner, fit, options, warnings, fit.converged)
     if options.finish and not _exact(windowed, fit):
-        return _finished(search, coupled, fit, options, result)
-    return _profiled(inner, fit, options, result)
+        return _finished(search, coupled, inner, fit, options, warnings)
+    warnings.append(_why_windows(growth_rate(windowed, fit), longest))
+    return _profiled(inner, fit, options, _result(inner, fit, options, warnings, fit.converged))
 
 
 def _exact(problem: OutputError, fit: Fit) -> bool:
@@ -287,44 +308,56 @@ def _profiled(search: _Search, fit: Fit, options: Options, result: Identificatio
 
 
 def _finished(
-    search: _Search, coupled: Fit, windowed: Fit, options: Options, result: Identification
+    search: _Search, coupled: Fit, inner: _Search, windowed: Fit, options: Options, warnings: list[str]
 ) -> Identification:
-    """The most likely path over the whole record, from the windows' parameters and the coupled motion."""
-    from analysis import path_estimate
-    from analysis.path import path_profiles
+    """The most likely path over the whole record, from the windows' parameters and the coupled motion.
 
-    problem, unknowns = search.problem, search.problem.unknowns
+    Where its motion turns out not to be chaotic, a single trajectory from its parameters ends the search.
+    """
+    from analysis.path import estimate_path, path_profiles
+    from analysis.path_estimate import Segment as PathSegment
+
+    problem, unknowns, model = search.problem, search.problem.unknowns, search.problem.model
     segments = [
-        path_estimate.Segment(s.times, s.outputs, run.states, s.inputs)
+        PathSegment(s.times, s.outputs, run.states, s.inputs)
         for s, run in zip(problem.segments, coupled.evaluation.runs, strict=True)
     ]
-    k = len(windowed.point.values)
-    lower, upper = np.full(k, -np.inf), np.full(k, np.inf)
-    lower[unknowns.positions], upper[unknowns.positions] = unknowns.lower, unknowns.upper
-    found = path_estimate.estimate_path(
-        problem.model.kernels(),
+    found = estimate_path(
+        model.kernels(),
         segments,
         windowed.point.values,
         [int(i) for i in unknowns.positions],
-        lower=lower,
-        upper=upper,
-        progress=search.progress.part(0.9, 1.0),
+        lower=np.array([p.lower for p in model.parameters.values()]),
+        upper=np.array([p.upper for p in model.parameters.values()]),
+        progress=search.progress.part(0.8, 0.9),
     )
-    model = problem.model
-    units = {name: model.parameters[name].unit for name in model.free}
+    values = found.values[0, : len(model.parameters)].copy()
+    rates = [
+        _growth_along(model, s, states, values)
+        for s, states in zip(problem.segments, found.states, strict=True)
+    ]
+    longest = max(len(s) * s.dt for s in problem.segments)
+    if max(rates) * longest <= _WINDOW_LYAPUNOV_TIMES:
+        fit = search.stage(Point(values, coupled.point.initials), 0.0, options.tolerance, 100)
+        if misfit(problem, fit.evaluation) < _TRUSTED:
+            problem.evaluations += inner.problem.evaluations + found.evaluations
+            return _profiled(search, fit, options, _result(search, fit, options, warnings, fit.converged))
+    warnings.append(_why_windows(max(rates), longest))
+    result = _result(inner, windowed, options, [], found.converged)
+    names = [list(model.parameters)[i] for i, _ in found.unknowns]
+    units = {name: model.parameters[name].unit for name in names}
     result = replace(
         result,
-        converged=found.converged,
-        parameters=estimates(
-            [list(model.parameters)[i] for i, _ in found.unknowns], found.estimate, found.covariance, units
-        ),
+        parameters=estimates(names, found.estimate, found.covariance, units),
         covariance=found.covariance.tolist(),
         iterations=result.iterations + found.iterations,
         evaluations=result.evaluations + found.evaluations,
         residual={"chi2": found.chi2, "dof": float(found.dof), "rms": _residual_rms(found.residuals)},
+        undetermined=undetermined_words(found.information, found.estimate, names),
+        warnings=warnings + _at_bounds(model, unknowns, values),
     )
-    names = chosen(options.profile, model.free)
-    return path_profiles(model, segments, found, names, result, search.progress) if names else result
+    profiled = chosen(options.profile, model.free)
+    return path_profiles(model, segments, found, profiled, result, search.progress) if profiled else result
 
 
 def _all(model: Model) -> NDArray[np.int64]:

@@ -133,16 +133,19 @@ class OutputError:
         """Sum of squares of the measured outputs in units of their noise."""
         return float(sum(np.nansum((s.outputs / self.sigma[:, None]) ** 2) for s in self.segments))
 
-    def evaluate(self, point: Point, controller: Controller, strength: float) -> Evaluation:
-        """Simulate every segment with sensitivities; one evaluation, however many segments."""
-        self.evaluations += 1
-        k = len(self.unknowns.positions)
+    def evaluate(
+        self, point: Point, controller: Controller, strength: float, sensitivities: bool = True
+    ) -> Evaluation:
+        """Simulate every segment; one evaluation, however many segments, if with sensitivities."""
+        self.evaluations += sensitivities
+        positions = self.unknowns.positions if sensitivities else self.unknowns.positions[:0]
+        k = len(positions)
         result = Evaluation(point, 0.0, [], np.zeros(k), np.zeros((k, k)))
-        scale = self.unknowns.slope(point.values[self.unknowns.positions])
+        scale = self.unknowns.slope(point.values[self.unknowns.positions])[:k]
         for segment, initial in zip(self.segments, point.initials, strict=True):
             run = run_coupled(
-                self.model, segment, point.values, initial, self.unknowns.positions, controller, strength,
-                self.substeps, True, self.scheme,
+                self.model, segment, point.values, initial, positions, controller, strength,
+                self.substeps, sensitivities, self.scheme,
             )  # fmt: skip
             if run.diverged:
                 return Evaluation(point, np.inf, [])
@@ -155,7 +158,7 @@ class OutputError:
         residual = np.where(seen, (segment.outputs - run.outputs) / self.sigma[:, None], 0.0)
         slopes = np.where(seen[:, None, :], run.slopes / self.sigma[:, None, None], 0.0)
         slopes[:, :k] *= scale[None, :, None]
-        flat = slopes.transpose(1, 0, 2).reshape(slopes.shape[1], -1)
+        flat = slopes.transpose(1, 0, 2).reshape(slopes.shape[1], residual.size)
         gram = flat @ flat.T
         gradient = flat @ residual.ravel()
         result.cost += 0.5 * float(residual.ravel() @ residual.ravel())

@@ -105,6 +105,18 @@ def test_given_a_rise_faster_than_the_samples_then_only_a_lower_limit_is_claimed
     assert not result.parameters["k"].upper < 20.0
 
 
+def test_given_a_single_unknown_then_its_profile_is_the_closed_form_interval(
+    rng: np.random.Generator,
+) -> None:
+    t = np.arange(400) / 40.0
+    x = 2.0 * t + 0.2 * rng.normal(size=len(t))
+    model = Model.from_toml(STRAIGHT).with_values({"b": 0.0}).with_free(["a"])
+    a = identify(model, Record.from_arrays(40.0, {"x": x}), "homotopy", profile=("a",)).parameters["a"]
+    best = (t @ x) / (t @ t)
+    half = 1.959964 * np.sqrt(np.sum((x - best * t) ** 2) / (len(t) - 1) / (t @ t))
+    assert (a.lower, a.upper) == pytest.approx((best - half, best + half), rel=1e-4)
+
+
 def test_given_a_chaotic_record_then_the_whole_path_follows_the_profiled_parameter(
     rng: np.random.Generator,
 ) -> None:
