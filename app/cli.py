@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "convert": ("app.commands.convert", "change a recording's format, or cut a part out of it"),
     "embed": ("app.commands.embed", "delay, dimension, singular values and invariants of a channel"),
     "orbits": ("app.commands.orbits", "close returns and the periodic orbits found"),
+    "select": ("app.commands.select", "which terms of an equation of motion a recording supports"),
     "identify": ("app.commands.identify", "parameters of a model from recordings, with error bars"),
     "validate": (
         "app.commands.validate",

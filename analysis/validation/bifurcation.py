@@ -161,7 +161,7 @@ def _panel(
     unit = subject.model.unit(parameter) if parameter in subject.model.parameters else ""
     words = "drive [× as recorded]" if parameter == SCALE else f"{parameter} [{unit or '–'}]"
     return Panel(
-        "Once a period of the drive" if subject.forced else "On a section",
+        "Once a period" if subject.forced else "On a section",
         words,
         subject.label(subject.model.states[0]),
         (

@@ -60,7 +60,7 @@ def _panel(measured: CorrelationDimension, own: CorrelationDimension) -> Panel:
         return Trace(role, middle[good], found.slopes[good], role)
 
     return Panel(
-        "Slope of the correlation sum",
+        "Local slope",
         "radius [spread]",
         "d ln C / d ln r [–]",
         (trace(measured, "measured"), trace(own, "model")),

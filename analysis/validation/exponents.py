@@ -110,4 +110,4 @@ def _panel(subject: Subject, record: LargestExponent, twin: LargestExponent | No
     traces = [Trace("measured", record.times, record.curve, "measured")]
     if twin is not None:
         traces.append(Trace("model", twin.times, twin.curve, "model"))
-    return Panel("Divergence of neighbours", f"time [{subject.unit}]", "mean ln distance [–]", tuple(traces))
+    return Panel("Neighbours part", f"time [{subject.unit}]", "mean ln distance [–]", tuple(traces))

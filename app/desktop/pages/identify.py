@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from analysis.identification import Identification
 from analysis.methods import METHODS
 from analysis.progress import Step
+from analysis.record import Record
 from app.desktop import tasks
 from app.desktop.page import Page
 from app.desktop.plots.convergence import Convergence
@@ -27,6 +31,7 @@ class IdentifyPage(Page):
     def __init__(self, bench: Workbench) -> None:
         super().__init__(bench)
         self.job: Job | None = None
+        self.chosen = ""  # which orbits the fit in progress balances, in words
         self.model_card = ModelCard(bench)
         self.mapping = Mapping(self.theme)
         self.convergence = Convergence(self.theme)
@@ -146,6 +151,7 @@ class IdentifyPage(Page):
         if len(data) > LONG:
             data, note = data.cut(0, LONG), f" The first {LONG} samples are used."
         method = str(self.method.currentData())
+        options, self.chosen = self._orbits(method, data)
         self.convergence.begin()
         self.bench.find("mapping", self.mapping.values())
         self.job = self.bench.workers.run(
@@ -155,16 +161,32 @@ class IdentifyPage(Page):
             data,
             self.mapping.values(),
             method,
-            {},
+            options,
         )
         self.job.stepped.connect(self._step)
         self.job.done.connect(self._done)
         self.job.failed.connect(lambda text: self._say(text, "bad"))
         self.job.cancelled.connect(lambda: self._say("Cancelled; nothing is lost.", "small"))
         self.job.ended.connect(self._ended)
+        note += f" {self.chosen}".rstrip()
         self._say(f"Compiling the equations.{note}", "small")
         self.run_button.setEnabled(False)
         self.cancel_button.show()
+
+    def _orbits(self, method: str, data: Record) -> tuple[dict[str, Any], str]:
+        """The orbits included on the Orbits page, as options of the balance, and words for them."""
+        _, included = self.bench.findings.get("orbits", (None, []))
+        known = [o for o in included if o.multiple is not None and o.start + o.period < len(data)]
+        if method != "balance" or not known:
+            return {}, ""
+        options: dict[str, Any] = {
+            "orbits": tuple(o.multiple for o in known),
+            "starts": tuple(int(o.start) for o in known),
+            "most_orbits": len(known),
+        }
+        if data.excitation is None:
+            options["frequency"] = float(data.rate * known[0].multiple / known[0].period)
+        return options, f"Balanced are the {len(known)} orbits included on the Orbits page."
 
     def cancel(self) -> None:
         if self.job is not None:
@@ -177,6 +199,8 @@ class IdentifyPage(Page):
         self.convergence.take(step.values)
 
     def _done(self, result: Identification) -> None:
+        if self.chosen:
+            result = replace(result, extra={**result.extra, "chosen": self.chosen})
         self.bench.take_result(result)
         self.convergence.show_history(result.history)
         self.result_view.show_result(result)
