@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-_REWEIGHTINGS = 4  # of the generalised least squares; the covariance hardly changes after two
+_REWEIGHTINGS = 2  # of the generalised least squares; a third moves nothing by 0.002 standard errors
 _TAPER_LEAK = 2.5  # bins of j: sin^4 spreads the drive's line over the neighbours up to two
 _REPETITIONS = 4  # of an orbit, at least, for their scatter to tell the noise
 _POOLED = 9  # rows on each side over which that scatter is averaged
@@ -78,6 +78,8 @@ class Balance:
         rounds = 1 if self.options.plain else 1 + _REWEIGHTINGS
         iterations, converged = 0, True
         for turn in range(rounds):
+            if turn > 0:
+                weights = self._weights(values, offsets, shifts)
             for _ in range(30):
                 iterations += 1
                 step, cost, _ = self._step(values, offsets, shifts, weights)
@@ -88,8 +90,6 @@ class Balance:
                 converged = moved < 1e-9
                 if converged:
                     break
-            if not self.options.plain:
-                weights = self._weights(values, offsets, shifts)
         return self._solution(values, offsets, shifts, weights, iterations, converged, history)
 
     def _pieces(self, values: Array, offsets: Array, shifts: Array) -> list[tuple[Array, Array]]:

@@ -11,6 +11,7 @@ from analysis.identification import Identification
 from analysis.methods import identify
 from analysis.model import Model
 from analysis.record import Excitation, Record
+from app.reproduce.yuan1995 import beam
 from drivers.library import load_model
 
 SAMPLES = 100  # a drive period, as in the thesis
@@ -106,16 +107,8 @@ def rig_record(
     seed: int, clock_ppm: float = 0.0, offset_counts: float = 0.0, periods: int = 3000
 ) -> tuple[Model, Record]:
     """The experiment of chapter 4: strain alone, 12 bits, 25 samples a period, drive not recorded."""
-    from analysis.simulation import simulate
-
     model = load_model("two_well_beam").with_free(["c", "k1", "k2", "k3", "k4", "a"])
-    step = 2 * np.pi / 25 * (1 + 1e-6 * clock_ppm)
-    times = step * np.arange(25 * (periods + 50))
-    x = simulate(model, times, np.array([0.72, 0.0])).states[0, 25 * 50 :]
-    count = 1.2 * np.ptp(x) / 4096
-    rng = np.random.default_rng(seed)
-    read = count * np.round(x / count + 2 * rng.normal(size=len(x)) + offset_counts)
-    return model, Record.from_arrays(25 / (2 * np.pi), {"x": read}, excitation=Excitation(1 / (2 * np.pi)))
+    return model, beam.rig_record(seed, periods, clock_ppm, offset_counts)
 
 
 @pytest.mark.parametrize(("clock", "offset"), [(0.0, 0.0), (100.0, 20.0)])
@@ -123,8 +116,9 @@ def test_given_one_strain_channel_and_an_unknown_drive_then_the_beam_is_identifi
     clock: float, offset: float
 ) -> None:
     model, record = rig_record(4, clock, offset)
-    guess = model.with_values({"c": 0.1, "k1": -0.1, "k2": 0.1, "k3": 0.2, "k4": 0.0, "a": 0.2})
-    result = identify(guess, record, "balance", most_orbits=10, offset=offset != 0.0)
+    result = identify(
+        model.with_values(beam.RIG_GUESS), record, "balance", most_orbits=10, offset=offset != 0.0
+    )
     found = result.values()
     truth = {name: model.parameters[name].value for name in model.free}
     assert result.converged

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 import numpy as np
 
@@ -16,26 +17,40 @@ from app.reproduce import Figure, Table
 from app.reproduce.rows import AGREES, DIFFERS, same, value
 from app.reproduce.yuan1995.comparison import comparison_table
 from app.reproduce.yuan1995.portraits import line
-from app.reproduce.yuan1995.systems import SEED
+from app.reproduce.yuan1995.systems import SEED, Array
 from drivers.library import load_model
 
 TABLE_14 = {"c": 0.035, "k1": -0.280, "k2": 0.178, "k3": 0.336, "k4": -0.064}
 TABLE_14_SPREAD = {"c": 0.007, "k1": 0.041, "k2": 0.026, "k3": 0.0096, "k4": 0.016}
 
 
-def rig_record(seed: int, periods: int = 7000) -> Record:
+RIG_RATE = 25  # samples a period
+RIG_GUESS = {"c": 0.1, "k1": -0.1, "k2": 0.1, "k3": 0.2, "k4": 0.0, "a": 0.2}
+
+
+@lru_cache(maxsize=4)
+def rig_motion(periods: int, clock_ppm: float = 0.0) -> Array:
+    """Displacement of the beam at the converter's clock, which may be off that of the drive."""
+    step = 2 * np.pi / RIG_RATE * (1 + 1e-6 * clock_ppm)
+    times = np.asarray(step * np.arange(RIG_RATE * (periods + 50)), dtype=np.float64)
+    return simulate(load_model("two_well_beam"), times).states[0, RIG_RATE * 50 :]
+
+
+def rig_record(
+    seed: int, periods: int = 7000, clock_ppm: float = 0.0, offset_counts: float = 0.0, counts: float = 2.0
+) -> Record:
     """Strain alone, 12 bits with two counts of noise, 25 samples a period, the drive's phase unknown."""
-    times = np.asarray(2 * np.pi / 25 * np.arange(25 * (periods + 50)), dtype=np.float64)
-    x = simulate(load_model("two_well_beam"), times).states[0, 25 * 50 :]
+    x = rig_motion(periods, clock_ppm)
     count = 1.2 * np.ptp(x) / 4096
-    read = count * np.round(x / count + 2 * np.random.default_rng(seed).normal(size=len(x)))
-    return Record.from_arrays(25 / (2 * np.pi), {"x": read}, excitation=Excitation(1 / (2 * np.pi)))
+    noise = counts * np.random.default_rng(seed).normal(size=len(x))
+    read = count * np.round(x / count + noise + offset_counts)
+    return Record.from_arrays(RIG_RATE / (2 * np.pi), {"x": read}, excitation=Excitation(1 / (2 * np.pi)))
 
 
 def table_14(progress: Progress) -> Table:
     """Stiffness and damping of the two-well beam."""
     truth = load_model("two_well_beam")
-    start = truth.with_values({"c": 0.1, "k1": -0.1, "k2": 0.1, "k3": 0.2, "k4": 0.0, "a": 0.2})
+    start = truth.with_values(RIG_GUESS)
     record = rig_record(SEED)
     plain = identify(start.with_free(list(TABLE_14)), record, "balance", plain=True, most_orbits=10)
     progress.report(0.4, "the likelihood over the orbits")
