@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from analysis.embedding import delay_coordinates, window_spectrum
@@ -229,21 +230,27 @@ def best_plateau(
     Of runs of about the same length the steadiest is taken; ``steep`` is the power of the values that also
     counts.
     """
-    best, score = (0, min(3, len(values) - 1)), -np.inf
+    first, last = _best_plateau(np.asarray(values, dtype=np.float64), usable, tolerance, steep)
+    return int(first), int(last)
+
+
+@njit(cache=True, nogil=True)
+def _best_plateau(values, usable, tolerance, steep):  # type: ignore[no-untyped-def]
     total = len(values)
+    best_first, best_last, score = 0, min(3, total - 1), -np.inf
     for first in range(total):
         for last in range(first + 3, total):
             if not usable[last] or not usable[first]:
                 break
             part = values[first : last + 1]
             middle = np.median(part)
-            off = float(np.mean(np.abs(part - middle)) / max(abs(middle), 1e-12))
+            off = np.mean(np.abs(part - middle)) / max(abs(middle), 1e-12)
             if off > tolerance:
                 continue
             merit = (last - first + 1) * (1 - 0.5 * off / tolerance) * max(middle, 0.0) ** steep
             if merit > score:
-                best, score = (first, last), merit
-    return best
+                best_first, best_last, score = first, last, merit
+    return best_first, best_last
 
 
 def _slope(radii: NDArray[np.float64], sums: NDArray[np.float64], region: tuple[float, float]) -> float:

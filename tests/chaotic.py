@@ -77,3 +77,21 @@ def roessler(
     p = np.array(parameters)
     start = _rk4(_roessler, np.array([1.0, 1.0, 0.0]), p, 0.0, 0.05, 2, 20_001)[:, -1].copy()
     return _rk4(_roessler, start, p, 0.0, dt, int(np.ceil(dt / 0.02)), samples)
+
+
+@njit(cache=True)
+def _coulomb(t, x, p, dx):
+    dx[0] = x[1]
+    dx[1] = -p[0] * x[1] - x[0] - (1.0 + 1.5 * x[0]) * np.tanh(50.0 * x[1]) + p[1] * np.cos(p[2] * t)
+
+
+COULOMB = np.array([0.03, 1.9, 1.3])  # c, force, omega (Yuan 1995, section 3.2, with tanh(50 dx/dt))
+COULOMB_PERIOD = 2 * np.pi / 1.3
+
+
+def coulomb(samples: int, per_period: float = 100.0) -> Array:
+    """x and v of the oscillator with smooth Coulomb friction on its attractor."""
+    settle = _rk4(_coulomb, np.array([0.5, 0.0]), COULOMB, 0.0, COULOMB_PERIOD / 100, 20, 10_001)
+    substeps = int(np.ceil(2000 / per_period))
+    step = COULOMB_PERIOD / per_period
+    return _rk4(_coulomb, settle[:, -1].copy(), COULOMB, 0.0, step, substeps, samples)
