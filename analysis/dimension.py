@@ -28,7 +28,13 @@ class FalseNeighbours:
     fractions: NDArray[np.float64]
     theiler: int
     noise: float
+    references: int  # points tested
     message: str = ""
+
+    @property
+    def stderrs(self) -> NDArray[np.float64]:
+        """Standard error of each fraction, since only some points are tested."""
+        return np.asarray(np.sqrt(self.fractions * (1 - self.fractions) / max(self.references, 1)))
 
 
 def false_neighbours(
@@ -47,7 +53,8 @@ def false_neighbours(
     A neighbour is false if the next coordinate drives the pair apart by more than ``ratio`` times its
     distance, or to more than ``size`` standard deviations of the signal. Differences that noise alone
     explains do not count, and pairs within the Theiler window are not neighbours. Tested up to the first
-    dimension whose fraction is below ``tolerance``.
+    dimension whose fraction is below ``tolerance``, on 3000 points evenly over the attractor if there are
+    more, whose neighbours are looked for among all.
     """
     x = np.asarray(samples, dtype=np.float64)
     theiler = theiler_window(x) if theiler is None else theiler
@@ -79,7 +86,7 @@ def false_neighbours(
             "neighbours are false: the data are too noisy or too few for a choice; the dimension with the "
             "fewest was taken."
         )
-    return FalseNeighbours(chosen, dimensions, np.array(fractions), theiler, noise, message)
+    return FalseNeighbours(chosen, dimensions, np.array(fractions), theiler, noise, len(rows), message)
 
 
 @dataclass(frozen=True, eq=False)

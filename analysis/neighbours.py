@@ -38,8 +38,10 @@ def build_tree(trajectory: NDArray[np.float64]) -> Tree:
     nodes = 2 ** (depth + 1) - 1
     order = np.arange(total)
     lower, upper = np.empty((nodes, rows.shape[1])), np.empty((nodes, rows.shape[1]))
+    if rows.base is not None:
+        rows = rows.copy()  # the caller's own points stay in their order
     _split(rows, order, lower, upper, depth)
-    return Tree(rows[order], order, lower, upper, depth)
+    return Tree(rows, order, lower, upper, depth)
 
 
 def nearest(
@@ -83,33 +85,35 @@ def pair_counts(
 
 
 @njit(cache=True, nogil=True)
-def _bounds(rows, order, start, stop, low, high):  # type: ignore[no-untyped-def]
+def _bounds(rows, start, stop, low, high):  # type: ignore[no-untyped-def]
     n = rows.shape[1]
     for c in range(n):
         low[c] = np.inf
         high[c] = -np.inf
     for k in range(start, stop):
-        row = rows[order[k]]
         for c in range(n):
-            low[c] = min(low[c], row[c])
-            high[c] = max(high[c], row[c])
+            low[c] = min(low[c], rows[k, c])
+            high[c] = max(high[c], rows[k, c])
 
 
 @njit(cache=True, nogil=True)
 def _select(rows, order, start, stop, middle, axis):  # type: ignore[no-untyped-def]
     """Quickselect: afterwards everything before ``middle`` is not larger along the axis than what follows."""
+    n = rows.shape[1]
     low, high = start, stop - 1
     while low < high:
-        a, b, c = rows[order[low], axis], rows[order[(low + high) // 2], axis], rows[order[high], axis]
+        a, b, c = rows[low, axis], rows[(low + high) // 2, axis], rows[high, axis]
         pivot = max(min(a, b), min(max(a, b), c))
         i, j = low, high
         while i <= j:
-            while rows[order[i], axis] < pivot:
+            while rows[i, axis] < pivot:
                 i += 1
-            while rows[order[j], axis] > pivot:
+            while rows[j, axis] > pivot:
                 j -= 1
             if i <= j:
                 order[i], order[j] = order[j], order[i]
+                for k in range(n):
+                    rows[i, k], rows[j, k] = rows[j, k], rows[i, k]
                 i += 1
                 j -= 1
         if middle <= j:
@@ -122,22 +126,25 @@ def _select(rows, order, start, stop, middle, axis):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True)
 def _split(rows, order, lower, upper, depth):  # type: ignore[no-untyped-def]
+    """Sort the rows into the leaves, one branch after the other, so that small ones stay in the cache."""
     total, n = rows.shape
-    starts, stops = np.zeros(len(lower), np.int64), np.zeros(len(lower), np.int64)
-    stops[0] = total
-    for node in range(len(lower)):
+    starts, stops = _ranges(total, depth)
+    stack = np.empty(depth + 2, np.int64)
+    stack[0], height = 0, 1
+    while height > 0:
+        height -= 1
+        node = stack[height]
         start, stop = starts[node], stops[node]
-        _bounds(rows, order, start, stop, lower[node], upper[node])
+        _bounds(rows, start, stop, lower[node], upper[node])
         if 2 * node + 2 < len(lower):
             axis = 0
             for c in range(1, n):
                 if upper[node, c] - lower[node, c] > upper[node, axis] - lower[node, axis]:
                     axis = c
-            middle = (start + stop) // 2
             if stop - start > 1:
-                _select(rows, order, start, stop, middle, axis)
-            starts[2 * node + 1], stops[2 * node + 1] = start, middle
-            starts[2 * node + 2], stops[2 * node + 2] = middle, stop
+                _select(rows, order, start, stop, (start + stop) // 2, axis)
+            stack[height], stack[height + 1] = 2 * node + 2, 2 * node + 1
+            height += 2
 
 
 @njit(cache=True, nogil=True, inline="always")
