@@ -108,8 +108,20 @@ def suggest_embedding(record: Record, channel: str, method: str, progress: Progr
     samples = whole(record, channel)
     choose = delay_by_mutual_information if method == "information" else delay_by_autocorrelation
     delay = choose(samples, record.dt)
+    quarter = quarter_period(record)
+    if quarter is not None and delay.samples > quarter:
+        words = "A quarter of the drive's period was taken: a longer delay folds the motion over itself."
+        delay = replace(delay, samples=quarter, time=quarter * record.dt, message=words)
     progress.report(0.4, "Choosing the dimension")
     return Suggestion(delay, false_neighbours(samples, delay.samples))
+
+
+def quarter_period(record: Record) -> int | None:
+    """A quarter of the drive's period in samples; None without a drive."""
+    drive = record.excitation
+    if drive is None or drive.frequency <= 0:
+        return None
+    return max(1, round(record.rate / drive.frequency / 4))
 
 
 def count_false_neighbours(record: Record, channel: str, delay: int, progress: Progress) -> Any:
