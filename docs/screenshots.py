@@ -73,7 +73,8 @@ class Journey:
         for theme in ("light", "dark"):
             self.window.theme.choose(theme)
             self.window.notice.hide()
-            self.wait(lambda: True, after=0.3)
+            self.wait(lambda: True, after=0.8)
+            self.wait(lambda: not self.window.bench.workers.jobs, after=0.3)  # formulas in the other colour
             self.window.grab().save(str(self.folder / f"{name}-{theme}.png"))
         self.window.theme.choose("light")
 

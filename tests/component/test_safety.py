@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -208,6 +209,29 @@ def test_given_a_recording_when_the_rig_is_closed_then_it_is_finished_and_stop_d
     record = read(tmp_path / "run.h5")
     assert len(record) > 100 and record.metadata["notes"] == "kept"
     engine.stop()
+
+
+def test_given_a_disk_that_fills_up_in_the_rig_process_then_said_drive_stopped_and_everything_before_kept(
+    tmp_path: Path,
+) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, hard))  # inherited by the rig's process
+    try:
+        rig = open_guarded(load_rig("two_well_beam_modern"), patience=60)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    engine = Engine(rig.source, rig.exciter)
+    engine.start()
+    rig.play()
+    capture = engine.record(recording_to(tmp_path / "run", engine.source, {}))
+    assert capture.wait(30)
+    assert capture.failed and capture.failed in engine.status.failure
+    assert rig.exciter is not None and not rig.exciter.state().playing
+    assert engine.status.running  # the stream itself goes on
+    kept = capture.finished[0].path
+    assert len(read(kept)) > 1000
+    engine.stop()
+    rig.close()
 
 
 def test_given_a_channel_beyond_its_limit_then_the_drive_is_stopped_next_to_the_hardware() -> None:

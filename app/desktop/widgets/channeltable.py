@@ -27,7 +27,7 @@ from drivers.rig import ChannelProfile, RigProfile
 COLUMNS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("name", "Channel", "Name used by plots and models", ()),
     ("sensor", "Sensor", "What it is and where it sits", ()),
-    ("kind", "Connected as", "How the sensor is powered and read", ("voltage", "iepe", "bridge", "force")),
+    ("kind", "Input", "How the sensor is powered and read", ("voltage", "iepe", "bridge", "force")),
     ("sensitivity", "V per unit", "Volts at the converter for one unit of the quantity", ()),
     ("unit", "Unit", "Unit of the measured quantity", ()),
     ("range", "Range ±V", "Largest voltage that is measured; beyond it the channel is overloaded", ()),
@@ -62,6 +62,9 @@ class ChannelTable(Card):
         header, side = self.table.horizontalHeader(), self.table.verticalHeader()
         assert header is not None and side is not None
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(1, QHeaderView.ResizeMode.Interactive)  # long words give way to numbers
+        self.table.setColumnWidth(1, bench.theme.px(210))
+        header.setStretchLastSection(True)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         side.hide()
         side.setDefaultSectionSize(bench.theme.px(40))
@@ -112,7 +115,7 @@ class ChannelTable(Card):
                         "" if value is None or not used else f"{value:g}" if name in NUMBERS else str(value)
                     )
                     item = QTableWidgetItem(text)
-                    item.setToolTip(tip)
+                    item.setToolTip(f"{text}\n{tip}" if name == "sensor" and text else tip)
                     if name in NUMBERS:
                         item.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                     self.table.setItem(r, c, item)
