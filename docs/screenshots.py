@@ -90,6 +90,10 @@ class Journey:
         self.shoot("acquire")
         panel = self.window.pages["acquire"].live_panel  # type: ignore[attr-defined]
         self.window.pages["acquire"].tabs.setCurrentIndex(2)  # type: ignore[attr-defined]
+        self.wait(
+            lambda: bench.rig.drive().playing or bench.start_drive()
+        )  # a busy machine may have stopped it
+        self.wait(lambda: bench.rig.drive().steady)
         panel.start()
         self.wait(lambda: panel.enough, after=8.0)
         self.shoot("live-fit")

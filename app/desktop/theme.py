@@ -93,6 +93,7 @@ class Theme(QObject):
         self.choice = choice
         self.scale = scale or screen_scale()
         self.family = _family()
+        self.sheet = ""  # for the window, and not the application: pyqtgraph's unseen menus double the work
         hints = QGuiApplication.styleHints()
         if hints is not None:
             hints.colorSchemeChanged.connect(self._system_changed)
@@ -119,14 +120,15 @@ class Theme(QObject):
         app = QApplication.instance()
         assert isinstance(app, QApplication)
         sheet = stylesheet(self.colours, self.scale)
-        if app.styleSheet() == sheet:
+        if sheet == self.sheet:
             return
-        if not app.styleSheet():  # once: each of these goes through every widget there is
+        self.sheet = sheet
+        style = app.style()
+        if style is None or style.objectName().lower() != "fusion":
             app.setStyle("Fusion")  # the same everywhere; the style sheet does the rest
-        if app.font() != self.font(13):
+        if app.font() != self.font(13):  # goes through every widget there is, so not without need
             app.setFont(self.font(13))
         app.setPalette(_palette(self.colours))
-        app.setStyleSheet(sheet)
         import pyqtgraph
 
         pyqtgraph.setConfigOptions(

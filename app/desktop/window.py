@@ -52,6 +52,7 @@ class MainWindow(QMainWindow):
         super().__init__()
         self.bench, self.theme = bench, bench.theme
         self.setWindowTitle("Shakedown")
+        self.setStyleSheet(self.theme.sheet)
         self.setWindowIcon(QIcon(pixmap("shakedown", "#fff", 256)))
         self.setMinimumSize(1024, 600)
         self.pages: dict[str, Page] = {}
@@ -65,6 +66,7 @@ class MainWindow(QMainWindow):
         self._restore()
         self.theme.changed.connect(self._colour)
         self._colour()
+        self.theme.changed.connect(lambda: self.setStyleSheet(self.theme.sheet))
 
     # -- building
 
@@ -206,10 +208,14 @@ class MainWindow(QMainWindow):
     # -- behaviour
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
-        if event is not None and event.type() == QEvent.Type.KeyPress:
-            assert isinstance(event, QKeyEvent)
-            if event.key() in STOP_KEYS and not event.isAutoRepeat():
-                self.stop()
+        # Every event of the program comes by here: asking for its class is much cheaper than for its type.
+        if (
+            isinstance(event, QKeyEvent)
+            and event.type() == QEvent.Type.KeyPress
+            and event.key() in STOP_KEYS
+            and not event.isAutoRepeat()
+        ):
+            self.stop()
         return False
 
     def stop(self) -> None:
