@@ -27,7 +27,7 @@ from drivers.rig import ChannelProfile, RigProfile
 COLUMNS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("name", "Channel", "Name used by plots and models", ()),
     ("sensor", "Sensor", "What it is and where it sits", ()),
-    ("kind", "Input", "How the sensor is powered and read", ("voltage", "iepe", "bridge", "force")),
+    ("kind", "Connected as", "How the sensor is powered and read", ("voltage", "iepe", "bridge", "force")),
     ("sensitivity", "V per unit", "Volts at the converter for one unit of the quantity", ()),
     ("unit", "Unit", "Unit of the measured quantity", ()),
     ("range", "Range ±V", "Largest voltage that is measured; beyond it the channel is overloaded", ()),
@@ -64,7 +64,6 @@ class ChannelTable(Card):
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setSectionResizeMode(1, QHeaderView.ResizeMode.Interactive)  # long words give way to numbers
         self.table.setColumnWidth(1, bench.theme.px(210))
-        header.setStretchLastSection(True)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         side.hide()
         side.setDefaultSectionSize(bench.theme.px(40))
