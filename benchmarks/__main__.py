@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -99,11 +100,13 @@ def measured(name: str, quick: bool, limit: float = LIMIT) -> list[Measurement] 
             *(["quick"] if quick else []),
         ]
         try:
-            code = subprocess.run(command, cwd=FOLDER.parent, timeout=limit, check=False).returncode
+            # One BLAS thread, as the program itself has it: our matrices are small.
+            environment = {"OPENBLAS_NUM_THREADS": "1", **os.environ}
+            done = subprocess.run(command, cwd=FOLDER.parent, env=environment, timeout=limit, check=False)
         except subprocess.TimeoutExpired:
             return f"it was not done after {limit:.0f} s."
         if not answer.exists():
-            return f"its process ended with code {code}."
+            return f"its process ended with code {done.returncode}."
         told = json.loads(answer.read_text(encoding="utf-8"))
     if told["problem"]:
         return str(told["problem"])
