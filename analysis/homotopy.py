@@ -28,6 +28,7 @@ from analysis.coupled import (
 from analysis.errors import DataError
 from analysis.identifiability import covariance_of, undetermined_words
 from analysis.identification import Estimate, Identification, estimates
+from analysis.noise import HIGHEST_ORDER, colour_words, noise_level
 from analysis.observer import choose_controller, uniform_controller
 from analysis.output_error import Evaluation, Fit, OutputError, Point, Unknowns, information
 from analysis.profile import chosen, trace_profile, with_profiles
@@ -118,8 +119,6 @@ def identify(model: Model, records: Sequence[Record], options: Options, progress
 
 def noise_levels(segments: Sequence[Segment]) -> Array:
     """Noise of each output from its high differences; a thousandth of its spread where none is to be seen."""
-    from analysis.noise import HIGHEST_ORDER, noise_level
-
     levels = np.ones(segments[0].outputs.shape[0])
     for r in range(len(levels)):
         rows = [s.outputs[r][np.isfinite(s.outputs[r])] for s in segments]
@@ -354,7 +353,9 @@ def _finished(
         evaluations=result.evaluations + found.evaluations,
         residual={"chi2": found.chi2, "dof": float(found.dof), "rms": _residual_rms(found.residuals)},
         undetermined=undetermined_words(found.information, found.estimate, names),
-        warnings=warnings + _at_bounds(model, unknowns, values),
+        warnings=warnings
+        + colour_words(model.outputs, found.residuals)
+        + _at_bounds(model, unknowns, values),
     )
     profiled = chosen(options.profile, model.free)
     return path_profiles(model, segments, found, profiled, result, search.progress) if profiled else result
@@ -420,13 +421,21 @@ def _result(
         evaluations=problem.evaluations,
         residual={"chi2": chi2, "dof": float(count - fitted), "rms": _rms(problem, fit)},
         undetermined=undetermined_words(matrix / variance, fit.point.values[unknowns.positions], model.free),
-        warnings=warnings + _at_bounds(model, unknowns, fit.point.values),
+        warnings=warnings + _coloured(problem, fit) + _at_bounds(model, unknowns, fit.point.values),
         covariance=covariance.tolist(),
         history=search.history,
         options=asdict(options),
         model_text=model.text,
         references=[REFERENCE],
     )
+
+
+def _coloured(problem: OutputError, fit: Fit) -> list[str]:
+    """What is left of a record without noise is the integrator's error, of which nothing is to be said."""
+    if _exact(problem, fit):
+        return []
+    runs = zip(problem.segments, fit.evaluation.runs, strict=True)
+    return colour_words(problem.model.outputs, [segment.outputs - run.outputs for segment, run in runs])
 
 
 def _initial_values(problem: OutputError, fit: Fit, variance: float) -> dict[str, Estimate]:

@@ -18,6 +18,7 @@ from analysis.errors import ModelError
 from analysis.identifiability import covariance_of, undetermined_words
 from analysis.identification import Identification, estimates
 from analysis.measurement import Measurement, measurements, path_segments
+from analysis.noise import colour_words
 from analysis.path_estimate import PathEstimate, Segment, estimate_path
 from analysis.profile import chosen, trace_profile, with_profiles
 from analysis.progress import SILENT, Progress
@@ -233,19 +234,7 @@ def _identification(
 
 def _warnings(model: Model, found: PathEstimate, options: Options) -> list[str]:
     words = [found.message] if found.message else []
-    for i, name in enumerate(model.outputs):
-        pairs = [(r[i, :-1], r[i, 1:]) for r in found.residuals]
-        a, b = (np.concatenate(side) for side in zip(*pairs, strict=True))
-        good = np.isfinite(a) & np.isfinite(b)
-        power = float(np.mean(a[good] ** 2)) if good.sum() > 100 else 0.0
-        if power == 0.0:
-            continue
-        correlation = float(np.mean(a[good] * b[good])) / power
-        if correlation > max(0.2, 4 / np.sqrt(good.sum())):
-            words.append(
-                f"What is left of {name} is not white (correlation of neighbours {correlation:.2f}): the "
-                "model misses something or the noise is coloured, and the error bars are too small."
-            )
+    words += colour_words(model.outputs, found.residuals)
     ratio = found.chi2 / max(found.dof, 1)
     if options.noise and ratio > 1.5:
         words.append(f"The misfit is {np.sqrt(ratio):.2g} times what the given noise explains.")

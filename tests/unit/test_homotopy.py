@@ -77,6 +77,7 @@ def test_given_the_upper_bounds_then_the_truth_is_found_in_few_sensitivity_runs(
     assert result.converged
     assert np.abs(errors(model, result.values())).max() < 1e-6
     assert result.evaluations <= most
+    assert not result.warnings
 
 
 @pytest.mark.parametrize("rtol", [1e-7, 1e-8, 1e-9, 1e-10])
@@ -122,6 +123,7 @@ def test_given_noise_then_the_intervals_cover_the_truth(rng: np.random.Generator
     for _ in range(20):
         result = identify(start, noisy(clean, 0.05, rng), "homotopy")
         covered += [result.parameters[n].covers(model.parameters[n].value) for n in model.free]
+        assert not result.warnings
     # 60 intervals of 95 %: fewer than 51 has a probability below 0.001 for independent ones
     assert sum(covered) >= 51
 
