@@ -28,6 +28,7 @@ Array = NDArray[np.float64]
 _DIFFUSE = 30.0  # prior spread of a step of the first state, in ranges of that state: no prior to speak of
 _ROUGH, _FINE = 2e-3, 1e-5  # relative accuracy of the flow for its derivatives, and for itself
 _PATIENCE = 5  # steps without headway (kinks) after which half a standard error counts as converged
+_SETTLED = 1e-6  # mean miss of the equations, of the span, at which a path without unknowns has settled
 _FINEST = 256  # sub-steps in a sample interval beyond which a model counts as too stiff for this method
 _DRAWS, _MATTERS = (
     6,
@@ -414,6 +415,8 @@ class _Problem:
             miss = self._miss([w.C for w in self.work])
             errors = np.sqrt(np.maximum(np.diag(pseudo_inverse(information)), 0.0))
             relative = float(np.max(np.abs(step) / np.maximum(errors, 1e-13), initial=0.0))
+            if not len(self.unknowns):  # a path alone has settled when the equations hold
+                relative = miss / (_SETTLED * sum(w.C.size for w in self.work))
             weight = _Merit(slack, self.scale, penalty)
             here = misfit + weight([w.C for w in self.work])
             recent = [here] if soft else [*recent[-2:], here]

@@ -20,8 +20,8 @@ _MOST = 10_000  # samples
 
 def check_dimension(subject: Subject) -> Check:
     """Dimensions by the same scaling region, taken from the record."""
-    if subject.driven is None:
-        return impossible(NAME, TITLE, subject.reason)
+    if subject.driven is None or subject.fading:
+        return impossible(NAME, TITLE, subject.reason or subject.fading)
     if subject.twin is None:
         return Check(NAME, TITLE, "failed", "The model escapes: its motion grows without bound.")
     measured = _estimate(subject, subject.states)

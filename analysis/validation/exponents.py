@@ -48,8 +48,8 @@ def model_spectrum(subject: Subject, progress: Progress) -> LyapunovSpectrum | N
 
 def check_exponents(subject: Subject, spectrum: LyapunovSpectrum | None) -> Check:
     """The record's largest exponent beside the model's, by diverging neighbours; the model's spectrum."""
-    if subject.driven is None:
-        return impossible(NAME, TITLE, subject.reason)
+    if subject.driven is None or subject.fading:
+        return impossible(NAME, TITLE, subject.reason or subject.fading)
     if subject.escapes or spectrum is None or subject.twin is None:
         return Check(NAME, TITLE, "failed", "The model escapes: its motion grows without bound.")
     numbers = {f"model_{i}": float(v) for i, v in enumerate(spectrum.exponents, 1)}

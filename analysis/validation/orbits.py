@@ -61,7 +61,7 @@ def check_orbits(subject: Subject, progress: Progress) -> Check:
         matches.append(_match(subject, subject.driven, orbit))
     matches.sort(key=lambda m: (m.orbit.period, m.orbit.closure))
     if len(matches) < _FEWEST:
-        words = f"The record shows {len(matches) or 'no'} close returns: too few orbits to compare."
+        words = f"The record shows {len(matches) or 'no'} periodic orbit{'s' * (len(matches) != 1)}: too few."
         return replace(impossible(NAME, TITLE, words), rows=_rows(subject, matches))
     found = [m for m in matches if m.found]
     share = len(found) / len(matches)

@@ -28,6 +28,7 @@ _PERIODS = 8.0  # of a stretch, where the motion is not chaotic
 _RESTARTS = 120
 _SHOWN = 3  # stretches drawn
 _FOLLOWED, _HARDLY = 1.0, 0.5  # Lyapunov times that a right model follows, and that a wrong one may
+_DRIFTED = 0.2  # error of the free run of such a motion, of the spread
 _CLOSE, _FAR = 0.10, 0.30  # error over a stretch of a motion that is not chaotic, of the spread
 
 
@@ -131,6 +132,8 @@ def check_response(subject: Subject, exponent: float, progress: Progress) -> Che
     else:
         numbers["free_error_of_spread"] = float(np.nanmax(free)) if np.isfinite(free).all() else float("nan")
         status = graded(error, _CLOSE, _FAR)
+        if status == "passed" and numbers["free_error_of_spread"] > _DRIFTED:
+            status = "doubtful"
         words = (
             f"Restarted every {found.since[-1]:.3g} {unit}, the model misses the record by "
             f"{100 * error:.2g} % of its spread."

@@ -25,8 +25,8 @@ def check_section(subject: Subject) -> Check:
 
     The stretches are as long as the record: so far apart, and no farther, a record of a right model is.
     """
-    if subject.driven is None:
-        return impossible(NAME, TITLE, subject.reason)
+    if subject.driven is None or subject.fading:
+        return impossible(NAME, TITLE, subject.reason or subject.fading)
     period = subject.base / subject.dt
     positions = np.arange(2.0, subject.states.shape[1] - 3, period)[:_POINTS]
     if len(positions) < _FEWEST:

@@ -25,6 +25,10 @@ from analysis.validation.drive import depends_on_time, drive_period, toned
 Array = NDArray[np.float64]
 
 LONGEST = 60_000  # samples that are used
+_COARSE = 1.5  # what smoothing takes away, over the noise, beyond which samples are used as they are
+# Ratio of the spreads in quarters of a record up to which its motion counts as steady, and where they only
+# grow or only fall.
+_STEADY, _TREND = 2.0, 1.2
 _PHASES = 24  # of the drive that are tried when the record does not know it
 _PLACES = 30  # from which each is tried
 
@@ -91,6 +95,16 @@ class Subject:
         whole = found.diverged_at is None and bool(np.isfinite(found.states).all())
         return found.states if whole else None
 
+    @cached_property
+    def fading(self) -> str:
+        """Why the motion has no exponents, dimension or section: it dies away or grows; empty if steady."""
+        spreads = [float(np.std(part)) for part in np.array_split(self.states[0], 4)]
+        trend = spreads == sorted(spreads) or spreads == sorted(spreads, reverse=True)
+        if max(spreads) <= (_TREND if trend else _STEADY) * min(spreads):
+            return ""
+        change = max(spreads) / max(min(spreads), 1e-300)
+        return f"The motion is not steady (its spread changes by a factor of {change:.3g} within the record)."
+
     @property
     def escapes(self) -> bool:
         return self.driven is not None and self.run is None
@@ -125,6 +139,10 @@ def prepare(
     samples = state_samples(known, data, known.values(), smoothed=False)
     hidden = tuple(s for i, s in enumerate(known.states) if not samples.seen[i] and i not in samples.derived)
     states = start_states(known, data, known.values())
+    for i in np.flatnonzero(samples.seen):  # coarse sampling: local cubics would miss more than the noise
+        raw = samples.values[i]
+        if np.std(raw - states[i]) > _COARSE * noise_of(raw):
+            states[i] = raw
     subject = Subject(known, record, data, states, hidden, 1.0, False, 0.0, None, "")
     return _with_drive(subject)
 

@@ -57,7 +57,7 @@ def validate(
     parts = iter(_shares(progress))
     part = next(parts)
     spectrum = model_spectrum(subject, part)
-    exponent = float(spectrum.exponents[0]) if spectrum is not None else 0.0
+    exponent = float(spectrum.exponents[0]) if spectrum is not None and not subject.fading else 0.0
     rests = rest_states(subject)
     steps: list[Callable[[Progress], Check]] = [
         lambda p: check_response(subject, exponent, p),

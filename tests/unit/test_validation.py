@@ -21,7 +21,7 @@ from analysis.validation.equilibria import check_equilibria, main_mode, rest_sta
 from analysis.validation.exponents import check_exponents
 from analysis.validation.orbits import check_orbits
 from analysis.validation.residuals import autocorrelation, check_residuals, ljung_box
-from analysis.validation.response import predict
+from analysis.validation.response import check_response, predict
 from analysis.validation.section import check_section
 from analysis.validation.transfer import check_transfer, linearised
 from app.cli import main
@@ -253,6 +253,29 @@ def test_given_a_measured_transfer_function_then_the_linearised_model_is_held_be
         transfer, measured = check_transfer(subject, given, rest_states(subject))
         assert transfer.status == expected
         assert check_equilibria(subject, rest_states(subject), measured).status == expected
+
+
+@pytest.mark.parametrize(("values", "passed"), [({}, True), ({"mu": 0.0}, False)])
+def test_given_a_swing_that_dies_away_then_only_what_makes_sense_is_checked(
+    values: dict[str, float], passed: bool
+) -> None:
+    times = np.arange(4000) / 200.0
+    angle = simulate(load_model("pendulum"), times, [1.2, 0.0]).states[0]
+    angle = angle + 1e-3 * np.random.default_rng(6).normal(size=len(times))
+    found = validate(load_model("pendulum"), Record.from_arrays(200.0, {"angle": angle}), values)
+    assert found.passed is passed, found.verdict  # without its dry friction the model is wrong
+    assert "not steady" in found["exponents"].sentence
+
+
+def test_given_a_coarsely_sampled_lorenz_record_then_the_right_model_leaves_nothing() -> None:
+    model = load_model("lorenz")
+    states = simulate(model, np.arange(3200) / 40.0).states[:, 800:]
+    subject = prepare(model, Record.from_arrays(40.0, dict(zip(model.states, states, strict=True))), {})
+    assert subject.driven is not None
+    assert not subject.forced
+    assert check_residuals(subject, SILENT).numbers["systematic_of_spread"] < 1e-3
+    assert check_response(subject, 1.5, SILENT).status == "passed"
+    assert check_orbits(subject, SILENT).status == "passed"
 
 
 def test_given_white_noise_then_ljung_box_finds_nothing_and_given_coloured_noise_it_does(
