@@ -45,6 +45,7 @@ class Options:
     per_record: tuple[str, ...] = ()  # parameters with a value of their own in each record
     offsets: tuple[str, ...] = ()  # outputs whose sensor has an unknown constant offset
     delays: tuple[str, ...] = ()  # outputs whose sensor lags by an unknown time
+    drifts: tuple[str, ...] = ()  # outputs whose zero wanders at a constant rate, another in each record
     noise: Mapping[str, float] = field(default_factory=dict)  # known standard deviations; others estimated
     inputs: str = "cubic"  # measured inputs between samples: cubic, linear or hold
     denoise: bool = True  # smooth noisy inputs first
@@ -169,22 +170,22 @@ def _free(model: Model, options: Options) -> tuple[list[int], list[int]]:
     for name in options.per_record:
         if name not in model.free:
             raise ModelError(f"{model.name} has no free parameter `{name}` that could differ by record.")
-    for name in (*options.offsets, *options.delays):
+    for name in (*options.offsets, *options.delays, *options.drifts):
         if name not in model.outputs:
             raise ModelError(f"{model.name} has no output `{name}`; it has {', '.join(model.outputs)}.")
     free = [model.index(name) for name in model.free]
     free += [k + model.outputs.index(name) for name in options.offsets]
     free += [k + q + model.outputs.index(name) for name in options.delays]
-    return free, [model.index(name) for name in options.per_record]
+    drifts = [k + 2 * q + model.outputs.index(name) for name in options.drifts]
+    return free + drifts, [*(model.index(name) for name in options.per_record), *drifts]
 
 
 def _name(model: Model, index: int, record: int, records: int) -> str:
     k, q = len(model.parameters), len(model.outputs)
-    if index >= k + q:
-        return f"{model.outputs[index - k - q]} delay"
-    if index >= k:
-        return f"{model.outputs[index - k]} offset"
-    name = list(model.parameters)[index]
+    if index < k:
+        name = list(model.parameters)[index]
+    else:
+        name = f"{model.outputs[(index - k) % q]} {('offset', 'delay', 'drift')[(index - k) // q]}"
     return name if record < 0 or records == 1 else f"{name}[{record + 1}]"
 
 

@@ -65,7 +65,7 @@ class PathEstimate:
     it is shared by all records.
     """
 
-    values: Array  # [records, k + 2q]: model parameters, offsets of the outputs, delays of the outputs
+    values: Array  # [records, k + 3q]: model parameters, then offsets, delays and drifts of the outputs
     unknowns: list[tuple[int, int]]
     estimate: Array  # of the unknowns
     covariance: Array  # of the unknowns; directions the data do not determine are left out
@@ -105,12 +105,12 @@ def estimate_path(
     kernels         ``rhs``, ``jac``, ``out``, ``out_jac`` of the model (n states, k parameters, q outputs)
     segments        stretches of data, each with a start for its states (measured, smoothed or simulated)
     values          parameters to start from: [k], or [records, k]
-    free            what to estimate: i < k a parameter, k + i the offset of output i, k + q + i its delay, in
-                    y_i(t) = g_i(x(t - delay_i)) + offset_i
+    free            what to estimate: i < k a parameter, k + i the offset of output i, k + q + i its delay,
+                    k + 2q + i its drift, in y_i(t) = g_i(x(t - delay_i)) + offset_i + drift_i t
     local           those of ``free`` that differ from record to record
     lower, upper    bounds of the k parameters (default none)
     sigma           noise standard deviation of each output; nan or None: estimated from the residuals
-    sensors         offsets and delays of the outputs to start from, [2q] (default none)
+    sensors         offsets, delays and drifts of the outputs to start from, [2q] or [3q] (default none)
 
     Noise of the inputs' samples (``Segment.input_noise``) is first left aside. If it then turns out to move a
     parameter beside its standard error, the true inputs at all samples become unknowns, too, with their
@@ -189,11 +189,12 @@ class _Problem:
         rows = np.atleast_2d(np.asarray(values, dtype=np.float64))
         rows = np.repeat(rows, self.records, axis=0) if len(rows) == 1 else rows
         self.k = rows.shape[1]
-        chain = np.zeros(2 * self.q) if sensors is None else np.asarray(sensors, dtype=np.float64)
+        chain = np.zeros(3 * self.q)
+        chain[: 0 if sensors is None else len(sensors)] = () if sensors is None else sensors
         self.values = np.ascontiguousarray(np.hstack([rows, np.tile(chain, (self.records, 1))]))
         self.free = np.array(sorted(free), dtype=np.int64)
         self.unknowns = Unknowns([int(j) for j in self.free], local, self.records)
-        pad = np.full(2 * self.q, np.inf)
+        pad = np.full(3 * self.q, np.inf)
         low = np.full(self.k, -np.inf) if lower is None else np.asarray(lower, dtype=np.float64)
         high = np.full(self.k, np.inf) if upper is None else np.asarray(upper, dtype=np.float64)
         low, high = np.concatenate([low, -pad]), np.concatenate([high, pad])

@@ -41,12 +41,13 @@ def linearise(  # type: ignore[no-untyped-def]
 ):
     """Flow, defects C[N-1, n] = Phi(z_k) - z_{k+1}, weighted residuals R[N, q] and all derivatives.
 
-    ``p_all`` holds the model's k parameters, then q offsets and q delays of the outputs; ``free`` indexes it,
-    the model's parameters first. V[N-1, n, n + a] and D[N, q, len(free)]; a missing sample leaves R = nan.
+    ``p_all`` holds the model's k parameters, then q offsets, q delays and q drifts of the outputs; ``free``
+    indexes it, the model's parameters first. V[N-1, n, n + a] and D[N, q, len(free)]; a missing sample leaves
+    R = nan.
     """
     n, N = X.shape
     q = Y.shape[0]
-    k = len(p_all) - 2 * q
+    k = len(p_all) - 3 * q
     p = p_all[:k].copy()
     a = V.shape[2] - n
     wrt = free[:a].copy()
@@ -58,7 +59,7 @@ def linearise(  # type: ignore[no-untyped-def]
     for i in range(q):
         delayed = delayed or p_all[k + q + i] != 0.0
     for j in range(a, len(free)):
-        delayed = delayed or free[j] >= k + q
+        delayed = delayed or k + q <= free[j] < k + 2 * q
     for node in range(N):
         t = times[node]
         for i in range(n):
@@ -67,7 +68,7 @@ def linearise(  # type: ignore[no-untyped-def]
         piece_values(piece, t - t0 - piece * dt, coefficients, u)
         out_jac(t, z, u, p, y, Yx, Yp)
         for i in range(q):
-            R[node, i] = (Y[i, node] - y[i] - p_all[k + i]) / sigma[i]
+            R[node, i] = (Y[i, node] - y[i] - p_all[k + i] - p_all[k + 2 * q + i] * t) / sigma[i]
             for j in range(n):
                 G[node, i, j] = Yx[i, j] / sigma[i]
             for j in range(len(free)):
@@ -77,6 +78,8 @@ def linearise(  # type: ignore[no-untyped-def]
             for j in range(a, len(free)):
                 if free[j] == k + i:
                     D[node, i, j] = 1.0 / sigma[i]
+                if free[j] == k + 2 * q + i:
+                    D[node, i, j] = t / sigma[i]
         if delayed:
             for i in range(q):
                 lag = p_all[k + q + i]
@@ -91,7 +94,7 @@ def linearise(  # type: ignore[no-untyped-def]
                 piece_values(piece, t - lag - t0 - piece * dt, coefficients, u)
                 jac(t - lag, back, u, p, dx, Jx, Jp)
                 out_jac(t - lag, back, u, p, y, Yx, Yp)
-                R[node, i] = (Y[i, node] - y[i] - p_all[k + i]) / sigma[i]
+                R[node, i] = (Y[i, node] - y[i] - p_all[k + i] - p_all[k + 2 * q + i] * t) / sigma[i]
                 rate = 0.0
                 for m in range(n):
                     rate += Yx[i, m] * dx[m]
@@ -126,7 +129,7 @@ def evaluate(rhs, out, times, X, Y, sigma, p_all, steps, t0, dt, coefficients, C
     """Defects C[N-1, n] and weighted residuals R[N, q] alone."""
     n, N = X.shape
     q = Y.shape[0]
-    k = len(p_all) - 2 * q
+    k = len(p_all) - 3 * q
     p = p_all[:k].copy()
     z, back, u, y = np.empty(n), np.empty(n), np.empty(coefficients.shape[0]), np.empty(q)
     for node in range(N):
@@ -137,7 +140,7 @@ def evaluate(rhs, out, times, X, Y, sigma, p_all, steps, t0, dt, coefficients, C
         piece_values(piece, t - t0 - piece * dt, coefficients, u)
         out(t, z, u, p, y)
         for i in range(q):
-            R[node, i] = (Y[i, node] - y[i] - p_all[k + i]) / sigma[i]
+            R[node, i] = (Y[i, node] - y[i] - p_all[k + i] - p_all[k + 2 * q + i] * t) / sigma[i]
         for i in range(q):
             lag = p_all[k + q + i]
             if lag != 0.0:
@@ -146,7 +149,7 @@ def evaluate(rhs, out, times, X, Y, sigma, p_all, steps, t0, dt, coefficients, C
                 piece = piece_at(t - lag, t0, dt, coefficients)
                 piece_values(piece, t - lag - t0 - piece * dt, coefficients, u)
                 out(t - lag, back, u, p, y)
-                R[node, i] = (Y[i, node] - y[i] - p_all[k + i]) / sigma[i]
+                R[node, i] = (Y[i, node] - y[i] - p_all[k + i] - p_all[k + 2 * q + i] * t) / sigma[i]
         if node < N - 1:
             advance(rhs, t, times[node + 1] - t, steps, z, p, t0, dt, coefficients)
             for i in range(n):

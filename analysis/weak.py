@@ -47,6 +47,7 @@ class Options:
     per_record: tuple[str, ...] = ()  # parameters with a value of their own in each record
     offsets: tuple[str, ...] = ()  # outputs whose sensor has an unknown constant offset
     delays: tuple[str, ...] = ()  # outputs whose sensor lags by an unknown time
+    drifts: tuple[str, ...] = ()  # outputs whose zero wanders at a constant rate, another in each record
     inputs: str = "cubic"  # measured inputs between samples: cubic, linear or hold
     denoise: bool = True  # smooth noisy inputs first
     finish: bool = True  # end with maximum likelihood over the path
@@ -72,6 +73,7 @@ def identify(model: Model, records: Sequence[Record], options: Options, progress
         per_record=options.per_record,
         offsets=options.offsets,
         delays=options.delays,
+        drifts=options.drifts,
         inputs=options.inputs,
         denoise=options.denoise,
     )
@@ -91,12 +93,13 @@ def _identify(
     n = len(model.states)
     sensors = _sensor_indices(model, options)
     free = [model.index(name) for name in model.free] + list(sensors)
-    wide = np.full(2 * n, np.inf)
+    drifts = [index for index, name in sensors.items() if name.endswith(" drift")]
+    wide = np.full(3 * n, np.inf)
     found = fit_weak(
         blocks,
-        np.concatenate([model.values(), np.zeros(2 * n)]),
+        np.concatenate([model.values(), np.zeros(3 * n)]),
         free,
-        [model.index(name) for name in options.per_record],
+        [model.index(name) for name in options.per_record] + drifts,
         np.concatenate([[p.lower for p in model.parameters.values()], -wide]),
         np.concatenate([[p.upper for p in model.parameters.values()], wide]),
         [model.index(name) for name in model.linear],
@@ -181,10 +184,12 @@ def _count(blocks: list[Block]) -> int:
 
 
 def _sensor_indices(model: Model, options: Options) -> dict[int, str]:
-    """Unknown offsets and delays: position behind the parameters, and name."""
+    """Unknown offsets, delays and drifts: position behind the parameters, and name."""
     k, n = len(model.parameters), len(model.states)
     found = {}
-    for names, first, what in ((options.offsets, k, "offset"), (options.delays, k + n, "delay")):
+    kinds = ((options.offsets, "offset"), (options.delays, "delay"), (options.drifts, "drift"))
+    for place, (names, what) in enumerate(kinds):
+        first = k + place * n
         for name in names:
             if name not in model.states or name not in model.outputs:
                 raise ModelError(
@@ -195,9 +200,7 @@ def _sensor_indices(model: Model, options: Options) -> dict[int, str]:
 
 
 def _name(model: Model, sensors: dict[int, str], index: int, record: int, records: int) -> str:
-    if index in sensors:
-        return sensors[index]
-    name = list(model.parameters)[index]
+    name = sensors[index] if index in sensors else list(model.parameters)[index]
     return name if record < 0 or records == 1 else f"{name}[{record + 1}]"
 
 

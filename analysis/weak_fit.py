@@ -106,6 +106,7 @@ class _Fit:
         size = np.sqrt(np.mean(squares, axis=1))
         self.scale = np.where(size > 0, size, 1.0)
         self.factors: list[Array] = []
+        self.scanning = False  # what is unknown of the sensors is then left as it is
 
     # weights
 
@@ -128,7 +129,7 @@ class _Fit:
         size = len(self.unknowns)
         information, gradient, cost = np.zeros((size, size)), np.zeros(size), 0.0
         k = self.blocks[0].system.parameters
-        plain = weighting == self._scaled and all(j < k for j in self.unknowns.free)
+        plain = weighting == self._scaled and (self.scanning or all(j < k for j in self.unknowns.free))
         for i, b in enumerate(self.blocks):
             where = self.unknowns.columns(b.record)
             if plain:
@@ -247,13 +248,18 @@ class _Fit:
 
     def _astray(self, converged: bool, cost: float) -> bool:
         """Whether the descent ended far above what the noise explains, and a scan could help."""
-        curved = [j for j in self.unknowns.free if j not in self.linear]
+        curved = self._curved()
         bounded = all(np.isfinite(self.upper[j] - self.lower[j]) for j in curved)
         if not curved or len(curved) > 3 or not bounded:
             return False
         if not converged:
             return True
         return cost > _POOR * self._expected()
+
+    def _curved(self) -> list[int]:
+        """The model's free parameters that do not enter linearly; what is unknown of the sensors waits."""
+        parameters = self.blocks[0].system.parameters
+        return [j for j in self.unknowns.free if j not in self.linear and j < parameters]
 
     def _expected(self, bands: list[Array] | None = None) -> float:
         """Sum of squares of the scaled rows that the sensors' noise explains."""
@@ -271,13 +277,14 @@ class _Fit:
 
     def _scan(self, progress: Progress) -> None:
         """Try a grid of the curved parameters, the linear ones solved for in closed form; keep the best."""
-        curved = [j for j in self.unknowns.free if j not in self.linear]
+        curved = self._curved()
         per_axis = max(int(_SCAN ** (1 / len(curved))), 3)
         axes = []
         for j in curved:
             inner = (np.arange(per_axis) + 0.5) / per_axis
             axes.append(np.append(self.lower[j] + inner * (self.upper[j] - self.lower[j]), self.values[0, j]))
         whole, self.blocks = self.blocks, _thinned(self.blocks)
+        self.scanning = True
         best, start = np.inf, self.values
         points = list(product(*axes))
         for i, point in enumerate(points):
@@ -287,7 +294,7 @@ class _Fit:
             cost, solved = self._projected(trial)
             if cost < best:
                 best, self.values = cost, solved
-        self.blocks = whole
+        self.blocks, self.scanning = whole, False
 
     def _projected(self, values: Array) -> tuple[float, Array]:
         information, gradient, cost = self._normal(self._scaled, values)

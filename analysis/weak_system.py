@@ -101,8 +101,8 @@ class Equation:
 class WeakSystem:
     """Residuals of one stretch of data for one spacing of the test functions.
 
-    Parameter vectors are the model's k parameters, or these followed by n offsets and n delays of the
-    sensors of the states: the true state i is the sample at t + delay_i less offset_i.
+    Parameter vectors are the model's k parameters, or these followed by n offsets, n delays and n drifts of
+    the sensors of the states: the true state i is the sample at t + delay_i less offset_i and drift_i t.
     """
 
     def __init__(
@@ -155,10 +155,10 @@ class WeakSystem:
         """The model's parameters, and the states without offsets and delays of the sensors."""
         n = len(self.data.states)
         k = self.parameters
-        offsets, delays = p_all[k : k + n], p_all[k + n :]
         if not p_all[k:].any():
             return p_all[:k].copy(), self.data.states
-        states = self.data.states - offsets[:, None]
+        offsets, delays, drifts = p_all[k:].reshape(3, n)
+        states = self.data.states - offsets[:, None] - drifts[:, None] * self.data.times
         for i in np.flatnonzero(delays):
             states[i] += self._shift(int(i), float(delays[i]))
         return p_all[:k].copy(), states
@@ -232,10 +232,12 @@ class WeakSystem:
             if j < len(p):
                 continue
             state = (j - len(p)) % n
-            if j < len(p) + n:
+            kind = (j - len(p)) // n
+            if kind == 0:
                 out[column] = self.probes.integrals(J[:, state])
                 continue
-            rate = self._rate(states[state])
+            # What a unit of delay or drift adds to the state at each node.
+            rate = self._rate(states[state]) if kind == 1 else -self.data.times
             out[column] = -self.probes.integrals(J[:, state] * rate)
             for i, e in enumerate(self.equations):
                 if e.of < 0 and e.state == state:

@@ -127,6 +127,26 @@ def test_given_offset_and_late_sensor_when_freed_then_both_are_found(motion):
     assert fit.parameters["k3"].value == pytest.approx(1.0, rel=0.01)
 
 
+def test_given_sensors_whose_zero_wanders_when_freed_then_each_run_has_its_drift(motion):
+    rng = np.random.default_rng(6)
+    records, drifts = [], (0.003, -0.002)
+    for drift in drifts:
+        x = motion[0] + drift * np.arange(3000) * 0.05
+        data = {"x": x + 0.01 * rng.standard_normal(3000), "v": motion[1] + 0.01 * rng.standard_normal(3000)}
+        records.append(Record.from_arrays(20, data))
+    blind = identify(duffing(), records, "weak")
+    for finish in (False, True):
+        fit = identify(duffing(), records, "weak", finish=finish, drifts=("x",))
+        for i, drift in enumerate(drifts):
+            found = fit.parameters[f"x drift[{i + 1}]"]
+            assert abs(found.value - drift) < 4 * found.stderr
+            assert found.stderr < 2e-4
+        assert fit.parameters["k3"].value == pytest.approx(1.0, rel=3e-3)
+    assert fit.residual["rms x"] == pytest.approx(0.01, rel=0.05)
+    assert blind.residual["rms x"] > 0.05
+    assert any("What is left of x is not white" in words for words in blind.warnings)
+
+
 def test_given_a_state_that_nothing_shows_when_fitted_then_homotopy_is_named(lorenz):
     model, clean = lorenz
     with pytest.raises(DataError, match=r"nothing shows z: use method homotopy"):
@@ -187,7 +207,7 @@ def test_given_shifts_of_one_function_when_their_covariance_is_formed_then_it_is
     P = system.probes
     each = Probes(P.first, *(np.repeat(w, len(P), axis=0) for w in (P.value, P.slope, P.curvature)))
     general = WeakSystem(model.kernels(), system.data, 3, system.equations, 3, each)
-    values, sigma = np.concatenate([model.values(), np.zeros(6)]), np.array([0.1, 0.2, 0.3])
+    values, sigma = np.concatenate([model.values(), np.zeros(9)]), np.array([0.1, 0.2, 0.3])
     band = system.covariance(values, sigma)
     assert band == pytest.approx(general.covariance(values, sigma), rel=1e-10, abs=1e-12 * band.max())
     assert system.variances(values, sigma).T.ravel() == pytest.approx(band[:, 0], rel=1e-8)
@@ -200,7 +220,7 @@ def test_given_noise_on_states_and_input_when_drawn_often_then_residuals_scatter
     rng = np.random.default_rng(4)
     times = np.arange(60) * 0.05
     X, f = np.vstack([np.sin(times), np.cos(times)]), np.cos(3 * times)[None] + 2
-    values, sigma = np.concatenate([model.values(), np.zeros(4)]), np.array([1e-4, 2e-4, 3e-4])
+    values, sigma = np.concatenate([model.values(), np.zeros(6)]), np.array([1e-4, 2e-4, 3e-4])
     expected = dense(weak_system(model, times, X, f).covariance(values, sigma))
     rows = []
     for _ in range(4000):
