@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from analysis.coupled import Controller, Segment, segments_of
 from analysis.errors import DataError
-from analysis.homotopy import noise_levels
 from analysis.homotopy_plain import objective
+from analysis.homotopy_search import noise_levels
 from analysis.identification import Identification, estimates
 from analysis.output_error import OutputError, Point, Unknowns
 from analysis.progress import Progress

@@ -48,7 +48,7 @@ def minimise_plain(
     """Lower lambda from 1 to 0 in steps of delta, each time from the last solution."""
     from scipy.optimize import Bounds, minimize
 
-    from analysis.homotopy import REFERENCE
+    from analysis.homotopy_result import REFERENCE
 
     model, unknowns = problem.model, problem.unknowns
     gain = _PUBLISHED_GAIN if options.gain is None else options.gain

@@ -122,7 +122,9 @@ class OutputError:
     substeps: int = 1
     scheme: Scheme = CLASSICAL
     evaluations: int = 0
-    on_iteration: Callable[[int, float, Point], None] | None = None
+    on_iteration: Callable[[Evaluation, float], None] | None = (
+        None  # after each accepted step, with its strength
+    )
 
     @property
     def samples(self) -> int:
@@ -202,7 +204,7 @@ class OutputError:
                 growth = 4.0
                 history.append(self._entry(here, strength))
                 if self.on_iteration is not None:
-                    self.on_iteration(self.evaluations, strength, here.point)
+                    self.on_iteration(here, strength)
                 if settled:
                     return Fit(here, True, iteration, history)
             else:

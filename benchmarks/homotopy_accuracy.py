@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.coupled import Controller, segments_of
-from analysis.homotopy import noise_levels, set_accuracy
+from analysis.homotopy_search import noise_levels, set_accuracy
 from analysis.identification import Identification
 from analysis.methods import identify
 from analysis.model import Model

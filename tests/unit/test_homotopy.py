@@ -73,10 +73,12 @@ def test_given_the_upper_bounds_then_the_truth_is_found_in_few_sensitivity_runs(
 ) -> None:
     model, record, most = well
     start = model.with_values({name: model.parameters[name].upper for name in model.free})
-    result = identify(start, record, "homotopy")
+    steps: list[Step] = []
+    result = identify(start, record, "homotopy", Progress(steps.append))
     assert result.converged
     assert np.abs(errors(model, result.values())).max() < 1e-6
     assert result.evaluations <= most
+    assert {"lambda", "cost", *model.free} <= set(steps[0].values)
     assert not result.warnings
 
 
