@@ -17,7 +17,7 @@ from PyQt6.QtWidgets import (
 )
 
 from analysis.errors import ShakedownError
-from app.desktop.opening import rig_paths
+from app.desktop.opening import rig_paths, rigs_folder
 from app.desktop.page import Page
 from app.desktop.widgets.basics import Card, button, label
 from app.desktop.widgets.channeltable import ChannelTable
@@ -39,6 +39,7 @@ class RigPage(Page):
         self.list = QListWidget()
         self.list.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.list.setWordWrap(True)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setSpacing(self.theme.px(2))
         self.list.currentItemChanged.connect(lambda *_: self._chosen())
         self.list.itemActivated.connect(lambda _: self.open())
@@ -82,7 +83,7 @@ class RigPage(Page):
         self.splitter.setStretchFactor(1, 1)
         self.splitter.setChildrenCollapsible(False)
         self.splitter.setHandleWidth(self.theme.px(10))
-        self.splitter.setSizes(bench.settings.layout.get("rig", [self.theme.px(280), self.theme.px(900)]))
+        self.splitter.setSizes(bench.settings.layout.get("rig", [self.theme.px(252), self.theme.px(950)]))
         self.body.addWidget(self.splitter, 1)
         self.channels.saved.connect(self._saved)
         self.controllers.saved.connect(self._saved)
@@ -160,4 +161,6 @@ def _title(path: Path) -> str:
         profile = load_rig(path)
     except ShakedownError:
         return f"{path.stem} (has a mistake)"
-    return f"{profile.name}\n{'virtual' if profile.virtual else 'real instruments'}, {profile.rate:g} Hz"
+    kind = "virtual" if profile.virtual else "real instruments"
+    own = f"{path.stem}, " if path.parent == rigs_folder() else ""  # a copy has the name of its original
+    return f"{profile.name}\n{own}{kind}, {profile.rate:g} Hz"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -38,6 +39,7 @@ COLUMNS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("limit", "Stop beyond", "The drive stops when the channel exceeds this, in its unit; empty: never", ()),
 )
 NUMBERS = ("sensitivity", "range", "zero", "gauge_factor", "limit")
+SENSOR = next(i for i, (name, *_) in enumerate(COLUMNS) if name == "sensor")
 OF_BRIDGES = ("bridge", "gauge_factor")  # shown when there is one
 SHUNT = 100.0  # kohm, usual
 PLAUSIBLE = (0.9, 1.1)  # gain after a shunt calibration; beyond it something else is wrong
@@ -62,8 +64,9 @@ class ChannelTable(Card):
         header, side = self.table.horizontalHeader(), self.table.verticalHeader()
         assert header is not None and side is not None
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setSectionResizeMode(1, QHeaderView.ResizeMode.Interactive)  # long words give way to numbers
-        self.table.setColumnWidth(1, bench.theme.px(210))
+        header.setSectionResizeMode(
+            SENSOR, QHeaderView.ResizeMode.Interactive
+        )  # long words give way to numbers
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         side.hide()
         side.setDefaultSectionSize(bench.theme.px(40))
@@ -122,9 +125,23 @@ class ChannelTable(Card):
         bridges = any(c.kind == "bridge" for c in channels)
         for c, (name, *_) in enumerate(COLUMNS):
             self.table.setColumnHidden(c, name in OF_BRIDGES and not bridges)
+        self._share_width()
         names = [c.name for c in channels]
         self.table.setCurrentCell(names.index(before.name) if before and before.name in names else 0, 0)
         self._follow()
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._share_width()
+
+    def _share_width(self) -> None:
+        """The sensor's words get what the numbers leave."""
+        header, view = self.table.horizontalHeader(), self.table.viewport()
+        assert header is not None and view is not None
+        others = sum(header.sectionSize(c) for c in range(len(COLUMNS)) if c != SENSOR)
+        wanted = self.table.sizeHintForColumn(SENSOR) + self.bench.theme.px(16)
+        least = self.bench.theme.px(110)
+        self.table.setColumnWidth(SENSOR, max(least, min(wanted, view.width() - others)))
 
     def chosen(self) -> ChannelProfile | None:
         """The channel of the row in hand, as the profile has it."""

@@ -262,7 +262,10 @@ class ControllerCard(Card):
                 box = QComboBox()
                 box.textActivated.connect(partial(self.choose, name))
                 self.boxes[name] = box
-                self._form.insertRow(len(self.boxes) - 1, label(name.capitalize()), box)
+                words = label(name.capitalize())
+                words.setMinimumHeight(self.bench.theme.px(34))  # as high as its field
+                words.setBuddy(box)
+                self._form.insertRow(len(self.boxes) - 1, words, box)
                 box.setAccessibleName(name)
             box = self.boxes[name]
             choices = list(dict.fromkeys([*setting.choices, setting.value]))
