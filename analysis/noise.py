@@ -15,7 +15,8 @@ HIGHEST_ORDER = 12
 _BLOCKS = 8  # sub-records whose spread gives the standard error
 _PIECE = 5000  # samples of each sub-record of a long record
 _NORMAL = 1.4826022185056018  # standard deviation over median absolute value of a normal variable
-_SETTLED = 1.02  # the level counts as settled within this factor of the lowest
+_SETTLED = 1.02  # the level counts as settled within this factor of the lowest ...
+_CHANCE = 3.0  # ... or this over the root of the samples above 1: by so much the levels differ by chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +57,7 @@ def noise_level(samples: NDArray[np.float64]) -> NoiseLevel:
         size = np.abs(difference)
         levels[q - 1] = scale * np.median(size)
         blocks[q - 1] = [scale * np.median(part) for part in np.array_split(size, _BLOCKS)]
-    order = _settled_order(levels)
+    order = _settled_order(levels, len(x))
     settled = order < HIGHEST_ORDER - 1
     value = float(levels[order - 1])
     stderr = float(np.std(blocks[order - 1], ddof=1) / sqrt(_BLOCKS))
@@ -98,9 +99,10 @@ def colour_words(names: Sequence[str], residuals: Sequence[NDArray[np.float64]])
     return words
 
 
-def _settled_order(levels: NDArray[np.float64]) -> int:
+def _settled_order(levels: NDArray[np.float64], samples: int) -> int:
     """Lowest order that already reaches the lowest level but for its statistical error."""
-    return int(np.argmax(levels <= _SETTLED * levels.min())) + 1
+    tolerance = max(_SETTLED, 1 + _CHANCE / sqrt(samples))
+    return int(np.argmax(levels <= tolerance * levels.min())) + 1
 
 
 def _unsettled(value: float) -> str:
