@@ -105,6 +105,10 @@ def _parameters(axis: Any, result: Identification, truth: Mapping[str, float]) -
     axis.set_yticklabels(names)
     axis.set_ylim(len(names) - 0.4, -0.6)
     axis.margins(x=0.15)
+    if not any(math.isfinite(e.upper - e.lower) for e in result.parameters.values()):
+        axis.set(xlabel="", xticks=[])
+        axis.set_title("Estimates without error bars")
+        return
     axis.set_title("Error bars" + (" (diamonds: the truth)" if truth else ""))
 
 
