@@ -33,6 +33,7 @@ WANTED = (
     "explanation/architecture.md",
     "explanation/coverage.md",
     "explanation/benchmarks.md",
+    "explanation/published.md",
 )
 
 
