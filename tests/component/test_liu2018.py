@@ -67,16 +67,22 @@ def _force_curve_error(truth, values):
     return np.abs(found - true).max() / np.ptp(true)
 
 
-def test_given_runs_with_origins_of_their_own_when_fitted_together_then_each_has_its_x0():
+def test_given_runs_with_origins_of_their_own_and_drift_when_fitted_together_then_both_are_found():
     truth = load_model("miura_ori_measured")
-    origins = (0.0, 0.002, -0.003)
+    origins, drifts = (0.0, 0.002, -0.003), (2e-4, -1e-4, 3e-4)  # m, m/s
     cases = [miura_case(30, i, origin, 0.0413 - 0.001 * i) for i, origin in enumerate(origins)]
-    records = [record.cut(0, 3000) for _, record in cases]
-    result = identify(cases[0][0], records, "weak", per_record=("X0",))
+    records = []
+    for (_, record), drift in zip(cases, drifts, strict=True):
+        part = record.cut(0, 2000)
+        records.append(part.with_channels(X=part["X"] + drift * np.arange(2000) / 1000))
+    result = identify(cases[0][0], records, "weak", per_record=("X0",), drifts=("X",))
     assert result.converged
-    for i, origin in enumerate(origins):
+    for i, (origin, drift) in enumerate(zip(origins, drifts, strict=True)):
         found = result.parameters[f"X0[{i + 1}]"]
         assert found.value == pytest.approx(truth.parameters["X0"].value - origin, abs=4 * found.stderr)
+        rate = result.parameters[f"X drift[{i + 1}]"]
+        assert rate.value == pytest.approx(drift, abs=4 * rate.stderr)
+        assert rate.stderr < 5e-5
     assert result.parameters["k2"].value == pytest.approx(truth.parameters["k2"].value, rel=0.005)
 
 
