@@ -47,7 +47,7 @@ def check_equilibria(
     unit = "Hz" if subject.unit == "s" else f"per {subject.unit}"
     rows = [
         {
-            **{name: float(v) for name, v in zip(subject.model.states, e.state, strict=True)},
+            **{n: float(v) for n, v in zip(subject.model.states, _tidied(subject, e.state), strict=True)},
             "stable": e.stable,
             "frequencies": [float(v) for v in e.frequencies],
             "damping_ratios": [float(v) for v in e.damping_ratios],
@@ -79,6 +79,11 @@ def check_equilibria(
         "measured_damping_ratio": damping,
     }
     return Check(NAME, TITLE, graded(gap, _NEAR, _FAR), words, numbers, rows)
+
+
+def _tidied(subject: Subject, state: Array) -> Array:
+    """Zero where only rounding is left."""
+    return np.where(np.abs(state) < 1e-9 * np.ptp(subject.states, axis=1), 0.0, state)
 
 
 def main_mode(measured: TransferFunction) -> tuple[float, float]:

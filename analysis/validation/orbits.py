@@ -147,7 +147,9 @@ def _panels(subject: Subject, matches: list[OrbitMatch]) -> tuple[Panel, ...]:
     names = subject.model.states
     second = 1 if len(names) > 1 else 0
     panels = []
-    for m in matches[:_DRAWN]:
+    rank = [sum(o.orbit.multiple == m.orbit.multiple for o in matches[:i]) for i, m in enumerate(matches)]
+    order = sorted(range(len(matches)), key=lambda i: rank[i])  # first one of each period, then the others
+    for m in (matches[i] for i in sorted(order[:_DRAWN])):
         traces = [Trace("measured", m.measured[0], m.measured[second], "measured")]
         if m.model.size:
             traces.append(Trace("model", m.model[0], m.model[second], "model"))

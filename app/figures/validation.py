@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from app.figures.style import MEASURED, MODEL, SOFT, new_figure, styled
 
 if TYPE_CHECKING:
-    from analysis.validation import Panel, Trace, Validation
+    from analysis.validation import Check, Panel, Trace, Validation
 
 COLOURS = {"measured": MEASURED, "model": MODEL, "limit": SOFT}
 PER_ROW = 3
@@ -17,27 +18,29 @@ MANY = 3000  # points that are drawn as a picture inside a vector file
 
 def save_validation(found: Validation, path: str) -> None:
     """Every panel of every check on one sheet; the ending of the path chooses png, svg or pdf."""
-    panels = [(check.title, p) for check in found.checks for p in check.panels]
+    panels = [titled(check, panel) for check in found.checks for panel in check.panels]
     rows = max(1, -(-len(panels) // PER_ROW))
     with styled():
         figure = new_figure(4.2 * PER_ROW, 2.9 * rows + 0.5)
         axes = figure.subplots(rows, PER_ROW, squeeze=False).ravel()
-        for axis, (title, panel) in zip(axes, panels, strict=False):
+        for axis, panel in zip(axes, panels, strict=False):
             draw_panel(axis, panel)
-            axis.set_title(panel.title if title in panel.title else f"{title}: {_lowered(panel.title)}")
         for axis in axes[len(panels) :]:
             axis.set_axis_off()
         figure.suptitle(found.verdict, fontsize=11, fontweight="bold")
         figure.savefig(path, dpi=150)
 
 
-def _lowered(title: str) -> str:
-    return title if title[:2].isupper() else title[:1].lower() + title[1:]
+def titled(check: Check, panel: Panel) -> Panel:
+    """The panel with the name of its check before its title."""
+    if check.title in panel.title:
+        return panel
+    return replace(panel, title=f"{check.title}: {panel.title[:1].lower()}{panel.title[1:]}")
 
 
 def draw_panels(figure: Any, panels: Sequence[Panel]) -> None:
     """Some panels, three to a row."""
-    across = min(max(len(panels), 2), PER_ROW)
+    across = PER_ROW
     rows = -(-len(panels) // across)
     axes = figure.subplots(rows, across, squeeze=False).ravel()
     for axis, panel in zip(axes, panels, strict=False):

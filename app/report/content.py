@@ -24,7 +24,6 @@ from app.session import fingerprint
 if TYPE_CHECKING:
     from analysis.orbits import PeriodicOrbit
     from analysis.record import Record
-    from analysis.validation import Check
 
 LIBRARIES = ("numpy", "scipy", "numba", "matplotlib", "h5py")
 
@@ -149,8 +148,8 @@ def _correlations(result: Identification) -> Iterator[Block]:
 
 
 def _check(study: Study) -> Iterator[Block]:
-    """The validation: its verdict, and each check in words, with its table and figures."""
-    from app.figures.validation import PER_ROW, draw_panels
+    """The validation: its verdict, each check in words with its table, then the figures, three to a row."""
+    from app.figures.validation import PER_ROW, draw_panels, titled
 
     if study.validation is None:
         return
@@ -163,13 +162,10 @@ def _check(study: Study) -> Iterator[Block]:
             names = list(check.rows[0])
             cells = [[as_words(row[n]) for n in names] for row in check.rows]
             yield Grid([n.replace("_", " ") for n in names], cells, numeric=range(len(names)))
-        if check.panels:
-            rows = -(-len(check.panels) // PER_ROW)
-            yield Picture(partial(draw_panels, panels=check.panels), _caption(check), height=2.3 * rows + 0.2)
-
-
-def _caption(check: Check) -> str:
-    return f"{check.title}: measured in blue, the model in orange."
+    panels = [titled(c, p) for c in study.validation.checks for p in c.panels[:PER_ROW]]
+    for first in range(0, len(panels), PER_ROW):
+        row = panels[first : first + PER_ROW]
+        yield Picture(partial(draw_panels, panels=row), "Measured in blue, the model in orange.", height=2.3)
 
 
 def _recording(measured: Measured) -> Iterator[Block]:

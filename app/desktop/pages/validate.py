@@ -250,6 +250,7 @@ class ValidatePage(Page):
         assert header is not None
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
         header.setStretchLastSection(True)
+        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 
     def _say(self, text: str, role: str) -> None:
         self.verdict.setText(text)
