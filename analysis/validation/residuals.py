@@ -57,11 +57,11 @@ def check_residuals(subject: Subject, progress: Progress) -> Check:
         "systematic_of_spread": float(systematic[worst]),
         "ljung_box_probability": probability,
     }
-    panels = [_panel("Autocorrelation of the residuals", lags * subject.dt, correlation, band, subject, 1)]
+    panels = [_panel("Autocorrelation", lags * subject.dt, correlation, band, subject, 1)]
     if subject.data.inputs.count:
         reach, cross, wide = _cross(subject, segments, rows, correlation)
         numbers["largest_cross_correlation"] = float(np.max(np.abs(cross)))
-        panels.append(_panel("Residuals with the input", reach * subject.dt, cross, wide, subject, 0))
+        panels.append(_panel("Correlation with the input", reach * subject.dt, cross, wide, subject, 0))
     return Check(NAME, TITLE, status, _words(name, numbers, white, status), numbers, (), tuple(panels))
 
 

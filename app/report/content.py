@@ -149,7 +149,7 @@ def _correlations(result: Identification) -> Iterator[Block]:
 
 def _check(study: Study) -> Iterator[Block]:
     """The validation: its verdict, each check in words with its table, then the figures, three to a row."""
-    from app.figures.validation import PER_ROW, draw_panels, titled
+    from app.figures.validation import PER_ROW, draw_panels
 
     if study.validation is None:
         return
@@ -162,10 +162,12 @@ def _check(study: Study) -> Iterator[Block]:
             names = list(check.rows[0])
             cells = [[as_words(row[n]) for n in names] for row in check.rows]
             yield Grid([n.replace("_", " ") for n in names], cells, numeric=range(len(names)))
-    panels = [titled(c, p) for c in study.validation.checks for p in c.panels[:PER_ROW]]
+    panels = [(c.title, p) for c in study.validation.checks for p in c.panels[:PER_ROW]]
     for first in range(0, len(panels), PER_ROW):
         row = panels[first : first + PER_ROW]
-        yield Picture(partial(draw_panels, panels=row), "Measured in blue, the model in orange.", height=2.3)
+        shown = ", ".join(dict.fromkeys(title for title, _ in row))
+        caption = f"{shown}: measured in blue, the model in orange."
+        yield Picture(partial(draw_panels, panels=[panel for _, panel in row]), caption, height=2.3)
 
 
 def _recording(measured: Measured) -> Iterator[Block]:
