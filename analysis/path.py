@@ -48,7 +48,7 @@ class Options:
     drifts: tuple[str, ...] = ()  # outputs whose zero wanders at a constant rate, another in each record
     noise: Mapping[str, float] = field(default_factory=dict)  # known standard deviations; others estimated
     inputs: str = "cubic"  # measured inputs between samples: cubic, linear or hold
-    denoise: bool = True  # smooth noisy inputs first
+    denoise: bool = True  # count the noise of measured inputs; off: they are exact
     max_iterations: int = 60
     profile: tuple[str, ...] = ()  # parameters whose profile likelihood is traced; `all` for every one
 

@@ -49,7 +49,7 @@ class Options:
     delays: tuple[str, ...] = ()  # outputs whose sensor lags by an unknown time
     drifts: tuple[str, ...] = ()  # outputs whose zero wanders at a constant rate, another in each record
     inputs: str = "cubic"  # measured inputs between samples: cubic, linear or hold
-    denoise: bool = True  # smooth noisy inputs first
+    denoise: bool = True  # count the noise of measured inputs; off: they are exact
     finish: bool = True  # end with maximum likelihood over the path
 
 
