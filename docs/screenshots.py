@@ -78,6 +78,13 @@ class Journey:
             self.window.grab().save(str(self.folder / f"{name}-{theme}.png"))
         self.window.theme.choose("light")
 
+    def shake(self) -> None:
+        """Start the drive if it stands still: a window that a busy machine keeps waiting stops it."""
+        bench = self.window.bench
+        if not bench.rig.drive().playing:
+            bench.start_drive()
+            self.wait(lambda: bench.rig.drive().steady)
+
     def page(self, key: str) -> object:
         self.window.show_page(key)
         self.wait(lambda: True, after=0.3)
@@ -86,16 +93,15 @@ class Journey:
     def run(self, record: Path) -> None:
         bench = self.window.bench
         self.window.begin([])
-        self.wait(lambda: bench.rig.drive().steady and bench.feed.section.shape[1] > 80)
+        self.wait(lambda: bench.rig.running)
+        self.shake()
+        self.wait(lambda: bench.feed.section.shape[1] > 80 or self.shake())
         self.shoot("acquire")
         panel = self.window.pages["acquire"].live_panel  # type: ignore[attr-defined]
         self.window.pages["acquire"].tabs.setCurrentIndex(2)  # type: ignore[attr-defined]
-        self.wait(
-            lambda: bench.rig.drive().playing or bench.start_drive()
-        )  # a busy machine may have stopped it
-        self.wait(lambda: bench.rig.drive().steady)
+        self.shake()
         panel.start()
-        self.wait(lambda: panel.enough, after=8.0)
+        self.wait(lambda: panel.enough or self.shake(), after=8.0)
         self.shoot("live-fit")
         panel.stop()
         self.page("rig")
