@@ -124,7 +124,7 @@ def table_13(progress: Progress) -> Table:
         "A better method cannot help here: the model is wrong beyond the radius of convergence, and what "
         "comes out depends on the harmonics taken (here five).",
         "In the row a to d with five powers m and b1 differ from the print together. What the first harmonic "
-        "balances, b1 - m w^2, agrees (-0.257 printed, -0.251 here); how it is shared between the two is left "
+        "balances, b1 - m w^2, agrees (-0.257 printed, -0.251 here); how the two share it is left "
         "to the higher harmonics, which this model misses: with three of them m = 0.887 and b1 = 1.260.",
     )
 
