@@ -41,7 +41,7 @@ class Options:
     """How to balance."""
 
     plain: bool = False  # the thesis' method by itself
-    harmonics: int = 5  # of the drive (thesis: 3 to 5), sub-harmonics in between
+    harmonics: int | None = None  # of the drive, sub-harmonics in between; None: those above the noise
     longest: int = 10  # period of the longest orbit, in drive periods (or turns)
     most_orbits: int = 40
     recurrences: int = 1  # segments used of each orbit, the closest first; of a known one, successive periods

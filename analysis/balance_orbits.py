@@ -105,11 +105,11 @@ def orbit_rows(
     cycles = period / setting.base
     count, pad = _extent(setting, orbit, options)
     if options.plain and setting.forced:
-        orders = np.rint(cycles * np.arange(options.harmonics + 1))
+        orders = np.rint(cycles * np.arange(setting.harmonics + 1))
         if unknown_phase:
             orders = np.delete(orders, 1)
     else:
-        orders = np.arange(int(np.ceil(options.harmonics * cycles)) + 1, dtype=np.float64)
+        orders = np.arange(int(np.ceil(setting.harmonics * cycles)) + 1, dtype=np.float64)
     first, last = orbit.start - pad, orbit.start + count + pad
     times = np.asarray(dt * np.arange(count), dtype=np.float64)
     make = TestFunctions.plain if options.plain else TestFunctions.tapered
@@ -118,7 +118,7 @@ def orbit_rows(
     else:
         spans = [float(np.ptp(record[c])) for c in setting.channels]
         noisy = any(s > _CLEAN * w for s, w in zip(setting.noise, spans, strict=True))
-        kept = max(_KEPT_HARMONICS, _KEPT_BEYOND * options.harmonics) / setting.base
+        kept = max(_KEPT_HARMONICS, _KEPT_BEYOND * setting.harmonics) / setting.base
         smooth, slope = smoothing_operators(count, pad, dt, kept if noisy else None)
     sources = [
         (setting.sources[i], smooth if model.states[i] in setting.channels else slope)

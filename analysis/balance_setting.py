@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analysis.errors import DataError
 from analysis.measurement import derivative_pairs
@@ -15,6 +16,15 @@ if TYPE_CHECKING:
     from analysis.balance import Options
     from analysis.model import Model
 
+_PLAIN_HARMONICS = 5  # thesis: 3 to 5
+_FEWEST, _MOST = (
+    3,
+    12,
+)  # harmonics; orbits found in chaos gain nothing from more, known ones may need hundreds
+_STANDS_OUT = 4.0  # power of a harmonic's band, in that of the noise
+_FASTEST = 0.2  # cycles a sample: products of states (x^3) of faster ones would be sampled too coarsely
+_BINS = 8  # lines of the spectrum in the band of a harmonic
+_DIGITS = 1e-5  # least noise that is reckoned with, of the signal's spread
 _CLOCK_PERIODS = 2000  # of the drive in a record, at least, for its line to tell the clock to a few ppm
 
 
@@ -30,6 +40,7 @@ class Setting:
     t0: float  # the model's time at the first sample
     forced: bool
     noise: list[float]
+    harmonics: int  # of the drive, to be balanced
 
 
 def read_setting(model: Model, record: Record, options: Options) -> Setting:
@@ -60,13 +71,15 @@ def read_setting(model: Model, record: Record, options: Options) -> Setting:
     drive = record.excitation
     frequency = options.frequency if options.frequency is not None else (drive.frequency if drive else None)
     if frequency is None:
-        return Setting(record, channels, sources, pairs, _turn(record, channels), 0.0, False, noise)
+        base = _turn(record, channels)
+        harmonics = _harmonics(record, channels, noise, base, options)
+        return Setting(record, channels, sources, pairs, base, 0.0, False, noise, harmonics)
     phase = drive.phase if drive is not None and drive.phase is not None else 0.0
     if not model.inputs and options.phase != "recorded" and (drive is None or drive.phase is None):
         record = by_drive_clock(record, channels[0], frequency)
-    return Setting(
-        record, channels, sources, pairs, 1 / frequency, phase / (2 * np.pi * frequency), True, noise
-    )
+    harmonics = _harmonics(record, channels, noise, 1 / frequency, options)
+    t0 = phase / (2 * np.pi * frequency)
+    return Setting(record, channels, sources, pairs, 1 / frequency, t0, True, noise, harmonics)
 
 
 def by_drive_clock(record: Record, channel: str, frequency: float) -> Record:
@@ -82,6 +95,30 @@ def by_drive_clock(record: Record, channel: str, frequency: float) -> Record:
     if len(samples) < _CLOCK_PERIODS / (frequency * record.dt):
         return record
     return replace(record, rate=frequency / drive_frequency(samples, near=frequency * record.dt))
+
+
+def _harmonics(record: Record, channels: list[str], noise: list[float], base: float, options: Options) -> int:
+    """How many multiples of 1/``base`` to balance: as asked for, or as stand out of the noise."""
+    if options.harmonics is not None:
+        return options.harmonics
+    if options.plain:
+        return _PLAIN_HARMONICS
+    found = max(_above_noise(record[c], s, base / record.dt) for c, s in zip(channels, noise, strict=True))
+    return max(_FEWEST, found if options.starts else min(found, _MOST))
+
+
+def _above_noise(samples: NDArray[np.float64], noise: float, period: float) -> int:
+    """The highest multiple of the frequency 1/``period`` (samples) around which there is more than noise."""
+    from scipy.signal import welch
+
+    good = samples[np.isfinite(samples)]
+    length = min(len(good), int(np.ceil(_BINS * period)))
+    frequency, density = welch(good, nperseg=length, detrend="constant")
+    floor = 2 * max(noise, _DIGITS * float(good.std())) ** 2
+    order = np.rint(frequency * period).astype(int)
+    order = order[order <= _FASTEST * period]
+    bands = np.bincount(order, density[: len(order)]) / np.maximum(np.bincount(order), 1)
+    return int(np.max(np.flatnonzero(bands > _STANDS_OUT * floor), initial=0))
 
 
 def _turn(record: Record, channels: list[str]) -> float:

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+from analysis.balance import Options
+from analysis.balance_setting import read_setting
 from analysis.errors import DataError
 from analysis.identification import Identification
 from analysis.lyapunov import lyapunov_spectrum
@@ -175,6 +177,22 @@ def test_given_a_missing_state_then_another_method_is_named() -> None:
     record = Record.from_arrays(100.0, {model.states[0]: np.sin(np.arange(3000) * 0.1)})
     with pytest.raises(DataError, match="homotopy"):
         identify(model.with_free(list(model.parameters)), record, "balance")
+
+
+def test_given_noise_then_the_harmonics_that_stand_out_of_it_are_balanced(rng: np.random.Generator) -> None:
+    """A response whose harmonics fall by a factor of ten each: noise leaves as many as rise above it."""
+    phase = 2 * np.pi * np.arange(40_000) / 100
+    response = sum(10.0 ** (1 - j) * np.cos(j * phase + j) for j in range(1, 10))
+    floor = response.std() * 1e-5 * np.sqrt(2 / 100)  # amplitude of a line as strong as its band of noise
+    taken = {}
+    for noise in (0.0, 1e-3, 1e-1):
+        x = response + noise * rng.normal(size=len(response))
+        record = Record.from_arrays(100.0, {"x": x, "v": x}, excitation=Excitation(1.0, 27.0, 0.0))
+        taken[noise] = read_setting(Model.from_toml(SEVEN), record, Options()).harmonics
+        lowest = max(noise * np.sqrt(2 / 100), floor)
+        expected = np.flatnonzero(10.0 ** (1 - np.arange(1, 10)) > lowest)[-1] + 1
+        assert abs(taken[noise] - max(expected, 3)) <= 1
+    assert taken[0.0] > taken[1e-3] > taken[1e-1]
 
 
 def test_given_the_starts_of_orbits_then_exactly_these_are_balanced(duffing: np.ndarray) -> None:

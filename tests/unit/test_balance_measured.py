@@ -47,7 +47,7 @@ def excerpt() -> Record:
 
 
 def test_given_four_measured_periods_when_weighted_by_their_scatter_then_the_circuit_is_found() -> None:
-    known = {"frequency": RATE / PERIOD, "starts": (PERIOD,), "orbits": (1,), "harmonics": 200}
+    known = {"frequency": RATE / PERIOD, "starts": (PERIOD,), "orbits": (1,)}
     model = load_model("silverbox").with_values(POOR)
     found = identify(model, excerpt(), "balance", recurrences=4, finish=False, **known)
     assert len(found.extra["orbits"]) == 4
@@ -57,7 +57,7 @@ def test_given_four_measured_periods_when_weighted_by_their_scatter_then_the_cir
 
 
 def test_given_a_shifted_window_then_the_result_stays_within_its_error() -> None:
-    known = {"frequency": RATE / PERIOD, "orbits": (1,), "harmonics": 200, "recurrences": 4, "finish": False}
+    known = {"frequency": RATE / PERIOD, "orbits": (1,), "recurrences": 4, "finish": False}
     model, record = load_model("silverbox"), excerpt()
     first = identify(model, record, "balance", starts=(PERIOD,), **known).parameters
     other = identify(model, record, "balance", starts=(PERIOD + 10,), **known).parameters
@@ -69,7 +69,7 @@ def test_given_a_shifted_window_then_the_result_stays_within_its_error() -> None
 def test_given_ten_measured_periods_on_the_command_line_then_the_arrow_is_simulated_within_a_millivolt(
     tmp_path: Path, finish: bool
 ) -> None:
-    options = {"frequency": RATE / PERIOD, "starts": 10_700, "orbits": 1, "recurrences": 10, "harmonics": 200}
+    options = {"frequency": RATE / PERIOD, "starts": 10_700, "orbits": 1, "recurrences": 10}
     command = ["identify", str(SHARED / "Schroeder80mV.mat"), "silverbox", "--method", "balance"]
     command += ["--rate", str(RATE), "--map", "u=V1", "--map", "y=V2", "--json", str(tmp_path / "found.json")]
     for name, value in options.items():
