@@ -6,10 +6,12 @@ import argparse
 import re
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis.errors import DataError, ShakedownError
+from app.ctrl_c import CtrlC
 from app.output import add_json_option, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
@@ -60,14 +62,16 @@ def run(args: argparse.Namespace) -> int:
     from drivers.engine import Engine
 
     engine = Engine(rig.source, rig.exciter, 0.25 if args.fast else 0.02)
-    try:
-        if args.sequence:
-            result = _sequence(rig, engine, args)
-        else:
-            result = _record(rig, engine, args)
-    finally:
-        engine.stop()
-        rig.close()
+    with CtrlC() as ctrl_c:
+        progress = replace(terminal_progress(), cancelled=ctrl_c.check)
+        try:
+            if args.sequence:
+                result = _sequence(rig, engine, args, progress)
+            else:
+                result = _record(rig, engine, args, progress)
+        finally:
+            engine.stop()
+            rig.close()
     if not write_json(args.json, result):
         _print(result)
     return 1 if result["problem"] else 0
@@ -102,7 +106,7 @@ def _changes(profile: RigProfile, settings: list[str]) -> dict[str, Any]:
     return {**changes, "specimen": specimen} if specimen else changes
 
 
-def _record(rig: Rig, engine: Engine, args: argparse.Namespace) -> dict[str, Any]:
+def _record(rig: Rig, engine: Engine, args: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     from drivers.capture import recording_to
 
     length = _length(rig, args)
@@ -111,7 +115,6 @@ def _record(rig: Rig, engine: Engine, args: argparse.Namespace) -> dict[str, Any
     target = out.with_name(out.name + ".recording.h5") if foreign else out
     _check_free(out if foreign else target.with_name(target.name.removesuffix(".h5") + ".h5"))
     metadata = _metadata(rig, args)
-    progress = terminal_progress()
     engine.start(held=True)
     driven = not args.no_drive and rig.profile.drive is not None
     if driven:
@@ -134,6 +137,7 @@ def _record(rig: Rig, engine: Engine, args: argparse.Namespace) -> dict[str, Any
             _advance(rig, engine, length / rig.source.rate, progress, "recording")
             while not capture.wait(0.05):
                 rig.beat()
+                progress.report(0.999, "finishing")
     except KeyboardInterrupt:
         interrupted = True
     except ShakedownError:
@@ -282,7 +286,7 @@ def _statistics(channel: Any) -> dict[str, Any]:
     return {"unit": channel.unit, **{k: float(v) for k, v in numbers.items()}}
 
 
-def _sequence(rig: Rig, engine: Engine, args: argparse.Namespace) -> dict[str, Any]:
+def _sequence(rig: Rig, engine: Engine, args: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     from drivers.sequence import SequenceRun, load_sequence
 
     plan = SequenceRun(load_sequence(args.sequence), args.out, _metadata(rig, args))
@@ -292,7 +296,7 @@ def _sequence(rig: Rig, engine: Engine, args: argparse.Namespace) -> dict[str, A
     begin = time.monotonic()
     interrupted = False
     try:
-        plan.run(rig, engine, terminal_progress())
+        plan.run(rig, engine, progress)
     except KeyboardInterrupt:
         interrupted = True
     except ShakedownError as error:

@@ -1,0 +1,32 @@
+"""Ctrl-C is noted, and acted upon where it does no harm."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from app.ctrl_c import CtrlC
+
+
+def press() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_given_ctrl_c_then_nothing_happens_until_it_is_asked_for_and_then_once() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with CtrlC() as ctrl_c:
+        assert ctrl_c.check() is False
+        press()
+        with pytest.raises(KeyboardInterrupt):
+            ctrl_c.check()
+        assert ctrl_c.check() is False
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_given_ctrl_c_twice_then_it_interrupts_at_once() -> None:
+    with CtrlC():
+        press()
+        with pytest.raises(KeyboardInterrupt):
+            press()
