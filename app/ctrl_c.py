@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import signal
 import threading
+import time
 from types import FrameType, TracebackType
 
 
 class CtrlC:
-    """While entered, Ctrl-C is only noted. Pressed again before that was looked at, it interrupts at once."""
+    """While entered, Ctrl-C is only noted; again after ``patience`` s in vain it interrupts at once."""
 
-    def __init__(self) -> None:
-        self._pressed = False
+    def __init__(self, patience: float = 1.0) -> None:
+        self._pressed: float | None = None  # when; a terminal and a wrapper may pass on the same press twice
+        self._patience = patience
         self._main = threading.current_thread() is threading.main_thread()  # only there signals arrive
 
     def __enter__(self) -> CtrlC:
@@ -31,12 +33,13 @@ class CtrlC:
 
     def check(self) -> bool:
         """Raise KeyboardInterrupt here if it was asked for; else False, as an answer to "cancelled?"."""
-        if self._pressed:
-            self._pressed = False
+        if self._pressed is not None:
+            self._pressed = None
             raise KeyboardInterrupt
         return False
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        if self._pressed:
+        now = time.monotonic()
+        if self._pressed is not None and now - self._pressed >= self._patience:
             raise KeyboardInterrupt
-        self._pressed = True
+        self._pressed = self._pressed or now

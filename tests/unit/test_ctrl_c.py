@@ -25,8 +25,17 @@ def test_given_ctrl_c_then_nothing_happens_until_it_is_asked_for_and_then_once()
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_given_ctrl_c_twice_then_it_interrupts_at_once() -> None:
-    with CtrlC():
+def test_given_one_press_that_arrives_twice_then_it_counts_once() -> None:
+    with CtrlC() as ctrl_c:
+        press()
+        press()
+        with pytest.raises(KeyboardInterrupt):
+            ctrl_c.check()
+        assert ctrl_c.check() is False
+
+
+def test_given_ctrl_c_again_after_waiting_then_it_interrupts_at_once() -> None:
+    with CtrlC(patience=0.0):
         press()
         with pytest.raises(KeyboardInterrupt):
             press()
