@@ -53,7 +53,7 @@ class Journey:
         from app.desktop.settings import Settings
 
         self.folder = folder
-        self.window = build(Settings(theme="light", tour_done=True, operator="A. Engineer"))
+        self.window = build(Settings(theme="light", tour_done=True))
         self.window.resize(*size)
         self.window.show_page("acquire")
         self.window.show()

@@ -90,6 +90,7 @@ class Engine:
         self._ended = threading.Event()  # not Thread.join: Ctrl-C during a join takes a thread for ended
         self._ended.set()
         self._stopping = threading.Event()
+        self._over = False  # the stream has run and ended
         self._status = Status()
         self._expected = 0
         self._goal: int | None = None  # read no further; None: free running
@@ -110,6 +111,7 @@ class Engine:
         self._expected, self._earliest = 0, np.inf
         self._goal = 0 if held and self.source.waits else None
         self._status = Status(running=True)
+        self._over = False
         self.source.start()
         self._ended.clear()
         threading.Thread(target=self._run, name="acquisition", daemon=True).start()
@@ -167,6 +169,8 @@ class Engine:
         own records there: its recording outlives this process.
         """
         with self._lock:
+            if self._over:
+                raise InstrumentError("The acquisition has ended, so nothing can be recorded: start it again.")
             if self._capture is not None and not self._capture.done:
                 raise InstrumentError("A recording is being made already: stop it first.")
             if isinstance(self.source, Records):
@@ -276,6 +280,7 @@ class Engine:
             failure += self._silence(failure)
         with self._lock:
             capture = self._capture
+            self._over = True
             self._status = replace(self._status, running=False, failure=failure)
         if capture is not None:
             capture.end(failure)

@@ -105,6 +105,7 @@ def _parameters(axis: Any, result: Identification, truth: Mapping[str, float]) -
     axis.set_yticklabels(names)
     axis.set_ylim(len(names) - 0.4, -0.6)
     axis.margins(x=0.15)
+    axis.locator_params(axis="x", nbins=5)  # long numbers would run into each other
     if not any(math.isfinite(e.upper - e.lower) for e in result.parameters.values()):
         axis.set(xlabel="", xticks=[])
         axis.set_title("Estimates without error bars")

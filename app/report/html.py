@@ -82,7 +82,7 @@ def _table(grid: Grid) -> str:
     caption = f"<caption>{escape(grid.caption)}</caption>" if grid.caption else ""
     rows = "\n".join(f"<tr>{cells(row, 'td')}</tr>" for row in grid.rows)
     head = f"<thead><tr>{cells(grid.columns, 'th')}</tr></thead>"
-    return f'<div class="table"><table>{caption}{head}\n<tbody>{rows}</tbody></table></div>'
+    return f'<div class="table"><table cellpadding="4">{caption}{head}\n<tbody>{rows}</tbody></table></div>'
 
 
 def _figure(picture: Picture) -> str:

@@ -28,8 +28,9 @@ def wait_until(condition: Any, seconds: float = 10.0) -> None:
 
 
 def run_to_end(engine: Engine, path: Path, length: int, **options: Any) -> Any:
-    engine.start()
+    """Record from the first sample on: a source that is read at full speed may be over before a later call."""
     capture = engine.record(recording_to(path, engine.source, {"rig": "counter"}), length, **options)
+    engine.start()
     assert capture.wait(20)
     engine.stop()
     return capture
@@ -58,8 +59,8 @@ def test_given_injected_faults_then_each_is_detected_stored_and_counted(tmp_path
         Fault("overload", 20_000, samples=5),
     ]
     engine = Engine(CounterSource(2, 10_000.0, RealClock(), faults))
-    engine.start()
     capture = engine.record(recording_to(tmp_path / "run", engine.source, {}), 30_000)
+    engine.start()
     assert capture.wait(20)
     engine.stop()
     status = engine.status
@@ -147,8 +148,8 @@ class Switch:
 def test_given_the_source_breaks_then_recording_is_saved_drive_stopped_and_it_is_said(tmp_path: Path) -> None:
     switch = Switch()
     engine = Engine(CounterSource(2, 10_000.0, faults=[Fault("error", 5000)]), switch)  # type: ignore[arg-type]
-    engine.start()
     capture = engine.record(recording_to(tmp_path / "run", engine.source, {}))
+    engine.start()
     assert capture.wait(20)
     engine.stop()
     assert "broke" in engine.status.failure and switch.reasons == [engine.status.failure]
@@ -255,6 +256,15 @@ def test_given_a_recording_that_takes_long_to_finish_then_the_stream_is_no_lag_o
     engine.stop()
     assert sink.closed and engine.status.failure == "" and max(lags) < 0.3
     assert sum(b.shape[1] for _, b in sink.blocks) == 3000
+
+
+def test_given_the_stream_has_ended_then_a_recording_is_refused_instead_of_waiting_for_ever() -> None:
+    engine = Engine(Wave())
+    engine.start()
+    wait_until(lambda: not engine.status.running)
+    with pytest.raises(InstrumentError, match="has ended"):
+        engine.record(lambda n: SlowSink(0.0))
+    engine.stop()
 
 
 def test_given_a_second_recording_while_one_runs_then_refused() -> None:

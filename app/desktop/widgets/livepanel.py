@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
-from PyQt6.QtWidgets import QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from analysis.identification import Identification, with_error
 from app.desktop.livefit import LiveFit
@@ -98,6 +98,9 @@ class LivePanel(QWidget):
         self.card.add(self.state)
         self.card.add(self.values)
         self.bands = Bands(bench)
+        # As high as there is room for: what the plot would like best would push its axis out of sight.
+        self.bands.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
+        self.bands.setMinimumHeight(theme.px(260))
         self.bands.hide()
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, theme.px(2), 0)
