@@ -160,7 +160,7 @@ def _panels(subject: Subject, found: Prediction) -> tuple[Panel, ...]:
         )
         panels.append(
             Panel(
-                f"{name}, the model restarted" if i == moving[0] else name,
+                name,
                 f"time [{unit}]",
                 subject.label(name),
                 (

@@ -60,16 +60,20 @@ class Ring:
 
     def between(self, start: int, stop: int, row: int | None = None, step: int = 1) -> Samples:
         """Every ``step``-th sample from start to stop as far as they are held, of all channels or of one."""
+        return np.concatenate(self.parts(start, stop, row, step), axis=-1)
+
+    def parts(self, start: int, stop: int, row: int | None = None, step: int = 1) -> list[Samples]:
+        """As :meth:`between`, not copied: up to the seam of the ring and from it. For use at once."""
         start, stop = max(start, self.start), min(stop, self.stop)
         source = self._data if row is None else self._data[row]
         if stop <= start:
-            return np.empty((*source.shape[:-1], 0))
+            return [source[..., :0]]
         capacity = self._data.shape[1]
         a, b = start % capacity, (stop - 1) % capacity + 1
         if a < b:
-            return source[..., a:b:step].copy()
+            return [source[..., a:b:step]]
         skip = (a - capacity) % step  # the rhythm goes on behind the seam
-        return np.concatenate([source[..., a::step], source[..., skip:b:step]], axis=-1)
+        return [source[..., a::step], source[..., skip:b:step]]
 
     def _put(self, index: int, data: Samples) -> None:
         capacity = self._data.shape[1]

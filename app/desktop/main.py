@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from PyQt6 import sip
 from PyQt6.QtCore import QTimer
 from PyQt6.QtWidgets import QApplication
 
@@ -34,4 +35,6 @@ def start(rig: str | None = None, files: list[str] | None = None) -> int:
     window.show_page(settings.page)
     window.show()
     QTimer.singleShot(0, lambda: window.begin(files or []))  # after the first paint
-    return app.exec()
+    code = app.exec()
+    sip.delete(window)  # while the application lives: what it draws with is gone after it
+    return code

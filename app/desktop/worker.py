@@ -210,7 +210,7 @@ def _serve(pipe: Connection, stop: Any) -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C belongs to the window
     with contextlib.suppress(OSError, AttributeError):
-        os.nice(5)  # acquisition and window come first
+        os.nice(15)  # acquisition and window come first
     while True:
         try:
             function, args = pipe.recv()

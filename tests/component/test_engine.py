@@ -28,7 +28,7 @@ def wait_until(condition: Any, seconds: float = 10.0) -> None:
 
 
 def run_to_end(engine: Engine, path: Path, length: int, **options: Any) -> Any:
-    """Record from the first sample on: a source that is read at full speed may be over before a later call."""
+    """Record from the first sample on: a source read at full speed may be over before a later call."""
     capture = engine.record(recording_to(path, engine.source, {"rig": "counter"}), length, **options)
     engine.start()
     assert capture.wait(20)

@@ -125,7 +125,7 @@ class AcquirePage(Page):
     # -- living
 
     def on_show(self) -> None:
-        self.scope.rebuild()
+        self.scope.draw()  # its envelope went on while the page was hidden
 
     def on_hide(self) -> None:
         for name, splitter in self.splitters.items():

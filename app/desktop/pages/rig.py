@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QModelIndex, QRect, QSize, Qt
+from PyQt6.QtGui import QFontMetrics
 from PyQt6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
     QListWidget,
     QListWidgetItem,
     QSplitter,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QTabWidget,
     QVBoxLayout,
     QWidget,
@@ -30,6 +33,23 @@ from drivers.rig import RigProfile, load_rig
 NAME = Qt.ItemDataRole.UserRole
 
 
+class _Wrapped(QStyledItemDelegate):
+    """Names over as many lines as they need: Qt forgets the padding when it counts the lines."""
+
+    def __init__(self, view: QListWidget, padding: int) -> None:
+        super().__init__(view)
+        self._view, self._padding = view, padding
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:
+        viewport = self._view.viewport()
+        assert viewport is not None
+        width = viewport.width() - 2 * self._view.spacing()
+        room = QRect(0, 0, width - 3 * self._padding, 10_000)
+        wrap = Qt.TextFlag.TextWordWrap
+        text = QFontMetrics(option.font).boundingRect(room, wrap, str(index.data()))
+        return QSize(width, text.height() + 2 * self._padding)
+
+
 class RigPage(Page):
     """Profiles to the left; the chosen one to the right: channels, self-test."""
 
@@ -40,7 +60,7 @@ class RigPage(Page):
         self.list.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.list.setWordWrap(True)
         self.list.setResizeMode(QListWidget.ResizeMode.Adjust)  # names wrap anew when the width is known
-        self.list.setTextElideMode(Qt.TextElideMode.ElideNone)
+        self.list.setItemDelegate(_Wrapped(self.list, self.theme.px(8)))
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.setSpacing(self.theme.px(2))
         self.list.currentItemChanged.connect(lambda *_: self._chosen())

@@ -31,6 +31,11 @@ class Axis(pg.AxisItem):
     def updateAutoSIPrefix(self) -> None:
         return
 
+    def logTickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        """10 and 100 in full: only what is longer needs its power of ten."""
+        powers = super().logTickStrings(values, scale, spacing)
+        return [f"{10**v:g}" if -4 <= v < 4 else text for v, text in zip(values, powers, strict=True)]
+
 
 class Plot(Card):
     """A card with a plot. ``self.item`` is the pyqtgraph PlotItem; add rows for plots that share x."""

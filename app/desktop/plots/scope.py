@@ -73,9 +73,10 @@ class Scope(Plot):
         width = max(1, samples // pixels)
         bins = max(2, int(np.ceil(samples / width)))
         self._envelope = RollingEnvelope(len(self.feed.rig.channels), bins, width)
-        held = self.feed.ring.last(samples + width)
-        aligned = (-(self.feed.ring.stop - held.shape[1])) % width
-        self._envelope.append(held[:, aligned:])
+        ring = self.feed.ring
+        first = max(ring.stop - samples - width, ring.start)
+        for part in ring.parts(first + -first % width, ring.stop):
+            self._envelope.append(part)
         self._x = np.arange(1.0 - bins, 1.0) * (width / rate)
         self.draw()
 
