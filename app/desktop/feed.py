@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PyQt6.QtCore import QObject, Qt, QTimer, pyqtSignal
 
+from analysis.moments import RecentMoments
 from analysis.strobe import sample_at, strobe_positions
 from app.desktop.rigdesk import RigDesk
 from drivers.protocols import Block, DriveState
@@ -95,6 +96,7 @@ class Feed(QObject):
         super().__init__()
         self.rig = rig
         self.ring = Ring(1, 16)
+        self._moments = RecentMoments(2)
         self.stats: list[ChannelStats] = []
         self.section = np.empty((1, 0))  # channels by strobed points, oldest first
         self.section_phase = 0.0  # rad of the drive at which the section is taken
@@ -115,6 +117,7 @@ class Feed(QObject):
         channels = len(self.rig.channels)
         capacity = int(min(SECONDS * self.rig.rate, BUDGET / max(channels, 1)))
         self.ring = Ring(channels, max(capacity, 1024))
+        self._moments = RecentMoments(max(int(self.rig.rate), 2))
         self.stats = [ChannelStats() for _ in range(channels)]
         self._overloads, self._overloaded_at = [0] * channels, [-(10**12)] * channels
         self.drive = DriveState()
@@ -147,8 +150,10 @@ class Feed(QObject):
     def _take(self, block: Block) -> None:
         if block.start_index < self.ring.stop:  # the source has been started again
             self.ring.stop = self.ring.start = block.start_index
+            self._moments.forget()
             self.clear_section()
         self.ring.append(block.start_index, block.data)
+        self._moments.append(block.stop_index, block.data)
         for overload in block.overloads:
             self._overloads[overload.channel] += 1
             self._overloaded_at[overload.channel] = overload.stop
@@ -187,15 +192,10 @@ class Feed(QObject):
 
     def _measure(self) -> None:
         """Statistics of the last second."""
-        second = self.ring.last(max(int(self.rig.rate), 2))
-        if second.shape[1] == 0:
+        now = self._moments.now()
+        if now is None:
             return
-        if np.isnan(second).any():
-            second = second[:, ~np.isnan(second).any(axis=0)]
-            if second.shape[1] == 0:
-                return
-        mean, spread = second.mean(axis=1), second.std(axis=1)
-        low, high = second.min(axis=1), second.max(axis=1)
+        mean, spread, low, high = now.mean, now.spread, now.low, now.high
         for i in range(len(self.stats)):
             recent = self.ring.stop - self._overloaded_at[i] < self.rig.rate
             self.stats[i] = ChannelStats(
