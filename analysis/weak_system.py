@@ -184,12 +184,7 @@ class WeakSystem:
 
         Cheaper than :meth:`linearised`, because an equation holds few of the parameters.
         """
-        p, states = self._corrected(p_all)
-        d = self.data
-        dX, Vp = np.empty_like(states), np.empty((self.pattern_p.shape[1], len(d.times)))
-        self.kernels.jac_p_sparse_many(d.times, states, d.inputs, p, dX, Vp)
-        left = self.left if states is d.states else self._left(states)
-        residual = left - self.probes.integrals(dX[self.rows])
+        residual, Vp = self._with_slopes(*self._corrected(p_all))
         information, gradient, cost = np.zeros((len(free), len(free))), np.zeros(len(free)), 0.0
         for e, row in enumerate(self.rows):
             mine = [
@@ -207,11 +202,7 @@ class WeakSystem:
     def linearised(self, p_all: Array, free: list[int]) -> tuple[Array, Array]:
         """Residual [equations, K] and its derivatives [len(free), equations, K]."""
         p, states = self._corrected(p_all)
-        d = self.data
-        dX, Vp = np.empty_like(states), np.empty((self.pattern_p.shape[1], len(d.times)))
-        self.kernels.jac_p_sparse_many(d.times, states, d.inputs, p, dX, Vp)
-        left = self.left if states is d.states else self._left(states)
-        residual = left - self.probes.integrals(dX[self.rows])
+        residual, Vp = self._with_slopes(p, states)
         derivatives = np.zeros((len(free), len(self.equations), len(self.probes)))
         wanted = [
             (entry, free.index(int(j)), self.rows.index(int(i)))
@@ -224,6 +215,14 @@ class WeakSystem:
         if any(j >= len(p) for j in free):
             self._add_sensor_derivatives(p, states, free, derivatives)
         return residual, derivatives
+
+    def _with_slopes(self, p: Array, states: Array) -> tuple[Array, Array]:
+        """Residual [equations, K] and the filled entries of df/dp at the nodes."""
+        d = self.data
+        dX, Vp = np.empty_like(states), np.empty((self.pattern_p.shape[1], len(d.times)))
+        self.kernels.jac_p_sparse_many(d.times, states, d.inputs, p, dX, Vp)
+        left = self.left if states is d.states else self._left(states)
+        return np.asarray(left - self.probes.integrals(dX[self.rows])), Vp
 
     def _add_sensor_derivatives(self, p: Array, states: Array, free: list[int], out: Array) -> None:
         n = len(states)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -78,7 +77,7 @@ main.start()
 def measure(quick: bool = False) -> list[Measurement]:
     """Starts, streaming, and a very long recording."""
     if not os.environ.get("DISPLAY"):
-        return _on_a_virtual_display(quick)
+        raise RuntimeError("there is no display, and no Xvfb to make one.")
     with _own_folders() as folder:
         rows = _starts(3 if quick else 5)
         rows += _streaming(folder, 10.0 if quick else 60.0)
@@ -89,29 +88,6 @@ def measure(quick: bool = False) -> list[Measurement]:
 def _row(work: str, seconds: float, wanted: float, note: str = "") -> Measurement:
     """A time beside the longest that is allowed."""
     return Measurement(work, "wanted at most", wanted, seconds, seconds <= wanted, note=note)
-
-
-def _on_a_virtual_display(quick: bool) -> list[Measurement]:
-    import json
-
-    with tempfile.TemporaryDirectory() as folder:
-        answer = Path(folder) / "rows.json"
-        command = [
-            sys.executable,
-            "-m",
-            "benchmarks.worker",
-            "desktop",
-            str(answer),
-            *(["quick"] if quick else []),
-        ]
-        display = ["xvfb-run", "-a", "-s", "-screen 0 1920x1080x24"]
-        if shutil.which(display[0]) is None:
-            raise RuntimeError("there is no display, and no Xvfb to make one.")
-        subprocess.run([*display, *command], check=True, timeout=1500)
-        told = json.loads(answer.read_text(encoding="utf-8"))
-    if told["problem"]:
-        raise RuntimeError(told["problem"])
-    return [Measurement(**row) for row in told["rows"]]
 
 
 @contextlib.contextmanager

@@ -7,19 +7,9 @@ from functools import lru_cache
 from analysis.model import Model
 from analysis.progress import Progress
 from app.reproduce import Table
-from app.reproduce.rows import Row
-from app.reproduce.yuan1995.comparison import (
-    NOISE_NOTE,
-    both_methods,
-    comparison_rows,
-    comparison_table,
-    printed_values,
-)
-from app.reproduce.yuan1995.systems import (
-    forced_record,
-    oscillator,
-    powers,
-)
+from app.reproduce.yuan1995.comparison import NOISE_NOTE, comparison_table
+from app.reproduce.yuan1995.family import Family
+from app.reproduce.yuan1995.systems import oscillator, powers
 
 
 @lru_cache(maxsize=1)
@@ -55,15 +45,12 @@ def coulomb_names(p: int) -> list[str]:
     return ["m", "c", *(f"a{i}" for i in range(1, p + 1)), *(f"b{i}" for i in range(1, p + 1))]
 
 
+FAMILY = Family("coulomb", 1.3, coulomb_model, coulomb_names, COULOMB, tuple(range(1, 9)))
+
+
 def table_4(progress: Progress) -> Table:
     """Four orbits, without noise."""
-    rows: list[Row] = []
-    record = forced_record("coulomb", 1.3)
-    for p, text in TABLE_4.items():
-        progress.report((p - 3) / 3, f"p = {p}")
-        names = coulomb_names(p)
-        plain, ours = both_methods(coulomb_model(), names, record, record, tuple(range(1, 9)), 4)
-        rows += comparison_rows(f"p = {p}", COULOMB, printed_values(" ".join(names), text), plain, ours, 1e-3)
+    rows = FAMILY.without_noise(TABLE_4, 4, progress)
     return comparison_table(
         "4",
         "Table 4: Coulomb friction from four orbits, without noise",
@@ -75,14 +62,7 @@ def table_4(progress: Progress) -> Table:
 
 def table_5(progress: Progress) -> Table:
     """Three orbits, with noise."""
-    rows: list[Row] = []
-    clean = forced_record("coulomb", 1.3)
-    for done, ((percent, p), text) in enumerate(TABLE_5.items()):
-        progress.report(done / len(TABLE_5), f"{percent} %, p = {p}")
-        names, noisy = coulomb_names(p), forced_record("coulomb", 1.3, percent / 100)
-        plain, ours = both_methods(coulomb_model(), names, clean, noisy, tuple(range(1, 9)), 3)
-        case = f"{percent} %, p = {p}"
-        rows += comparison_rows(case, COULOMB, printed_values(" ".join(names), text), plain, ours, 1e-3)
+    rows = FAMILY.with_noise(TABLE_5, 3, progress)
     return comparison_table(
         "5",
         "Table 5: Coulomb friction from three orbits, with noise",

@@ -16,12 +16,9 @@ from app.reproduce.yuan1995.comparison import (
     known_orbits,
     printed_values,
 )
+from app.reproduce.yuan1995.family import Family
 from app.reproduce.yuan1995.portraits import extracted
-from app.reproduce.yuan1995.systems import (
-    forced_record,
-    oscillator,
-    powers,
-)
+from app.reproduce.yuan1995.systems import forced_record, oscillator, powers
 
 
 @lru_cache(maxsize=1)
@@ -73,6 +70,9 @@ def duffing_names(p: int) -> list[str]:
     return ["m", "c", *(f"b{i}" for i in range(1, p + 1))]
 
 
+FAMILY = Family("duffing", 1.33, duffing_model, duffing_names, DUFFING, PERIODS)
+
+
 def table_1(progress: Progress) -> Table:
     """Each orbit by itself, five powers."""
     rows: list[Row] = []
@@ -97,26 +97,13 @@ def table_1(progress: Progress) -> Table:
 
 def table_2(progress: Progress) -> Table:
     """Four orbits together, four to seven powers."""
-    rows: list[Row] = []
-    record = forced_record("duffing", 1.33)
-    for p, text in TABLE_2.items():
-        progress.report((p - 4) / 4, f"p = {p}")
-        names = duffing_names(p)
-        plain, ours = both_methods(duffing_model(), names, record, record, PERIODS, 4)
-        rows += comparison_rows(f"p = {p}", DUFFING, printed_values(" ".join(names), text), plain, ours, 1e-3)
+    rows = FAMILY.without_noise(TABLE_2, 4, progress)
     return comparison_table("2", "Table 2: Duffing's equation from four orbits, without noise", rows)
 
 
 def table_3(progress: Progress) -> Table:
     """Four orbits together, noise of 1 to 5 %."""
-    rows: list[Row] = []
-    clean = forced_record("duffing", 1.33)
-    for done, ((percent, p), text) in enumerate(TABLE_3.items()):
-        progress.report(done / len(TABLE_3), f"{percent} %, p = {p}")
-        names, noisy = duffing_names(p), forced_record("duffing", 1.33, percent / 100)
-        plain, ours = both_methods(duffing_model(), names, clean, noisy, PERIODS, 4)
-        case = f"{percent} %, p = {p}"
-        rows += comparison_rows(case, DUFFING, printed_values(" ".join(names), text), plain, ours, 1e-3)
+    rows = FAMILY.with_noise(TABLE_3, 4, progress)
     return comparison_table(
         "3",
         "Table 3: Duffing's equation from four orbits, with noise",

@@ -7,19 +7,9 @@ from functools import lru_cache
 from analysis.model import Model
 from analysis.progress import Progress
 from app.reproduce import Table
-from app.reproduce.rows import Row
-from app.reproduce.yuan1995.comparison import (
-    NOISE_NOTE,
-    both_methods,
-    comparison_rows,
-    comparison_table,
-    printed_values,
-)
-from app.reproduce.yuan1995.systems import (
-    forced_record,
-    oscillator,
-    powers,
-)
+from app.reproduce.yuan1995.comparison import NOISE_NOTE, comparison_table
+from app.reproduce.yuan1995.family import Family
+from app.reproduce.yuan1995.systems import oscillator, powers
 
 
 @lru_cache(maxsize=1)
@@ -56,26 +46,26 @@ TABLE_7 = {
     (5, 4): ".011 .252 -.01 .252 .01 .535 -.00 -.158 .01",
     (5, 5): ".011 .257 -.01 .227 -.00 .02 .533 -.00 -.159 -.01 .01",
 }
-MANY_HARMONICS = 12  # the drive is slow against the motion in a well
 
 
 def parametric_names(p: int) -> list[str]:
     return ["c", *(f"b{i}" for i in range(1, p + 1)), *(f"g{i}" for i in range(1, p + 1))]
 
 
+FAMILY = Family(
+    "parametric",
+    0.28,
+    parametric_model,
+    parametric_names,
+    PARAMETRIC,
+    tuple(range(1, 11)),
+    {"harmonics": 12},  # the drive is slow against the motion in a well
+)
+
+
 def table_6(progress: Progress) -> Table:
     """Four orbits, without noise."""
-    rows: list[Row] = []
-    record = forced_record("parametric", 0.28)
-    for p, text in TABLE_6.items():
-        progress.report((p - 3) / 3, f"p = {p}")
-        names = parametric_names(p)
-        plain, ours = both_methods(
-            parametric_model(), names, record, record, tuple(range(1, 11)), 4, harmonics=MANY_HARMONICS
-        )
-        rows += comparison_rows(
-            f"p = {p}", PARAMETRIC, printed_values(" ".join(names), text), plain, ours, 1e-3
-        )
+    rows = FAMILY.without_noise(TABLE_6, 4, progress)
     return comparison_table(
         "6",
         "Table 6: parametric excitation from four orbits, without noise",
@@ -86,16 +76,7 @@ def table_6(progress: Progress) -> Table:
 
 def table_7(progress: Progress) -> Table:
     """Four orbits, with noise."""
-    rows: list[Row] = []
-    clean = forced_record("parametric", 0.28)
-    for done, ((percent, p), text) in enumerate(TABLE_7.items()):
-        progress.report(done / len(TABLE_7), f"{percent} %, p = {p}")
-        names, noisy = parametric_names(p), forced_record("parametric", 0.28, percent / 100)
-        plain, ours = both_methods(
-            parametric_model(), names, clean, noisy, tuple(range(1, 11)), 4, harmonics=MANY_HARMONICS
-        )
-        case = f"{percent} %, p = {p}"
-        rows += comparison_rows(case, PARAMETRIC, printed_values(" ".join(names), text), plain, ours, 1e-3)
+    rows = FAMILY.with_noise(TABLE_7, 4, progress)
     return comparison_table(
         "7", "Table 7: parametric excitation from four orbits, with noise", rows, NOISE_NOTE
     )
