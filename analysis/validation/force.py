@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.measurement import derivative_pairs
+from analysis.measurement import scaled_derivatives
 from analysis.model import Model
 from analysis.smoothing import smooth
 from analysis.surface import restoring_force
@@ -27,7 +27,7 @@ _BINS = 40
 def check_force(subject: Subject) -> Check:
     """Binned force of the record against the model's, over the displacement."""
     model = subject.model
-    pairs = derivative_pairs(model)
+    pairs = scaled_derivatives(model)
     if len(pairs) != 1 or len(model.states) != 2:
         return impossible(NAME, TITLE, f"{model.name} is not a single oscillator with dx/dt = v.")
     still = opened(model)
@@ -35,17 +35,17 @@ def check_force(subject: Subject) -> Check:
         return impossible(
             NAME, TITLE, "The drive stands in the equations, not under [inputs]: it cannot be taken out."
         )
-    ((v, x),) = pairs.items()
+    ((v, (x, factor)),) = pairs.items()  # dx/dt = factor v: the force is factor dv/dt
     X = subject.states
     edge = min(X.shape[1] // 20, 50)  # differentiation is poor at the ends
     inside = slice(edge, X.shape[1] - edge)
     acceleration = smooth(X[v], subject.dt)[1]
     driven = _rates(model, subject.times, X, subject.data.inputs.values(subject.data.times))[v]
-    at_rest = _own_force(still, X[x], x, v)
+    known = factor * (driven + _own_force(still, X[x], x, v))[inside]
     found = restoring_force(
-        X[x][inside], X[v][inside], acceleration[inside], drive=(driven + at_rest)[inside], bins=_BINS
+        X[x][inside], factor * X[v][inside], factor * acceleration[inside], drive=known, bins=_BINS
     )
-    own = _own_force(still, found.centres, x, v)
+    own = factor * _own_force(still, found.centres, x, v)
     extent = float(np.ptp(found.mean)) or 1.0
     miss = float(np.sqrt(np.average((own - found.mean) ** 2, weights=found.count))) / extent
     status = graded(miss, _NEAR, _FAR)

@@ -6,13 +6,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.errors import DataError, ShakedownError
+from analysis.errors import ShakedownError
 from app.output import add_json_option, as_words, plain, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
-    from analysis.model import Model
     from analysis.record import Record
-    from analysis.validation import Check, Sweep, TransferFunction, Validation
+    from analysis.validation import Check, Sweep, Validation
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +40,7 @@ def run(args: argparse.Namespace) -> int:
     from analysis.validation import validate
     from app.commands.identify import mapped, numbers
     from app.figures.saving import check_figure_name
+    from app.transfer_table import read_transfer
     from drivers.formats import read
     from drivers.library import load_model
 
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
         terminal_progress(),
         frequency=args.frequency,
         others=[recording(path) for path in args.also],
-        transfer=_transfer(args.transfer, model, recording) if args.transfer else None,
+        transfer=read_transfer(args.transfer, recording) if args.transfer else None,
         sweep=_sweep(args.over) if args.over else None,
     )
     if not write_json(args.json, payload(found)):
@@ -83,31 +83,6 @@ def _sweep(text: str) -> Sweep:
     except ValueError:
         raise ShakedownError(f"`{text}` should read NAME or NAME=FROM:TO.") from None
     return Sweep(name, lower, upper)
-
-
-def _transfer(path: str, model: Model, recording: Any) -> TransferFunction | Record:
-    """A table of a transfer function, or a recording from which it is computed."""
-    import numpy as np
-
-    from analysis.validation import TransferFunction
-
-    if Path(path).suffix.lower() not in (".csv", ".txt"):
-        return recording(path)
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
-    header = [name.strip().lower().split(" [")[0] for name in lines[0].split(",")] if lines else []
-    if "frequency" not in header:
-        return recording(path)
-    if not {"real", "imag"} <= set(header):
-        raise DataError(
-            f"{Path(path).name} needs the columns frequency, real and imag (and coherence, if known)."
-        )
-    try:
-        rows = np.array([[float(v) for v in line.split(",")] for line in lines[1:] if line.strip()])
-        columns = dict(zip(header, rows.T, strict=True))
-    except ValueError:
-        raise DataError(f"{Path(path).name} is not a table of numbers below its header.") from None
-    coherence = columns.get("coherence", np.ones(len(rows)))
-    return TransferFunction(columns["frequency"], columns["real"] + 1j * columns["imag"], coherence)
 
 
 def payload(found: Validation) -> dict[str, Any]:

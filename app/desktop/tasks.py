@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -199,10 +200,31 @@ def find_orbits(
 
 
 def validate_model(
-    text: str, record: Record, mapping: Mapping[str, str], values: Mapping[str, float], progress: Progress
+    text: str,
+    record: Record,
+    mapping: Mapping[str, str],
+    values: Mapping[str, float],
+    others: Sequence[Path],
+    transfer: Path | None,
+    progress: Progress,
 ) -> Validation:
-    """Put a fitted model, given by its text, beside the record: every check that can be made."""
+    """Put a fitted model, given by its text, beside the record: every check that can be made.
+
+    ``others`` are recordings at other settings of the drive, ``transfer`` a measured transfer function.
+    """
     from analysis.model import Model
     from analysis.validation import validate
+    from app.transfer_table import read_transfer
+    from drivers.formats import read
 
-    return validate(Model.from_toml(text), mapped(record, mapping), values, progress)
+    def recording(path: str | Path) -> Record:
+        return mapped(read(path), mapping)
+
+    return validate(
+        Model.from_toml(text),
+        mapped(record, mapping),
+        values,
+        progress,
+        others=[recording(path) for path in others],
+        transfer=None if transfer is None else read_transfer(str(transfer), recording),
+    )

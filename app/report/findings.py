@@ -134,12 +134,13 @@ def orbits_of(measured: Measured, progress: Progress = SILENT) -> OrbitsFound | 
 
 def check(result: Identification, record: Record | None, progress: Progress = SILENT) -> Validation | None:
     """The model beside the record; None where the two cannot be compared."""
-    from app.desktop.tasks import validate_model
+    from analysis.model import Model
+    from analysis.validation import validate
 
     if record is None or not result.model_text:
         return None
     try:
-        return validate_model(result.model_text, record, {}, result.values(), progress)
+        return validate(Model.from_toml(result.model_text), record, result.values(), progress)
     except ShakedownError:
         return None
 

@@ -19,6 +19,7 @@ from analysis.validation.dimension import check_dimension
 from analysis.validation.drive import drive_period, opened, tone_of
 from analysis.validation.equilibria import check_equilibria, main_mode, rest_states
 from analysis.validation.exponents import check_exponents
+from analysis.validation.force import check_force
 from analysis.validation.orbits import check_orbits
 from analysis.validation.residuals import autocorrelation, check_residuals, ljung_box
 from analysis.validation.response import check_response, predict
@@ -203,6 +204,24 @@ def test_given_a_measured_tone_then_it_stands_for_the_input_and_orbits_become_po
     assert orbits.status != "not possible"
     assert orbits.numbers["found"] >= 4, orbits.sentence
     assert check_bifurcation(subject, Sweep(), [], SILENT).panels
+
+
+def test_given_a_velocity_in_other_units_then_the_restoring_force_is_the_same(noisy_duffing: Record) -> None:
+    text = "-0.2*{v} - b*x - x**3 + f"
+    parameters = {"b": 1.0}
+    forces = []
+    for factor in (1.0, 40.0):  # v in the record is dx/dt over the factor
+        rate = f"({text.format(v=f'{factor}*v')})/{factor}"
+        model = Model.from_equations(
+            {"x": f"{factor}*v", "v": rate}, parameters, inputs={"f": "27*cos(1.33*t)"}
+        )
+        record = noisy_duffing.with_channels(v=noisy_duffing["v"] / factor)
+        check = check_force(prepare(model, record, {}))
+        assert check.status == "passed", check.sentence
+        measured, own = check.panels[0].traces[:2]
+        np.testing.assert_allclose(own.y, own.x + own.x**3, rtol=1e-12)
+        forces.append(measured.y)
+    np.testing.assert_allclose(forces[1], forces[0], rtol=1e-6)
 
 
 def test_given_recordings_at_other_drives_then_the_bifurcation_diagram_is_tested() -> None:

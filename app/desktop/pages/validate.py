@@ -24,6 +24,7 @@ from app.desktop import tasks
 from app.desktop.page import Page
 from app.desktop.plots.panel import PanelPlot, legend
 from app.desktop.widgets.basics import Card, Empty, button, label, progress_bar, set_role
+from app.desktop.widgets.evidence import EvidenceBox
 from app.desktop.workbench import Workbench
 from app.desktop.worker import Job
 from app.output import as_words
@@ -56,7 +57,7 @@ class ValidatePage(Page):
         self.stack.addWidget(self._work())
         self.body.addWidget(self.stack, 1)
         bench.result_changed.connect(self._result_changed)
-        bench.record_changed.connect(self._result_changed)
+        bench.record_changed.connect(self._record_changed)
         self.theme.changed.connect(self._colour_list)
         self._result_changed()
 
@@ -100,6 +101,9 @@ class ValidatePage(Page):
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.currentRowChanged.connect(self._show_check)
         card.add(self.list, 1)
+        self.evidence = EvidenceBox(self.bench)
+        self.evidence.changed.connect(self._start_anew)
+        card.add(self.evidence)
         return card
 
     def _detail_card(self) -> QWidget:
@@ -139,6 +143,10 @@ class ValidatePage(Page):
 
     # -- validating
 
+    def _record_changed(self) -> None:
+        self.evidence.forget()  # it belongs to the record that was in hand
+        self._result_changed()
+
     def _result_changed(self) -> None:
         ready = self.bench.result is not None and self.bench.record is not None
         self.stack.setCurrentIndex(1 if ready else 0)
@@ -159,7 +167,14 @@ class ValidatePage(Page):
         mapping = self.bench.findings.get("mapping", {})
         text = result.model_text or model.text
         self.job = self.bench.workers.run(
-            "Validating", tasks.validate_model, text, data, mapping, result.values()
+            "Validating",
+            tasks.validate_model,
+            text,
+            data,
+            mapping,
+            result.values(),
+            self.evidence.others,
+            self.evidence.transfer,
         )
         self.job.stepped.connect(self._step)
         self.job.done.connect(self._show)
@@ -170,6 +185,15 @@ class ValidatePage(Page):
         self.cancel_button.show()
         self.bar.show()
         self._say("Putting the model beside the measurement …", "muted")
+
+    def _start_anew(self) -> None:
+        """Other evidence: what runs is for the old one."""
+        self.validation = None
+        if self.job is None:
+            self.run()
+        else:
+            self.job.ended.connect(self.run)
+            self.cancel()
 
     def cancel(self) -> None:
         if self.job is not None:
