@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -183,10 +182,12 @@ def test_given_a_fit_that_did_not_converge_when_shown_then_the_page_warns_and_sa
     page = window.page
     assert isinstance(page, IdentifyPage)
     t = np.arange(400) / 100.0
-    record = Record.from_arrays(100.0, {"x": np.exp(-t)})
-    model = Model.from_toml('name = "decay"\n[states]\nx = "-a*x"\n[parameters]\na = { guess = 2.0 }\n')
-    found = identify(model, [record], "weak")
-    page._done(replace(found, converged=False))
+    noise = 0.01 * np.random.default_rng(4).standard_normal(400)
+    record = Record.from_arrays(100.0, {"x": np.exp(-t) + noise})
+    model = Model.from_toml('name = "decay"\n[states]\nx = "-a*x"\n[parameters]\na = { guess = 9.0 }\n')
+    found = identify(model, [record], "path", max_iterations=2)  # two steps do not lead from 9 to 1
+    assert not found.converged
+    page._done(found)
     assert page.state.objectName() == "bad" and "do not trust" in page.state.text()
     assert "did not converge" in page.result_view.notes.text()
 
