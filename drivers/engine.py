@@ -78,8 +78,10 @@ class Engine:
         exciter: Exciter | None = None,
         block_seconds: float = BLOCK_SECONDS,
         queue_seconds: float = QUEUE_SECONDS,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.source = source
+        self._now = now  # by which blocks are judged to be late
         self._exciter = exciter
         self._block = max(1, round(block_seconds * source.rate))
         self._capacity = queue_capacity(source, queue_seconds)
@@ -248,7 +250,7 @@ class Engine:
                 f"The source went back from sample {self._expected} to {block.start_index}: "
                 "its clock is wrong."
             )
-        behind = time.monotonic() - block.stop_index / self.source.rate
+        behind = self._now() - block.stop_index / self.source.rate
         self._earliest = min(self._earliest, behind)
         lateness = behind - self._earliest
         late = lateness > LATE_SECONDS and not self.source.waits

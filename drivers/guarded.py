@@ -33,8 +33,10 @@ from drivers.trigger import Trigger
 from drivers.waveform import Waveform
 
 PATIENCE = 1.0  # s without a beat after which the drive is stopped
-OPENING_SECONDS = 60.0  # compiling a new model's equations takes a while
+OPENING_SECONDS = 180.0  # compiling a new model's equations takes a while, on a busy machine a long one
 ANSWER_SECONDS = 10.0
+SILENCING_SECONDS = 30.0  # for a fresh process to reach the output of a rig whose own process died
+CLOSING_SECONDS = 10.0
 SIDE_SECONDS = 60.0  # a serial instrument that is asked again, a calibration that averages
 LOST = "The rig's process ended unexpectedly; the drive is off and what was recorded is safe."
 
@@ -122,14 +124,14 @@ class Guard:
 
     # -- calls
 
-    def call(self, name: str, *args: Any) -> Any:
+    def call(self, name: str, *args: Any, seconds: float = ANSWER_SECONDS) -> Any:
         """Have the rig's process do something and wait for its answer."""
         with self._lock:
             try:
                 self._control.send((name, args))
             except OSError:
                 raise self._lost() from None
-            return self._answer(ANSWER_SECONDS)
+            return self._answer(seconds)
 
     def ask(self, name: str, *args: Any) -> Any:
         """Like ``call``, for what may take long: nothing else waits for it over there."""
@@ -201,7 +203,7 @@ class Guard:
         self._stop.set()
         with contextlib.suppress(OSError):
             self._control.send(("close", ()))
-        drain = time.monotonic() + 5
+        drain = time.monotonic() + CLOSING_SECONDS
         while self._process.is_alive() and time.monotonic() < drain:
             with contextlib.suppress(EOFError, OSError):
                 while self._data.poll(0):
@@ -221,7 +223,7 @@ class Guard:
         context = multiprocessing.get_context("spawn")
         helper = context.Process(target=_silence, args=(self._profile,), daemon=True)
         helper.start()
-        helper.join(ANSWER_SECONDS)
+        helper.join(SILENCING_SECONDS)
         if helper.exitcode != 0:
             raise InstrumentError(
                 "The rig's process died and the drive could not be reached: switch off the amplifier by hand."
@@ -258,7 +260,7 @@ class RemoteSource:
         self._running = False
 
     def start(self) -> None:
-        self._guard.call("start")
+        self._guard.call("start", seconds=OPENING_SECONDS)  # a simulated device compiles its plant first
         self._rest, self._running = None, True
 
     def read(self, into: Samples) -> Block:

@@ -38,8 +38,9 @@ from drivers.trigger import Trigger
 BLOCK_SECONDS = 0.01  # the pace of the limits' checks
 WATCH_SECONDS = 0.004  # the pace of the watch over window and STOP
 BACKLOG_SECONDS = 30.0  # samples kept for a window that does not take them
-SILENCE_SECONDS = 1.0  # the most that ramping down at the end may take
+SILENCE_SECONDS = 3.0  # the most that ramping down at the end may take
 NEWS_SECONDS = 0.05  # between two words about a recording under way
+STOP_SECONDS = 5.0  # for the answer to STOP from another process; it is obeyed before
 ORPHANED = "the window was gone"
 HOST = "127.0.0.1"
 
@@ -359,7 +360,9 @@ class StopPort:
         folder = stop_folder()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._file = folder / str(os.getpid())
-        self._file.write_text(json.dumps({"port": self._server.getsockname()[1]}), encoding="utf-8")
+        unseen = folder / f".{os.getpid()}"  # renamed when complete: nobody takes half a file for a dead rig
+        unseen.write_text(json.dumps({"port": self._server.getsockname()[1]}), encoding="utf-8")
+        unseen.replace(self._file)
         threading.Thread(target=self._listen, name="stop port", daemon=True).start()
 
     def _listen(self) -> None:
@@ -389,14 +392,19 @@ def stop_folder() -> Path:
 
 def stop_all() -> int:
     """STOP every drive that runs on this machine; how many answered."""
-    stopped = 0
-    for file in stop_folder().glob("*") if stop_folder().is_dir() else ():
+    called = []
+    for file in stop_folder().glob("[0-9]*"):
         try:
             port = json.loads(file.read_text(encoding="utf-8"))["port"]
-            with socket.create_connection((HOST, port), timeout=0.5) as link:
-                stopped += link.recv(16) == b"stopped\n"
-        except (OSError, ValueError, KeyError):
+            called.append(socket.create_connection((HOST, port), timeout=STOP_SECONDS))
+        except (ConnectionRefusedError, ValueError, KeyError):
             file.unlink(missing_ok=True)  # its process is gone
+        except OSError:
+            continue  # too busy to be reached; it can be tried again
+    stopped = 0
+    for link in called:  # all have been told before any answer is waited for
+        with link, contextlib.suppress(OSError):
+            stopped += link.recv(16) == b"stopped\n"
     return stopped
 
 

@@ -23,6 +23,7 @@ from drivers.plant import Plant
 
 TIMEBASE = 100e6  # Hz: sample clocks are whole divisions of it
 UPDATE_SECONDS = 0.002
+DRY_SECONDS = 0.5  # that the clock stands still for a program that a busy machine keeps from writing
 
 # What the package's numbers mean (nidaqmx.constants); only those that matter here.
 CURRENT_POSITION = 10425
@@ -93,6 +94,7 @@ class SimulatedDevice:
         self.output = 0.0  # volts at ao0 now
         self._trace = None if trace is None else trace.open("w", encoding="utf-8")
         self._fifo: deque[float] = deque()
+        self._dry_since: float | None = None  # nothing has been written for the output to play
         self.input: AnalogInput | None = None
         self.generator: AnalogOutput | None = None
         self.watchdog_until: float | None = None
@@ -122,6 +124,7 @@ class SimulatedDevice:
         trial.advance(np.zeros(4 * trial.steps))  # compiles what is not compiled yet, before the clock runs
         self._plant = self.make_plant(rate, oversampling)
         self._zero, self._done, self._rate, self._oversampling = self.now(), 0, rate, oversampling
+        self._dry_since = None
         self.input = task
 
     def end(self) -> None:
@@ -157,6 +160,9 @@ class SimulatedDevice:
             # A simulation that was kept from running must not empty the buffer at one stroke: the program
             # gets its turns to write in between, as it has with a device that never pauses.
             due = min(due, max(1, generator.size // (4 * self._oversampling)))
+            due = self._fed(generator, due)
+            if not due:
+                return
         drive = np.full(due * self._oversampling, self.output)
         if generator is not None:
             drive = generator.play(len(drive), self.output)
@@ -169,6 +175,19 @@ class SimulatedDevice:
             for terminal, w in self.wiring.items()
         }
         self.input.acquire(volts, due)
+
+    def _fed(self, generator: AnalogOutput, due: int) -> int:
+        """How many of the samples that are due can be played: the clock waits a while for one that runs dry.
+
+        Both sides share this machine's cores, unlike those of a real device, which fails at once.
+        """
+        ready = generator.queued // self._oversampling
+        if ready or generator.regenerate:
+            self._dry_since = None
+            return due if generator.regenerate else min(due, ready)
+        if self._dry_since is None:
+            self._dry_since = time.monotonic()
+        return 0 if time.monotonic() - self._dry_since < DRY_SECONDS else due
 
 
 @dataclass

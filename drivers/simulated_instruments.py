@@ -1,8 +1,8 @@
 """Simulated serial instruments on pseudo-terminals: they speak the real commands and misbehave on request.
 
 ``with SimulatedOFV5000() as instrument: OFV5000(instrument.port)``. Set ``fault`` to ``silence``,
-``garbage``, ``half`` (lines cut short), ``slow`` (answers that come late) or ``wrong`` (another answer); call
-``unplug`` and ``plug_in`` to pull the cable.
+``garbage``, ``half`` (lines cut short), ``slow`` (one answer that comes late) or ``wrong`` (another answer);
+call ``unplug`` and ``plug_in`` to pull the cable.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import select
 import tempfile
 import threading
 import time
@@ -33,8 +34,8 @@ class PtyInstrument:
         self.received: list[bytes] = []
         self._folder = tempfile.TemporaryDirectory()
         self.port = str(Path(self._folder.name) / "tty")
-        self._master = -1
-        self._closing = False
+        self._plugged = threading.Event()
+        self._thread: threading.Thread | None = None
         self.plug_in()
 
     def answer(self, line: str) -> str | None:
@@ -45,48 +46,53 @@ class PtyInstrument:
         import pty
         import tty
 
-        self._master, slave = pty.openpty()
-        tty.setraw(self._master)
+        master, slave = pty.openpty()
+        tty.setraw(master)
         tty.setraw(slave)
         link = Path(self.port)
         link.unlink(missing_ok=True)
         link.symlink_to(os.ttyname(slave))
         os.close(slave)
-        threading.Thread(target=self._run, args=(self._master,), name="instrument", daemon=True).start()
+        self._plugged.set()
+        self._thread = threading.Thread(target=self._run, args=(master,), name="instrument", daemon=True)
+        self._thread.start()
 
     def unplug(self) -> None:
         Path(self.port).unlink(missing_ok=True)
-        master, self._master = self._master, -1
-        with contextlib.suppress(OSError):
-            os.close(master)
+        self._plugged.clear()
+        if self._thread is not None:
+            self._thread.join()  # it closes the line: nobody else may read from a number that is given anew
 
     def __enter__(self) -> PtyInstrument:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._closing = True
         self.unplug()
         self._folder.cleanup()
 
     def _run(self, master: int) -> None:
         pending = b""
-        while not self._closing and self._master == master:
+        while self._plugged.is_set():
+            if not select.select([master], [], [], 0.01)[0]:
+                continue
             try:
                 pending += os.read(master, 256)
-            except OSError:  # nobody has the port open at this moment, or it was unplugged
+            except OSError:  # nobody has the port open at this moment
                 time.sleep(0.01)
                 continue
             *lines, pending = pending.split(b"\n")
             for line in lines:
                 self.received.append(line + b"\n")
                 self._reply(master, line.decode("ascii", "replace").strip())
+        os.close(master)
 
     def _reply(self, master: int, line: str) -> None:
         text = self.answer(line)
         if text is None or self.fault == "silence":
             return
         reply = text.encode("ascii") + b"\n"
-        if self.fault == "slow":
+        if self.fault == "slow":  # once
+            self.fault = ""
             time.sleep(self.late)
         elif self.fault == "garbage":
             reply = b"\x80\xfe" + reply

@@ -30,7 +30,8 @@ def patient(progress: Progress) -> None:
 
 
 def deaf(progress: Progress) -> None:
-    """Never asks whether it should end."""
+    """Never asks again whether it should end."""
+    progress.report(0.1, "waiting")
     time.sleep(600)
 
 

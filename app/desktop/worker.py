@@ -52,6 +52,12 @@ class Job(QObject):
             self._asked = time.monotonic()
         self._cancel.set()
 
+    def silence(self) -> None:
+        """Let go of all listeners, also of what is on its way to them."""
+        for signal in (self.stepped, self.done, self.failed, self.cancelled, self.ended):
+            with contextlib.suppress(TypeError, RuntimeError):  # nobody listened
+                signal.disconnect()
+
     @property
     def time_left(self) -> float | None:
         """Seconds, judged from the pace so far; None while that says nothing."""
@@ -120,8 +126,7 @@ class Workers(QObject):
         with self._lock:
             self._closed = True
             for job in self.jobs:
-                with contextlib.suppress(TypeError, RuntimeError):
-                    job.disconnect()  # nobody is left to hear of it
+                job.silence()  # nobody is left to hear of it
             processes = list(self._all)
             self._all.clear()
             self._idle.clear()

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 
 from app.cli import main
 from drivers.formats import open_lazily, read
+from tests.waiting import LONG, wait_until
 
 
 def call(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, object]:
@@ -133,17 +133,23 @@ def test_given_wrong_wishes_then_one_sentence_and_exit_code_1(
     assert words in message and message.count("\n") == 1 and not list(tmp_path.iterdir())
 
 
+def grown(journal: Path, size: int, process: subprocess.Popen[str]) -> None:
+    """Wait until a recording has come so far; its process is ended if it never does."""
+    try:
+        wait_until(lambda: journal.exists() and journal.stat().st_size > size, seconds=LONG)
+    except BaseException:
+        process.kill()
+        raise
+
+
 def test_given_ctrl_c_in_real_time_then_what_was_recorded_is_saved(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "app.cli", "acquire", "two_well_beam", "--settle", "0",
                "--out", str(tmp_path / "run"), "--json", "-"]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        deadline = time.monotonic() + 30
-        journal = tmp_path / "run.h5.journal"
-        while not (journal.exists() and journal.stat().st_size > 10_000) and time.monotonic() < deadline:
-            time.sleep(0.05)
+        grown(tmp_path / "run.h5.journal", 10_000, process)
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=LONG)
     result = json.loads(out)
     assert result["interrupted"] and result["problem"] is None and result["samples"] > 100
     assert len(read(tmp_path / "run.h5")) == result["samples"]
@@ -161,15 +167,11 @@ def start(folder: Path, *arguments: str, **options: Any) -> subprocess.Popen[str
 def test_given_the_program_is_killed_then_the_rig_process_finishes_the_recording(tmp_path: Path) -> None:
     with start(tmp_path) as process:
         journal = tmp_path / "run.h5.journal"
-        deadline = time.monotonic() + 30
-        while not (journal.exists() and journal.stat().st_size > 20_000) and time.monotonic() < deadline:
-            time.sleep(0.02)
+        grown(journal, 20_000, process)
         size = journal.stat().st_size
         process.kill()
         process.communicate()
-    deadline = time.monotonic() + 30
-    while journal.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until(lambda: not journal.exists())
     with open_lazily(tmp_path / "run.h5") as recording:
         record, events = recording.slice(0, len(recording)), recording.about.events
     assert len(record) > 187 and not record.channels["x"].gaps
@@ -190,8 +192,10 @@ def test_given_the_disk_is_full_then_said_and_everything_before_is_kept(tmp_path
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
 
+    before = ["acquire", "two_well_beam", "--fast", "--seconds", "1", "--out", str(tmp_path / "before")]
+    assert main(before) == 0  # the compiler's own files must not meet the limit
     with start(tmp_path, "--fast", "--seconds", "60", "--json", "-", preexec_fn=small_disk) as process:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=LONG)
     assert process.returncode == 1 and "Traceback" not in err
     problem = json.loads(out)["problem"] if out else err
     assert "disk" in problem and "run.h5" in problem

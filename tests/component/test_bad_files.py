@@ -40,7 +40,7 @@ quick = settings(
 
 def attempt(path: Path) -> str | None:
     """Read everything, as a user would: the sentence if it was refused, None if it was read."""
-    begun = time.monotonic()
+    begun = time.thread_time()
     try:
         record = read(path)
         assert all(len(c.data) == len(record) for c in record.channels.values())
@@ -50,7 +50,7 @@ def attempt(path: Path) -> str | None:
     assert sentence.strip().endswith((".", ")"))
     assert "\n" not in sentence
     assert len(sentence) < 500
-    assert time.monotonic() - begun < 30
+    assert time.thread_time() - begun < 30
     return sentence
 
 
@@ -152,9 +152,9 @@ def test_given_ten_megabytes_in_one_line_then_they_are_refused_at_once(
 ) -> None:
     path = tmp_path / f"line{suffix}"
     path.write_bytes(unit * (10_000_000 // len(unit)))
-    begun = time.process_time()
+    begun = time.thread_time()
     assert attempt(path) is not None
-    assert time.process_time() - begun < 5
+    assert time.thread_time() - begun < 5
 
 
 def test_given_a_long_line_after_good_ones_then_it_is_refused(tmp_path: Path) -> None:

@@ -16,11 +16,12 @@ from drivers.clock import InstantClock
 from drivers.counter import CounterSource
 from drivers.guarded import open_guarded
 from drivers.limits import LimitError
-from drivers.protocols import Exciter, InstrumentError, Source
+from drivers.protocols import DriveState, Exciter, InstrumentError, Source
 from drivers.recording import MemoryRecording
 from drivers.replay import ReplaySource
 from drivers.rig import load_rig, open_rig
 from drivers.waveform import Sine
+from tests.waiting import GUARD
 
 
 @dataclass
@@ -124,8 +125,16 @@ def test_given_any_exciter_then_it_keeps_the_contract(make: Any) -> None:
         source.start()
         rows = len(source.channels)
 
-        def run(seconds: float) -> np.ndarray:
-            parts = [source.read(np.empty((rows, 40))).data[-1] for _ in range(round(seconds * 50))]
+        def run(seconds: float, until: Callable[[DriveState], bool] = lambda drive: True) -> np.ndarray:
+            """The drive until it is as wanted (it may have been told late), and for some seconds more."""
+            parts, end = [], time.monotonic() + GUARD
+            while True:
+                block = source.read(np.empty((rows, 40)))
+                parts.append(block.data[-1])
+                if block.drive is not None and until(block.drive):
+                    break
+                assert time.monotonic() < end, "the drive does not obey"
+            parts += [source.read(np.empty((rows, 40))).data[-1] for _ in range(round(seconds * 50))]
             return np.concatenate(parts)
 
         exciter.stop()  # nothing plays: allowed
@@ -135,19 +144,17 @@ def test_given_any_exciter_then_it_keeps_the_contract(make: Any) -> None:
             exciter.play(Sine(1.0, 1000.0))
         assert np.abs(run(0.1)).max() == 0.0
         exciter.play(Sine(1.0, 10.0))
-        drive = run(1.2)
+        drive = run(0.3, lambda drive: drive.steady)
         assert np.abs(drive[-400:]).max() == pytest.approx(1.0, rel=1e-3)
         assert np.abs(np.diff(drive)).max() < 0.05  # never a step
         with pytest.raises(LimitError):
             exciter.change(amplitude=50.0)
         exciter.change(frequency=12.0, amplitude=0.5)
-        drive = run(0.8)
+        drive = run(0.3, lambda drive: drive.steady and drive.frequency == 12.0)
         assert np.abs(drive[-300:]).max() == pytest.approx(0.5, rel=1e-2)
         assert exciter.state().frequency == 12.0
         exciter.stop("enough")
-        if not source.waits:
-            time.sleep(0.1)
-        drive = run(0.3)
+        drive = run(0.3, lambda drive: not drive.playing)
         assert np.abs(drive[-300:]).max() == 0.0
         assert not exciter.state().playing and exciter.state().reason == "enough"
         source.stop()

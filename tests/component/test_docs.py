@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import LONG
+
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -57,7 +59,7 @@ def test_given_a_page_when_its_examples_run_then_they_succeed(page: Path, tmp_pa
         env=environment,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=LONG,
     )
     assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
 

@@ -13,6 +13,7 @@ import pytest
 from analysis.methods import METHODS
 from app.cli import COMMANDS
 from docs import command_line
+from tests.waiting import LONG
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -53,7 +54,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LONG,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return folder

@@ -29,6 +29,7 @@ from drivers.rig import ChannelProfile, RigProfile, load_rig, open_rig
 from drivers.simulated_device import SimulatedDevice, Wire
 from drivers.waveform import Sine
 from tests.heart import Heart
+from tests.waiting import GUARD, wait_until
 
 RATE = 2000.0
 AHEAD = 0.15  # s written ahead over the network, so that a busy machine does not starve the output
@@ -95,6 +96,16 @@ def blocks(source: NidaqSource, count: int, size: int = 100) -> list[Any]:
     return [source.read(np.empty((len(source.channels), size))) for _ in range(count)]
 
 
+def until_steady(source: NidaqSource, size: int = 100) -> list[Any]:
+    """Blocks until the drive has risen to its amplitude, however late it was asked for."""
+    got: list[Any] = []
+    end = time.monotonic() + GUARD
+    while not (got and got[-1].drive.steady):
+        assert time.monotonic() < end, "the drive never becomes steady"
+        got += blocks(source, 1, size)
+    return got
+
+
 def test_given_a_device_then_it_is_discovered(simple: Bench) -> None:
     found, note = list_devices(simple.session)
     assert found == [("Dev1", "PXIe-6363 (simulated), serial number 5AFE")] and note == ""
@@ -102,16 +113,18 @@ def test_given_a_device_then_it_is_discovered(simple: Bench) -> None:
 
 def test_given_a_sine_then_its_phase_is_known_at_every_sample(simple: Bench) -> None:
     simple.source.start()
+    got = blocks(simple.source, 1)
+    assert not got[0].data[0].any()  # silent at start-up
     simple.exciter.play(Sine(1.5, 11.0, 0.4))
-    got = blocks(simple.source, 20)
-    for block in got[12:]:
+    got += until_steady(simple.source)
+    got += blocks(simple.source, 8)
+    for block in got[-8:]:
         state = block.drive
         assert state.steady and state.index == block.start_index
         n = np.arange(block.samples)
         expected = 1.5 * np.cos(state.phase + 2 * np.pi * 11 * n / simple.source.rate)
         assert np.abs(block.data[0] - expected).max() < 1e-9
-    assert [b.start_index for b in got] == list(range(0, 2000, 100))
-    assert got[0].data[0].max() == 0.0  # silent at start-up
+    assert [b.start_index for b in got] == list(range(0, 100 * len(got), 100))
 
 
 @pytest.mark.parametrize("simple", [None])
@@ -120,24 +133,32 @@ def test_given_an_output_on_a_multiple_of_the_clock_then_the_phase_is_as_exact(s
     opened.source.start()
     opened.exciter.play(Sine(1.0, 7.5))
     assert opened.source.rate == pytest.approx(187.5, rel=1e-5) and opened.source.rate != 187.5  # as coerced
-    got = blocks(opened.source, 16, 10)
-    block = got[-1]
+    until_steady(opened.source, 10)
+    (block,) = blocks(opened.source, 1, 10)
     n = np.arange(10)
     expected = np.cos(block.drive.phase + 2 * np.pi * 7.5 * n / opened.source.rate)
     assert block.drive.steady and np.abs(block.data[0] - expected).max() < 1e-9
     opened.close()
 
 
+def acquired(opened: Bench) -> int:
+    """Samples that the device has taken, read or not."""
+    assert opened.device.input is not None
+    return opened.device.input.acquired
+
+
 def test_given_a_reader_too_slow_then_the_overrun_is_a_gap_of_exact_length(tmp_path: Path) -> None:
     opened = Bench(bench(DRIVE, TABLE, buffer_seconds=0.25), WIRES)
     opened.source.start()
     opened.exciter.play(Sine(1.0, 5.0))
-    before = blocks(opened.source, 15)
-    time.sleep(0.6)
+    before = until_steady(opened.source)
+    reached = before[-1].stop_index
+    wait_until(lambda: acquired(opened) > reached + 1200)
+    earliest = acquired(opened) - 500  # what the buffer holds
     after = blocks(opened.source, 3)
     gap = after[0]
-    lost = gap.start_index - before[-1].stop_index
-    assert 500 < lost < 1600 and "overran" in gap.reason
+    assert reached + 600 < gap.start_index < acquired(opened) and gap.start_index >= earliest
+    assert "overran" in gap.reason
     # the samples behind the gap are those of their index: the drive's own phase proves it
     state = before[-1].drive
     for block in after:
@@ -161,13 +182,13 @@ def test_given_an_overrun_while_recording_then_the_file_has_the_gap(tmp_path: Pa
             block = opened.source.read(into)
             if block.start_index > 500 and not self.dozed:
                 self.dozed = True
-                time.sleep(0.9)
+                wait_until(lambda: acquired(opened) > block.stop_index + 1700)
             return block
 
     engine = Engine(Dozing(), opened.exciter)
-    engine.start()
     capture = engine.record(recording_to(tmp_path / "run", engine.source, {}), 3000)
-    assert capture.wait(20)
+    engine.start()
+    assert capture.wait(GUARD)
     engine.stop()
     opened.close()
     record = read(capture.finished[0].path)
@@ -247,8 +268,8 @@ def test_given_a_signal_beyond_the_range_then_overloads_are_flagged() -> None:
     opened = Bench(bench(ChannelProfile("a", "V", range=1.0)), {"ai0": Wire("drive")})
     opened.source.start()
     opened.exciter.play(Sine(2.0, 10.0))
-    got = blocks(opened.source, 18)
-    for block in got[12:]:
+    until_steady(opened.source)
+    for block in blocks(opened.source, 6):
         flagged = np.zeros(100, dtype=bool)
         for span in block.overloads:
             flagged[span.start - block.start_index : span.stop - block.start_index] = True
@@ -260,17 +281,17 @@ def test_given_a_signal_beyond_the_range_then_overloads_are_flagged() -> None:
 def test_given_stop_then_the_output_is_zero_within_100_ms(simple: Bench) -> None:
     simple.source.start()
     simple.exciter.play(Sine(2.0, 20.0))
-    blocks(simple.source, 14)
-    assert simple.exciter.state().level == 1.0
+    until_steady(simple.source)
     with Heart() as heart:
         time.sleep(0.05)
-        pressed = time.monotonic()
+        pressed = last_loud = now = time.monotonic()
         simple.exciter.stop("STOP")
-        samples = []
-        while time.monotonic() < pressed + 0.4:
-            samples.append((time.monotonic(), simple.device.output))
+        while now < last_loud + 0.3 and now < pressed + GUARD:
+            if simple.device.output != 0.0:
+                last_loud = now
             time.sleep(0.001)
-    last_loud = max(t for t, volts in samples if volts != 0.0)
+            now = time.monotonic()
+    assert pressed < last_loud
     assert last_loud - pressed - heart.stalled(pressed, last_loud) < 0.1
     assert simple.exciter.failure == ""
 
@@ -326,15 +347,15 @@ def test_given_wrong_names_then_said_in_words() -> None:
 
 
 def test_given_a_hardware_watchdog_when_the_program_hangs_then_the_output_goes_to_zero() -> None:
-    opened = Bench(bench(DRIVE, TABLE, watchdog=0.5), WIRES)
+    opened = Bench(bench(DRIVE, TABLE, watchdog=1.5), WIRES)
     assert opened.exciter.watchdog is not None
     opened.source.start()
     opened.exciter.play(Sine(2.0, 20.0))
     blocks(opened.source, 12)
     assert not opened.device.expired
     opened.exciter._streaming.clear()  # the thread that feeds the output hangs
-    time.sleep(0.8)
-    assert opened.device.expired and opened.device.output == 0.0
+    wait_until(lambda: opened.device.expired)
+    assert opened.device.output == 0.0
     opened.device.expired = False
     opened.close()
 
@@ -350,9 +371,11 @@ def test_given_the_output_is_not_fed_then_the_drive_is_off_and_samples_go_on(sim
     simple.exciter.play(Sine(2.0, 20.0))
     blocks(simple.source, 12)
     simple.calls.fail_next.append(("WriteAnalogF64", -200290))
-    got = blocks(simple.source, 4)
-    assert "regeneration" in simple.exciter.failure and simple.device.output == 0.0
-    assert got[-1].drive.reason == simple.exciter.failure
+    wait_until(lambda: simple.exciter.failure)
+    assert "regeneration" in simple.exciter.failure
+    wait_until(lambda: simple.device.output == 0.0)
+    (block,) = blocks(simple.source, 1)
+    assert block.drive.reason == simple.exciter.failure
     with pytest.raises(InstrumentError, match="has failed"):
         simple.exciter.play(Sine(1.0, 20.0))
 
@@ -379,20 +402,20 @@ def test_given_a_server_on_the_loopback_then_the_virtual_beam_is_an_ni_rig(tmp_p
     server = Server()
     rig = open_rig(server.rig)
     engine = Engine(rig.source, rig.exciter)
+    tap = engine.tap()
     engine.start()
     rig.play()
-    engine.advance(1.0)
+    wait_until(lambda: any(block.drive.steady for block in tap.read() if block.drive is not None))
+    engine.advance(0.5)
     capture = engine.record(recording_to(tmp_path / "run", rig.source, {}), 1000)
-    assert capture.wait(20)
+    assert capture.wait(GUARD)
     record = read(capture.finished[0].path)
     assert record.excitation is not None and record.excitation.phase is not None
     expected = 1.5 * np.cos(2 * np.pi * 7.5 * record.times + record.excitation.phase)
     assert np.abs(record["drive"] - expected).max() < 1e-6
     assert np.abs(record["x"]).max() > 0.5 and engine.status.gaps == 0
     server.grpc.stop(0).wait()  # the server dies
-    deadline = time.monotonic() + 15
-    while engine.status.running and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_until(lambda: not engine.status.running)
     assert "cannot be reached" in engine.status.failure
     engine.stop()
     rig.close()
@@ -419,12 +442,9 @@ def test_given_the_rig_process_is_killed_then_the_output_is_set_to_zero(tmp_path
     engine = Engine(rig.source, rig.exciter)
     engine.start()
     rig.play()
-    engine.advance(1.0)
-    assert rig.guard.output > 1.4
+    wait_until(lambda: rig.guard.output > 1.4)
     os.kill(rig.guard.pid or 0, signal.SIGKILL)
-    deadline = time.monotonic() + 20
-    while engine.status.running and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_until(lambda: not engine.status.running)
     engine.stop()
     assert "the drive is off" in engine.status.failure and server.device.output == 0.0
     rig.close()
@@ -439,13 +459,18 @@ def test_given_stop_on_a_guarded_ni_rig_then_the_device_itself_is_silent_within_
     engine = Engine(rig.source, rig.exciter)
     engine.start()
     rig.play()
-    engine.advance(1.0)
-    pressed = time.monotonic()
-    with Heart() as heart:
+    wait_until(lambda: rig.guard.output > 1.4 and abs(server.device.output) > 0.5)
+    with Heart() as heart, Heart(rig.guard.pid) as theirs:
+        time.sleep(0.05)
+        pressed = time.monotonic()
         rig.emergency_stop()
-        time.sleep(AHEAD + 0.6)
+        wait_until(lambda: rig.guard.output == 0.0)
+        time.sleep(0.1)
+        wait_until(lambda: server.device.output == 0.0)
+        time.sleep(AHEAD + 0.3)  # and stays so
     taken = silent_after(tmp_path / "output.log", pressed)
-    assert taken - heart.stalled(pressed, pressed + taken) < AHEAD + 0.1
+    stalled = heart.stalled(pressed, pressed + taken) + theirs.stalled(pressed, pressed + taken)
+    assert taken - stalled < AHEAD + 0.1
     engine.stop()
     assert engine.status.gaps == 0 and engine.status.failure == ""
     rig.close()

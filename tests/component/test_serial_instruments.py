@@ -27,6 +27,7 @@ from drivers.simulated_instruments import (
 )
 from drivers.waveform import RandomNoise, Sine
 from tests.heart import Heart
+from tests.waiting import GUARD, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
 LIMITS = Limits(3.0, 1.0, 100.0, slew=2000.0)
@@ -97,7 +98,6 @@ def test_given_a_late_answer_then_it_is_never_taken_for_the_next(ofv: Any) -> No
     controller.identify()
     instrument.late = 0.7  # longer than the time-out
     instrument.fault = "slow"
-    threading.Timer(0.6, lambda: setattr(instrument, "fault", "")).start()
     assert controller.sensitivity() == (0.01, "m/s")  # the repetition, after the late one was drained
     assert controller.signal_strength() == 0.75
 
@@ -144,33 +144,26 @@ def test_given_a_range_then_what_a_volt_means(text: str, meaning: tuple[float, s
 GENERATORS = [(SimulatedDS345, DS345), (SimulatedScpi, ScpiGenerator)]
 
 
-def wait_for(condition: Any, seconds: float = 5.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.005)
-
-
 @pytest.mark.parametrize(("simulated", "driver"), GENERATORS)
 def test_given_a_generator_then_silent_soft_and_stopped_within_100_ms(simulated: Any, driver: Any) -> None:
     with simulated() as instrument:
         generator = driver(instrument.port, LIMITS)
-        wait_for(lambda: instrument.peak == 0.0)  # after opening, although it was on
+        wait_until(lambda: instrument.peak == 0.0)  # after opening, although it was on
         generator.play(Sine(2.0, 7.5))
-        wait_for(lambda: generator.state().steady)
-        wait_for(lambda: instrument.peak == pytest.approx(2.0))
+        wait_until(lambda: generator.state().steady)
+        wait_until(lambda: instrument.peak == pytest.approx(2.0))
         assert instrument.frequency == 7.5
         levels = np.array([peak for _, peak in instrument.history])
         assert np.diff(levels).max() < 0.25 and len(np.unique(np.round(levels, 3))) >= 12  # no step
         generator.change(frequency=8.0, amplitude=1.0)
-        wait_for(lambda: instrument.peak == pytest.approx(1.0) and instrument.frequency == 8.0)
+        wait_until(lambda: instrument.peak == pytest.approx(1.0) and instrument.frequency == 8.0)
         state = generator.state()
         assert state.playing and state.excitation() is not None and state.excitation().phase is None
         with Heart() as heart:
             time.sleep(0.05)
             pressed = time.monotonic()
             generator.stop("STOP")
-            wait_for(lambda: instrument.peak == 0.0)
+            wait_until(lambda: instrument.peak == 0.0)
         silent = instrument.history[-1][0]
         assert silent - pressed - heart.stalled(pressed, silent) < 0.1
         assert generator.state().reason == "STOP" and not generator.state().playing
@@ -197,29 +190,29 @@ def test_given_a_ds345_then_the_bytes_are_those_of_its_protocol() -> None:
         assert generator.identify() == "StanfordResearchSystems,DS345,12345,1.04"
         instrument.received.clear()
         generator.play(Sine(1.5, 7.5))
-        wait_for(lambda: generator.state().steady)
+        wait_until(lambda: generator.state().steady)
         assert instrument.received[:5] == [
             b"AMPL 0.000VP\n", b"FREQ 7.500000\n", b"FUNC 0\n", b"OFFS 0.0\n", b"*ESR?\n",
         ]  # fmt: skip
-        wait_for(lambda: instrument.received[-1] == b"AMPL 3.000VP\n")  # peak to peak
+        wait_until(lambda: instrument.received[-1] == b"AMPL 3.000VP\n")  # peak to peak
         generator.close()
-        wait_for(lambda: instrument.received[-1] == b"AMPL 0.000VP\n")
+        wait_until(lambda: instrument.received[-1] == b"AMPL 0.000VP\n")
 
 
 def test_given_a_scpi_generator_then_the_bytes_are_those_of_its_protocol() -> None:
     with SimulatedScpi() as instrument:
         generator = ScpiGenerator(instrument.port, LIMITS)
-        wait_for(lambda: instrument.received[-1] == b"OUTP OFF\n")
+        wait_until(lambda: instrument.received[-1] == b"OUTP OFF\n")
         instrument.received.clear()
         generator.play(Sine(1.5, 7.5))
-        wait_for(lambda: generator.state().steady)
+        wait_until(lambda: generator.state().steady)
         assert instrument.received[:7] == [
             b"OUTP OFF\n", b"FREQ 7.500000\n", b"FUNC SIN\n", b"VOLT:OFFS 0\n", b"VOLT MIN\n", b"OUTP ON\n",
             b"SYST:ERR?\n",
         ]  # fmt: skip
-        wait_for(lambda: instrument.received[-1] == b"VOLT 3.0000\n")
+        wait_until(lambda: instrument.received[-1] == b"VOLT 3.0000\n")
         generator.close()
-        wait_for(lambda: instrument.received[-1] == b"OUTP OFF\n")
+        wait_until(lambda: instrument.received[-1] == b"OUTP OFF\n")
 
 
 def test_given_another_instrument_on_the_port_then_said() -> None:
@@ -231,13 +224,13 @@ def test_given_the_cable_is_pulled_while_it_plays_then_stop_reaches_it_when_back
     with SimulatedDS345() as instrument:
         generator = DS345(instrument.port, LIMITS)
         generator.play(Sine(2.0, 7.5))
-        wait_for(lambda: generator.state().steady)
+        wait_until(lambda: generator.state().steady)
         instrument.unplug()
         with pytest.raises(LinkLost):
             generator.stop("STOP")
         instrument.plug_in()
         generator.close()  # silences it
-        wait_for(lambda: instrument.peak == 0.0)
+        wait_until(lambda: instrument.peak == 0.0)
 
 
 def test_given_a_tcp_socket_then_the_same_driver_reaches_it() -> None:
@@ -257,9 +250,9 @@ def test_given_a_tcp_socket_then_the_same_driver_reaches_it() -> None:
         thread.start()
         generator = ScpiGenerator(f"socket://127.0.0.1:{server.getsockname()[1]}", LIMITS)
         generator.play(Sine(1.0, 9.0))
-        wait_for(lambda: simulated.peak == pytest.approx(1.0))
+        wait_until(lambda: simulated.peak == pytest.approx(1.0))
         generator.close()
-        thread.join(5)
+        thread.join(GUARD)
         assert simulated.peak == 0.0
 
 
@@ -277,9 +270,9 @@ def test_given_a_rig_with_generator_and_vibrometer_then_it_opens_whole() -> None
         assert rig.controllers["vibrometer"].sensitivity() == (0.01, "m/s")
         rig.play()
         assert isinstance(ds345, SimulatedGenerator)
-        wait_for(lambda: ds345.peak == pytest.approx(1.5))
+        wait_until(lambda: ds345.peak == pytest.approx(1.5))
         rig.close()
-        wait_for(lambda: ds345.peak == 0.0)
+        wait_until(lambda: ds345.peak == 0.0)
 
 
 def test_given_a_port_that_is_not_there_then_one_sentence() -> None:

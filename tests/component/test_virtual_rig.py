@@ -11,10 +11,11 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from analysis.model import Model
-from drivers.clock import InstantClock, RealClock
+from drivers.clock import InstantClock
 from drivers.plant import EndStop, Plant, Shaker, Specimen
 from drivers.rig import Rig, RigError, load_rig, open_rig, rig_files, rig_from_text
 from drivers.waveform import Sine
+from tests.waiting import NotedClock
 
 DUFFING = """
 name = "Duffing on a table"
@@ -184,12 +185,15 @@ def test_given_the_cantilever_then_its_resonances_are_those_of_the_beam() -> Non
 
 
 def test_given_real_time_then_a_second_takes_a_second() -> None:
-    rig = open_rig(load_rig("two_well_beam"), RealClock(), 0)
+    clock = NotedClock()
+    rig = open_rig(load_rig("two_well_beam"), clock, 0)
+    begin = time.monotonic()
     rig.source.start()
     rig.play()
-    begin = time.monotonic()
-    run(rig, 94, 4)
-    assert 94 / 187.5 < time.monotonic() - begin < 94 / 187.5 + 2.0
+    run(rig, 96, 4)
+    assert time.monotonic() - begin >= 96 / 187.5
+    due = np.array(clock.moments)
+    assert due - due[0] == pytest.approx(np.arange(24) * 4 / 187.5, abs=1e-9)  # a delay is made up for
 
 
 def test_given_a_stopped_source_then_stop_silences_at_once() -> None:

@@ -16,6 +16,7 @@ from analysis.errors import DataError
 from drivers import journal
 from drivers.formats import open_lazily
 from drivers.recording import ChannelSpec, Recorder, find_unfinished, recover
+from tests.heart import Heart
 from tests.soak.counter_recorder import counter, wrong_samples
 
 ROOT = Path(__file__).parents[2]
@@ -39,7 +40,10 @@ class Outcome:
 def kill_once(
     folder: Path, delay: float, rate: float, channels: int, block: int, seconds: float
 ) -> Outcome | None:
-    """Start a recorder process, kill it after the delay, look at the remains; None if it had not begun."""
+    """Start a recorder process, kill it some time after its first block, look at the remains.
+
+    None if nothing had come of it.
+    """
     path = folder / "run"
     arguments = [str(path), str(rate), str(channels), str(block), str(seconds)]
     command = [sys.executable, "-m", "tests.soak.counter_recorder", *arguments]
@@ -48,9 +52,10 @@ def kill_once(
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
         killer = threading.Timer(delay, process.kill)
-        killer.start()
         for line in process.stdout:
             if line.strip().isdigit():
+                if not appended:
+                    killer.start()
                 appended = int(line)
         killer.cancel()
         killer.join()
@@ -86,6 +91,12 @@ class Take:
     rate: float
     appends: list[tuple[float, int, int]] = field(default_factory=list)  # time, bytes, samples
     syncs: list[tuple[float, float, int]] = field(default_factory=list)  # begun, ended, bytes before it
+    stalled: float = 0.0  # s that a busy machine kept the recorder from running
+
+    @property
+    def delays(self) -> float:
+        """Seconds of the machine's and its disk's own that may be lost beyond what is promised."""
+        return self.stalled + max(ended - begun for begun, ended, _ in self.syncs)
 
 
 def take(folder: Path, rate: float, channels: int, block: int, seconds: float) -> Take:
@@ -104,11 +115,13 @@ def take(folder: Path, rate: float, channels: int, block: int, seconds: float) -
         header = recorder.bytes_written
         result.syncs.append((0.0, 0.0, header))
         begin, sent = time.monotonic(), 0
-        while sent < seconds * rate:
-            recorder.append(counter(sent, sent + block, channels), sent)
-            sent += block
-            result.appends.append((time.monotonic(), recorder.bytes_written, sent))
-            time.sleep(max(0.0, begin + sent / rate - time.monotonic()))
+        with Heart() as heart:
+            while sent < seconds * rate:
+                recorder.append(counter(sent, sent + block, channels), sent)
+                sent += block
+                result.appends.append((time.monotonic(), recorder.bytes_written, sent))
+                time.sleep(max(0.0, begin + sent / rate - time.monotonic()))
+        result.stalled = heart.stalled(begin, time.monotonic())
         result.content = recorder.journal_path.read_bytes()
     finally:
         journal.sync_data = real_sync

@@ -20,14 +20,14 @@ SECONDS = 5.0
 
 
 def read(text: str) -> Model | None:
-    start = time.perf_counter()
+    start = time.thread_time()
     try:
         model = Model.from_toml(text, "fuzz.toml")
         source(model.equations)
     except ModelError as error:
         assert "\n" not in str(error)
         model = None
-    assert time.perf_counter() - start < SECONDS
+    assert time.thread_time() - start < SECONDS
     return model
 
 

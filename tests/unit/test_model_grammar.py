@@ -126,10 +126,10 @@ def test_given_bad_expression_when_parsed_then_place_and_fix_are_named(
     ids=["brackets", "signs", "calls", "powers", "long name", "20 MB", "nots"],
 )
 def test_given_monster_when_parsed_then_refused_at_once(text: str) -> None:
-    start = time.perf_counter()
+    start = time.thread_time()
     with pytest.raises(ExpressionError):
         parse(text)
-    assert time.perf_counter() - start < 2
+    assert time.thread_time() - start < 2
 
 
 def test_given_long_sum_when_parsed_then_no_depth_limit_applies() -> None:

@@ -94,6 +94,6 @@ def test_given_two_thousand_parameters_when_asked_then_answered_at_once() -> Non
     names = [f"p{i}" for i in range(1500)]
     rhs = f"sin({'+'.join(names[:700])}) + x*({'+'.join(names[700:])})"
     model = Model.from_equations({"x": rhs}, {name: {"guess": 1.0} for name in names})
-    start = time.perf_counter()
+    start = time.thread_time()
     assert model.linear == tuple(names[700:])
-    assert time.perf_counter() - start < 5
+    assert time.thread_time() - start < 5

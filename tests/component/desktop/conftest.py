@@ -14,9 +14,12 @@ from PyQt6.QtCore import QEvent
 from PyQt6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from app.desktop import opening
 from app.desktop.main import build
 from app.desktop.settings import Settings
 from app.desktop.window import MainWindow
+from tests.waiting import GUARD_MS as GUARD
+from tests.waiting import LONG_MS as LONG
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +28,12 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def patient_rig(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine may keep the window from beating; what follows then is tested with the rig's process."""
+    monkeypatch.setattr(opening, "PATIENCE", 120.0)
 
 
 @pytest.fixture
@@ -38,11 +47,11 @@ def make_window(qtbot: QtBot, folders: Path) -> Iterator[Callable[..., MainWindo
         window.resize(1280, 720)
         window.show_page(page)
         window.show()
-        with qtbot.waitExposed(window):
+        with qtbot.waitExposed(window, timeout=GUARD):
             window.activateWindow()  # without a window manager nobody else does
         if begin:
             window.begin([])
-            qtbot.waitUntil(lambda: window.bench.rig.running, timeout=60_000)
+            qtbot.waitUntil(lambda: window.bench.rig.running, timeout=LONG)
         return window
 
     yield make

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,13 +21,15 @@ from app.desktop.workbench import Notice
 from drivers.counter import CounterSource, Fault
 from drivers.formats import read
 from drivers.protocols import Block, LinkLost, Samples
+from tests.waiting import GUARD_MS as GUARD
+from tests.waiting import LONG_MS as LONG
+from tests.waiting import wait_until
 
 Make = Callable[..., MainWindow]
 
 
-def _counting(monkeypatch: pytest.MonkeyPatch, *faults: Fault, rate: float = 2000.0) -> None:
-    """The next rig that is opened counts, and fails where it is told to."""
-    source = CounterSource(2, rate, faults=faults)
+def _open(monkeypatch: pytest.MonkeyPatch, source: CounterSource) -> None:
+    """The next rig that is opened is this one."""
     monkeypatch.setattr(
         rigdesk, "open_rig", lambda name: OpenedRig(name, "Counter", source, None, source.close)
     )
@@ -45,6 +46,18 @@ class Fragile(CounterSource):
         return super().read(into)
 
 
+class Holed(CounterSource):
+    """A counter that loses samples and goes beyond its range when it is told to."""
+
+    failing = False
+
+    def read(self, into: Samples) -> Block:
+        if self.failing:
+            self.failing = False
+            self._faults = [Fault("gap", self._next + 400, 300), Fault("overload", self._next + 1000, 50)]
+        return super().read(into)
+
+
 def _notices(window: MainWindow) -> list[Notice]:
     heard: list[Notice] = []
     window.bench.noticed.connect(heard.append)
@@ -55,17 +68,16 @@ def test_given_a_device_that_is_lost_while_recording_then_everything_up_to_there
     make_window: Make, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = Fragile(2, 2000.0)
-    monkeypatch.setattr(
-        rigdesk, "open_rig", lambda name: OpenedRig(name, "Counter", source, None, source.close)
-    )
+    _open(monkeypatch, source)
     window = make_window()
     heard, rig = _notices(window), window.bench.rig
     saved: list[Path] = []
     rig.recorded.connect(saved.append)
     rig.record("until it breaks")
-    qtbot.wait(1500)
+    before = rig.status().samples
+    qtbot.waitUntil(lambda: rig.status().samples > before + 2500, timeout=GUARD)
     source.broken = True
-    qtbot.waitUntil(lambda: bool(saved) and any(n.level == "bad" for n in heard), timeout=20_000)
+    qtbot.waitUntil(lambda: bool(saved) and any(n.level == "bad" for n in heard), timeout=GUARD)
     problem = next(n for n in heard if n.level == "bad")
     assert "unplugged" in problem.text
     assert window.notice.isVisible() and window.notice.notice == problem  # stays until dismissed
@@ -80,12 +92,18 @@ def test_given_a_device_that_is_lost_while_recording_then_everything_up_to_there
 def test_given_gaps_and_overloads_then_they_are_counted_drawn_and_stored(
     make_window: Make, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _counting(monkeypatch, Fault("gap", 12_000, 300), Fault("overload", 13_000, 50))
+    source = Holed(2, 2000.0)
+    _open(monkeypatch, source)
     window = make_window()
     rig = window.bench.rig
-    with qtbot.waitSignal(rig.recorded, timeout=20_000) as saved:
+    with qtbot.waitSignal(rig.recorded, timeout=GUARD) as saved:
         rig.record("holes")
-        qtbot.waitUntil(lambda: rig.status().samples > 13_200, timeout=20_000)
+        before = rig.status().samples
+        qtbot.waitUntil(lambda: rig.status().samples > before + 500, timeout=GUARD)
+        source.failing = True
+        qtbot.waitUntil(lambda: rig.status().overloads > 0, timeout=GUARD)
+        after = rig.status().samples
+        qtbot.waitUntil(lambda: rig.status().samples > after + 500, timeout=GUARD)
         rig.stop_recording()
     window.status.refresh()
     assert window.status.cells["gaps"].text() == "1 gaps"
@@ -93,7 +111,7 @@ def test_given_gaps_and_overloads_then_they_are_counted_drawn_and_stored(
     channel = read(saved.args[0]).channels["c0"]
     assert [stop - start for start, stop in channel.gaps] == [300]
     assert [stop - start for start, stop in channel.clipped] == [50]
-    assert window.bench.feed.stats[0].overloads == 1
+    qtbot.waitUntil(lambda: window.bench.feed.stats[0].overloads == 1, timeout=GUARD)
 
 
 def test_given_a_disk_that_takes_nothing_when_recording_then_it_is_said_and_the_window_lives(
@@ -113,7 +131,7 @@ def test_given_a_disk_that_takes_nothing_when_recording_then_it_is_said_and_the_
 def test_given_a_full_disk_while_recording_then_it_ends_loudly_with_what_fitted(
     make_window: Make, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _counting(monkeypatch, rate=20_000.0)
+    _open(monkeypatch, CounterSource(2, 20_000.0))
     window = make_window()
     heard = _notices(window)
     written = 0
@@ -128,7 +146,7 @@ def test_given_a_full_disk_while_recording_then_it_ends_loudly_with_what_fitted(
 
     monkeypatch.setattr("drivers.journal.os.writev", small_disk)
     window.bench.rig.record("too long")
-    qtbot.waitUntil(lambda: any(n.level == "bad" for n in heard), timeout=20_000)
+    qtbot.waitUntil(lambda: any(n.level == "bad" for n in heard), timeout=GUARD)
     text = next(n.text for n in heard if n.level == "bad")
     assert "space" in text.lower() or "full" in text.lower() or "disk" in text.lower()
     assert not window.bench.rig.recording
@@ -141,8 +159,8 @@ def test_given_a_rig_that_does_not_exist_when_opened_then_the_window_says_which_
     window = make_window(begin=False, rig="no_such_rig")
     heard = _notices(window)
     window.begin([])
-    qtbot.waitUntil(lambda: any(n.level == "bad" for n in heard), timeout=20_000)
-    assert "no_such_rig" in heard[0].text
+    qtbot.waitUntil(lambda: any(n.level == "bad" for n in heard), timeout=GUARD)
+    assert "no_such_rig" in next(n.text for n in heard if n.level == "bad")
     assert window.bench.rig.channels == ()
 
 
@@ -151,10 +169,10 @@ def test_given_a_drive_beyond_the_limits_when_asked_for_then_it_is_refused_in_wo
 ) -> None:
     heard = _notices(window)
     panel = window.pages["acquire"].drive_panel  # type: ignore[attr-defined]
-    qtbot.waitUntil(lambda: window.bench.rig.drive().playing, timeout=10_000)
+    qtbot.waitUntil(lambda: window.bench.rig.drive().playing, timeout=GUARD)
     window.bench.rig.change(frequency=1e5)
-    qtbot.waitUntil(lambda: any(n.level == "bad" for n in heard), timeout=10_000)
-    assert "Hz" in heard[-1].text
+    qtbot.waitUntil(lambda: any(n.level == "bad" for n in heard), timeout=GUARD)
+    assert "Hz" in next(n.text for n in heard if n.level == "bad")
     assert panel.frequency.maximum() <= 60.0
 
 
@@ -189,13 +207,11 @@ def _kill_while_recording(folders: Path, rig: str, size: int) -> Path:
         stderr=subprocess.DEVNULL,
     )
     journal = folders / "data" / "shakedown" / "recordings" / "killed.h5.journal"
-    deadline = time.monotonic() + 60
-    while not (journal.exists() and journal.stat().st_size > size) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    reached = journal.stat().st_size
-    victim.send_signal(signal.SIGKILL)
-    victim.wait(10)
-    assert reached > size
+    try:
+        wait_until(lambda: journal.exists() and journal.stat().st_size > size, seconds=LONG / 1e3)
+    finally:
+        victim.send_signal(signal.SIGKILL)
+        victim.wait()
     return journal
 
 
@@ -208,7 +224,7 @@ def test_given_a_window_killed_while_recording_then_the_recorder_finishes_and_th
     window = make_window(begin=False, recording=marked.recording)
     heard = _notices(window)
     window.bench.restore_unfinished()
-    qtbot.waitUntil(lambda: any("Everything recorded is saved" in n.text for n in heard), timeout=60_000)
+    qtbot.waitUntil(lambda: any("Everything recorded is saved" in n.text for n in heard), timeout=LONG)
     assert not journal.exists() and window.bench.settings.recording == ""
     record = read(journal.with_name("killed.h5"))
     assert len(record) * 32 > 150_000 and not record.channels["x"].gaps
@@ -223,7 +239,7 @@ def test_given_a_recording_that_was_cut_off_when_started_again_then_it_is_restor
     window = make_window(begin=False)
     heard = _notices(window)
     window.bench.restore_unfinished()
-    qtbot.waitUntil(lambda: any("restored" in n.text for n in heard), timeout=40_000)
+    qtbot.waitUntil(lambda: any("restored" in n.text for n in heard), timeout=LONG)
     counted = read(journal.with_name("killed.h5"))["c0"]
     assert len(counted) * 16 > 20_000
     assert np.array_equal(np.diff(counted), np.ones(len(counted) - 1))

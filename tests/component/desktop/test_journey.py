@@ -25,10 +25,11 @@ from drivers.capture import recording_to
 from drivers.clock import InstantClock
 from drivers.engine import Engine
 from drivers.rig import load_rig, open_rig
+from tests.waiting import GUARD
+from tests.waiting import LONG_MS as LONG
 
 Make = Callable[..., MainWindow]
 TRUTH = {"c": 0.035, "k1": -0.28, "k2": 0.178, "k3": 0.336, "k4": -0.064}
-LONG = 180_000  # ms: equations may have to be compiled on a busy machine
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,7 @@ def chaos(tmp_path_factory: pytest.TempPathFactory) -> Path:
     metadata = {"rig": profile.name, "model": profile.model}
     capture = engine.record(recording_to(path, engine.source, metadata), round(20 * profile.rate))
     engine.advance(20.0)
-    assert capture.wait(30)
+    assert capture.wait(GUARD)
     engine.stop()
     rig.close()
     return Path(capture.finished[0].path)
@@ -221,7 +222,7 @@ def test_given_a_running_fit_when_cancelled_then_nothing_is_lost(
     qtbot.waitUntil(lambda: window.bench.record is not None, timeout=LONG)
     qtbot.waitUntil(lambda: window.bench.model is not None, timeout=LONG)
     page.run()
-    qtbot.wait(300)
+    qtbot.waitUntil(lambda: page.job is None or bool(page.job.message), timeout=LONG)  # it is at work
     page.cancel()
     _finished(qtbot, page)
     assert window.bench.result is None

@@ -7,6 +7,7 @@ from pytestqt.qtbot import QtBot
 from analysis.identification import Identification
 from app.desktop.pages.acquire import AcquirePage
 from app.desktop.window import MainWindow
+from tests.waiting import LONG_MS as LONG
 
 TRUTH = {"c": 0.035, "k1": -0.28, "k2": 0.178, "k3": 0.336, "k4": -0.064}
 
@@ -14,7 +15,7 @@ TRUTH = {"c": 0.035, "k1": -0.28, "k2": 0.178, "k3": 0.336, "k4": -0.064}
 def test_given_a_running_rig_when_fitted_live_then_the_truth_is_found_and_enough_data_is_announced(
     window: MainWindow, qtbot: QtBot
 ) -> None:
-    qtbot.waitUntil(lambda: window.bench.rig.drive().steady, timeout=30_000)
+    qtbot.waitUntil(lambda: window.bench.rig.drive().steady, timeout=LONG)
     page, said = window.page, list[str]()
     assert isinstance(page, AcquirePage)
     window.bench.noticed.connect(lambda notice: said.append(notice.text))
@@ -23,13 +24,13 @@ def test_given_a_running_rig_when_fitted_live_then_the_truth_is_found_and_enough
     heard: list[tuple[Identification, float]] = []
     panel.fit.estimated.connect(lambda result, seconds: heard.append((result, seconds)))
     panel.start()
-    qtbot.waitUntil(lambda: panel.enough, timeout=150_000)
+    qtbot.waitUntil(lambda: panel.enough, timeout=LONG)
     assert any("Enough data" in text for text in said)
     result = heard[-1][0]
     for name, truth in TRUTH.items():
         assert abs(result.parameters[name].value - truth) < 0.02 * abs(truth)
     before = len(heard)
-    qtbot.waitUntil(lambda: len(heard) >= before + 3, timeout=20_000)  # it goes on
+    qtbot.waitUntil(lambda: len(heard) >= before + 3, timeout=LONG)  # it goes on
     assert heard[-1][1] > heard[0][1]
     panel.stop()
     assert not panel.fit.running
@@ -43,6 +44,6 @@ def test_given_a_rig_without_the_needed_channels_when_fitted_live_then_it_is_sai
     panel = page.live_panel
     text = panel._model_text()
     assert text is not None
-    with qtbot.waitSignal(panel.fit.failed, timeout=60_000) as failed:
+    with qtbot.waitSignal(panel.fit.failed, timeout=LONG) as failed:
         panel.fit.start(text, window.bench.rig.rate, ["a", "b"])
     assert "lacks x, v, f" in failed.args[0]

@@ -13,8 +13,7 @@ from app.desktop.pages.identify import IdentifyPage
 from app.desktop.pages.orbits import OrbitsPage
 from app.desktop.window import MainWindow
 from drivers.library import load_model
-
-LONG = 120_000  # ms
+from tests.waiting import LONG_MS as LONG
 
 
 def test_given_orbits_left_out_when_balanced_then_only_the_included_ones_are_used(

@@ -14,6 +14,7 @@ from analysis.record import Record
 from app.desktop.pages.recordings import RecordingsPage
 from app.desktop.window import MainWindow
 from drivers.formats import read, write
+from tests.waiting import LONG_MS as LONG
 
 Make = Callable[..., MainWindow]
 
@@ -40,11 +41,11 @@ def test_given_a_recording_on_the_rig_when_saved_then_it_is_listed_found_and_tak
     window: MainWindow, qtbot: QtBot
 ) -> None:
     rig = window.bench.rig
-    with qtbot.waitSignal(rig.recorded, timeout=90_000) as saved:
+    with qtbot.waitSignal(rig.recorded, timeout=LONG) as saved:
         rig.record("run one", "loud", ["chaos"], seconds=1.0)
     path = saved.args[0]
     page = _page(window)
-    qtbot.waitUntil(lambda: page.current() is not None, timeout=90_000)
+    qtbot.waitUntil(lambda: page.current() is not None, timeout=LONG)
     entry = page.current()
     assert entry is not None and entry.path == path
     assert entry.tags == ("chaos",) and entry.samples == round(rig.rate)
@@ -53,7 +54,7 @@ def test_given_a_recording_on_the_rig_when_saved_then_it_is_listed_found_and_tak
     page.search.setText("quiet")
     assert page.list.count() == 0
     page.search.setText("")
-    with qtbot.waitSignal(window.bench.record_changed, timeout=90_000):
+    with qtbot.waitSignal(window.bench.record_changed, timeout=LONG):
         page.use()
     assert window.bench.record is not None
     assert len(window.bench.record.record) == entry.samples
@@ -80,8 +81,8 @@ def test_given_files_when_dropped_then_good_ones_are_imported_and_bad_ones_expla
         Qt.KeyboardModifier.NoModifier,
     )
     page.dropEvent(drop)
-    qtbot.waitUntil(lambda: len(said) == 2, timeout=90_000)
-    qtbot.waitUntil(lambda: page.current() is not None, timeout=90_000)
+    qtbot.waitUntil(lambda: len(said) >= 2, timeout=LONG)
+    qtbot.waitUntil(lambda: page.current() is not None, timeout=LONG)
     assert any("bench is in the library" in text for text in said)
     assert any("broken.csv" in text for text in said)
     imported = read(_library(folders) / "bench.h5")
@@ -96,17 +97,17 @@ def test_given_a_recording_when_cut_and_annotated_then_the_original_is_untouched
     before = path.read_bytes()
     window = make_window(begin=False)
     page = _page(window)
-    qtbot.waitUntil(lambda: page.current() is not None, timeout=90_000)
+    qtbot.waitUntil(lambda: page.current() is not None, timeout=LONG)
     page.tags.setText("good, slow")
     page.notes.setText("looks fine")
     page.notes.editingFinished.emit()
-    qtbot.waitUntil(lambda: bool(page.current() and page.current().tags == ("good", "slow")), timeout=90_000)
+    qtbot.waitUntil(lambda: bool(page.current() and page.current().tags == ("good", "slow")), timeout=LONG)
     page._cut()
     assert page.view.region is not None
     page.view.region.setRegion((1.0, 2.0))
     page._cut()
     piece = _library(folders) / "run-cut.h5"
-    qtbot.waitUntil(lambda: len(page.entries) == 2, timeout=90_000)
+    qtbot.waitUntil(lambda: len(page.entries) == 2, timeout=LONG)
     assert path.read_bytes() == before
     record = read(piece)
     assert len(record) == 500
@@ -120,9 +121,9 @@ def test_given_a_recording_when_replayed_then_the_acquire_page_shows_it_as_a_rig
     write(_sine(), _library(folders) / "run.h5")
     window = make_window(begin=False)
     page = _page(window)
-    qtbot.waitUntil(lambda: page.current() is not None, timeout=90_000)
+    qtbot.waitUntil(lambda: page.current() is not None, timeout=LONG)
     page.replay()
-    qtbot.waitUntil(lambda: window.bench.feed.ring.stop > 200, timeout=90_000)
+    qtbot.waitUntil(lambda: window.bench.feed.ring.stop > 200, timeout=LONG)
     assert window.bench.settings.page == "acquire"
     assert window.bench.rig.title == "Replay of run"
     assert window.bench.rig.limits is None
@@ -134,7 +135,7 @@ def test_given_a_damaged_file_in_the_library_when_listed_then_it_says_so_and_not
     (_library(folders) / "torn.h5").write_bytes(b"\x89HDF\r\n\x1a\n" + b"junk" * 100)
     window = make_window(begin=False)
     page = _page(window)
-    qtbot.waitUntil(lambda: page.current() is not None, timeout=90_000)
+    qtbot.waitUntil(lambda: page.current() is not None, timeout=LONG)
     entry = page.current()
     assert entry is not None and "torn.h5" in entry.problem
     assert not page.use_button.isEnabled()
@@ -146,8 +147,8 @@ def test_given_an_empty_library_when_the_examples_are_loaded_then_one_can_be_tak
     window = make_window(begin=False)
     page = _page(window)
     page.load_examples()
-    qtbot.waitUntil(lambda: page.current() is not None, timeout=90_000)
-    with qtbot.waitSignal(window.bench.record_changed, timeout=90_000):
+    qtbot.waitUntil(lambda: page.current() is not None, timeout=LONG)
+    with qtbot.waitSignal(window.bench.record_changed, timeout=LONG):
         page.use()
     assert window.bench.record is not None
     assert window.bench.record.record.excitation is not None

@@ -13,6 +13,8 @@ from app.desktop.pages.rig import RigPage
 from app.desktop.widgets.channeltable import COLUMNS
 from app.desktop.window import MainWindow
 from drivers.rig import load_rig
+from tests.waiting import GUARD_MS as GUARD
+from tests.waiting import LONG_MS as LONG
 
 Make = Callable[..., MainWindow]
 
@@ -59,9 +61,9 @@ def test_given_the_virtual_rig_when_it_tests_itself_then_every_sensor_hears_the_
     page = window.page
     assert isinstance(page, RigPage)
     page.self_test.run()
-    qtbot.waitUntil(lambda: len(page.self_test.verdicts) == 4, timeout=60_000)
+    qtbot.waitUntil(lambda: len(page.self_test.verdicts) == 4, timeout=LONG)
     assert all(text.startswith("good") for text in page.self_test.verdicts.values()), page.self_test.verdicts
-    qtbot.waitUntil(lambda: not window.bench.rig.drive().playing, timeout=10_000)
+    qtbot.waitUntil(lambda: not window.bench.rig.drive().playing, timeout=GUARD)
 
 
 def test_given_a_short_plan_when_run_then_each_step_is_recorded_and_the_drive_is_off(
@@ -76,8 +78,8 @@ def test_given_a_short_plan_when_run_then_each_step_is_recorded_and_the_drive_is
     panel.settle.setValue(0.2)
     panel.seconds.setValue(0.5)
     assert panel.plan.text().startswith("2 recordings")
-    with qtbot.waitSignal(window.bench.rig.sequencer.done, timeout=60_000) as done:
+    with qtbot.waitSignal(window.bench.rig.sequencer.done, timeout=LONG) as done:
         panel.toggle()
     assert [path.name for path in done.args[0]] == ["step-0001.h5", "step-0002.h5"]
     assert all(path.is_file() for path in done.args[0])
-    qtbot.waitUntil(lambda: not window.bench.rig.drive().playing, timeout=10_000)
+    qtbot.waitUntil(lambda: not window.bench.rig.drive().playing, timeout=GUARD)
