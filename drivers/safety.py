@@ -90,6 +90,7 @@ class Keeper:
         self._backlog: deque[Block] = deque(maxlen=max(2, round(BACKLOG_SECONDS * rate / self._block)))
         self._ready = threading.Condition()
         self._reading = threading.Event()
+        self._blocks = 0  # read so far
         self._ended = False
         self._terminated = False
         self._failure = ""
@@ -255,6 +256,7 @@ class Keeper:
                 self._publish()
                 self._keep(block)
                 self._queue(block)
+                self._blocks += 1
                 if block.ended:
                     break
         except Exception as error:
@@ -335,15 +337,23 @@ class Keeper:
     def end(self) -> None:
         """Ramp down, wait until the drive is silent, let go of the instruments."""
         self.halt("the rig was closed")
-        deadline = time.monotonic() + SILENCE_SECONDS
-        while self._reading.is_set() and self._playing() and time.monotonic() < deadline:
-            time.sleep(WATCH_SECONDS)
+        self._await_silence()
         self._stop_source()
         with contextlib.suppress(ShakedownError):
             self._rig.close()
         if self._capture is not None:
             self._capture.wait()  # finishing has limits of its own
         self._publish_silence()
+
+    def _await_silence(self) -> None:
+        """Wait for the end of the ramp and a block behind it, so that the recording shows the silence."""
+        deadline, last = time.monotonic() + SILENCE_SECONDS, self._blocks
+        while self._reading.is_set() and time.monotonic() < deadline:
+            if self._playing():
+                last = self._blocks + 2  # the next one may hold the end of the ramp
+            elif self._blocks >= last:
+                return
+            time.sleep(WATCH_SECONDS)
 
     def _publish_silence(self) -> None:
         with contextlib.suppress(Exception):
