@@ -23,7 +23,7 @@ waveform = st.one_of(
     st.builds(Sine, number, frequency, st.floats(-10, 10)),
     st.builds(lambda a, f, d: SteppedSine(a, tuple(f), d), number, st.lists(frequency, min_size=1), seconds),
     st.builds(Sweep, number, st.floats(0.1, 300), st.floats(0.1, 300), seconds, st.booleans()),
-    st.builds(Multisine, number, st.floats(1, 100), st.floats(100, 200), st.floats(0.5, 5)),
+    st.builds(Multisine, number, st.floats(1, 100), st.floats(106, 200), st.floats(0.5, 5)),  # holds a line
     st.builds(RandomNoise, number, st.floats(0, 50), st.floats(51, 200)),
     st.builds(BurstRandom, number, st.floats(0, 50), st.floats(51, 200), seconds),
     st.builds(UserWaveform, number, st.just((0.0, 1.0, -1.0, 0.3)), st.floats(1, 2000)),
