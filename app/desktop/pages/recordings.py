@@ -51,7 +51,7 @@ class RecordingsPage(Page):
         self.entries: dict[Path, Entry] = {}
         self.recording: Recording | None = None
         self._wanted: Path | None = None  # to be chosen when the list is read
-        self._reading = False
+        self._reading = self._stale = False  # the folder is being read; it has changed meanwhile
         self.setAcceptDrops(True)
         self.search = text_field("", "Search names, tags, notes")
         self.search.setToolTip("Shows the recordings that contain every word (Ctrl+F)")
@@ -163,8 +163,9 @@ class RecordingsPage(Page):
         """Read the folder again, elsewhere; ``choose`` is brought to the front when it is there."""
         self._wanted = choose or self._wanted
         if self._reading:
+            self._stale = True  # what changed may have been read before it did
             return
-        self._reading = True
+        self._reading, self._stale = True, False
         job = self.bench.workers.run(
             "Reading the library", library.scan, self.folder, self.entries, quiet=True
         )
@@ -174,7 +175,8 @@ class RecordingsPage(Page):
 
     def _read_ended(self) -> None:
         self._reading = False
-        if self._wanted is not None and self._wanted not in self.entries and self._wanted.exists():
+        missing = self._wanted is not None and self._wanted not in self.entries and self._wanted.exists()
+        if self._stale or missing:
             self.refresh()
 
     def _read(self, entries: list[Entry]) -> None:

@@ -15,6 +15,7 @@ from drivers.waveform import Sine
 
 HEADINGS = ("", "Channel", "Level", "Offset", "Noise", "Delay", "Verdict")
 SETTLE = 1.5  # s after the ramp, if the rig's profile asks for no more
+STARTING = 10.0  # s that the drive may take to begin
 PERIODS = 20
 
 
@@ -55,7 +56,8 @@ class SelfTest(Card):
         self.add(self.table, 1)
         self.verdicts: dict[str, str] = {}
         self._from: int | None = None  # first sample of the tone in its steady state
-        self._asked = 0
+        self._asked = 0  # samples there were when the tone was asked for
+        self._heard = False  # a drive has been playing since
         self._watch = timer(self, 100, self._look)
 
     def run(self) -> None:
@@ -72,7 +74,7 @@ class SelfTest(Card):
         self.start.setEnabled(False)
         self.table.setRowCount(0)
         self.verdicts = {}
-        self._from, self._asked = None, self.bench.feed.ring.stop
+        self._from, self._asked, self._heard = None, self.bench.feed.ring.stop, False
         self.words.setText("Waiting for the motion to settle …")
         self._watch.start()
 
@@ -80,9 +82,10 @@ class SelfTest(Card):
         """Wait for the steady tone, then for enough of it."""
         rig, feed = self.bench.rig, self.bench.feed
         drive = rig.drive()
-        if not rig.running or not drive.playing:
+        if not rig.running or not (drive.playing or self._awaits_drive()):
             self._end("The self-test was stopped.")
             return
+        self._heard = self._heard or drive.playing
         ours = drive.waveform == "sine" and abs(drive.frequency - self.frequency.value()) < 1e-6
         if self._from is None:
             if ours and drive.steady:
@@ -99,6 +102,10 @@ class SelfTest(Card):
         data = feed.ring.between(self._from, self._from + wanted)
         rig.stop("the self-test is over")
         self._show(data)
+
+    def _awaits_drive(self) -> bool:
+        """Whether the drive may still be on its way: the instrument takes its time to begin."""
+        return not self._heard and self.bench.feed.ring.stop - self._asked < STARTING * self.bench.rig.rate
 
     def _show(self, data: np.ndarray) -> None:
         rig = self.bench.rig

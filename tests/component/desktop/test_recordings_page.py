@@ -98,6 +98,7 @@ def test_given_a_recording_when_cut_and_annotated_then_the_original_is_untouched
     window = make_window(begin=False)
     page = _page(window)
     qtbot.waitUntil(lambda: page.current() is not None, timeout=LONG)
+    page.refresh()  # the folder is being read while it changes
     page.tags.setText("good, slow")
     page.notes.setText("looks fine")
     page.notes.editingFinished.emit()

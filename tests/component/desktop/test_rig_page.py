@@ -66,6 +66,22 @@ def test_given_the_virtual_rig_when_it_tests_itself_then_every_sensor_hears_the_
     qtbot.waitUntil(lambda: not window.bench.rig.drive().playing, timeout=GUARD)
 
 
+def test_given_a_drive_that_takes_its_time_to_begin_then_the_self_test_waits_for_it(
+    make_window: Make, qtbot: QtBot
+) -> None:
+    window = make_window("rig", start_shaking=False)
+    page = window.page
+    assert isinstance(page, RigPage)
+    page.self_test.run()
+    page.self_test._look()  # before the first sample of the tone
+    assert not page.self_test.start.isEnabled()
+    qtbot.waitUntil(lambda: window.bench.rig.drive().playing, timeout=GUARD)
+    assert not page.self_test.start.isEnabled()
+    window.stop()
+    qtbot.waitUntil(lambda: "stopped" in page.self_test.words.text(), timeout=GUARD)
+    assert page.self_test.start.isEnabled()
+
+
 def test_given_a_short_plan_when_run_then_each_step_is_recorded_and_the_drive_is_off(
     window: MainWindow, qtbot: QtBot
 ) -> None:
