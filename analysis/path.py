@@ -227,7 +227,7 @@ def _identification(
         history=found.history,
         curves=dict(start.curves) if start is not None else {},
         extra=extra,
-        options=asdict(options),
+        options=dict(start.options) if start is not None else asdict(options),  # those of the method named
         model_text=model.text,
         references=[*(start.references if start is not None else []), *REFERENCES],
     )

@@ -46,6 +46,16 @@ def test_given_noisy_lorenz_when_weighted_then_errors_are_small_and_covered(lore
     assert done.extra["start"]["method"] == "weak"
 
 
+def test_given_a_finished_result_when_run_again_by_its_own_method_and_options_then_it_is_the_same(lorenz):
+    model, clean = lorenz
+    record = noisy(model, clean[:, :1500], 100, 0.02, 7).with_channels(z=clean[2, :1500] + 0.5)
+    first = identify(model, record, "weak", offsets=("z",), spacing=6)
+    assert first.options["offsets"] == ("z",) and first.options["spacing"] == 6
+    again = identify(Model.from_toml(first.model_text), record, first.method, **first.options)
+    assert again.values() == pytest.approx(first.values(), rel=1e-12)
+    assert again.options == first.options
+
+
 def test_given_clean_data_when_published_method_is_used_then_one_step_suffices(lorenz):
     model, clean = lorenz
     record = noisy(model, clean, 100, 0.0, 0)
