@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout
 
-from app.desktop.widgets.basics import button, label
+from app.desktop.widgets.basics import IconButton, button, label
 
 if TYPE_CHECKING:
     from app.desktop.window import MainWindow
@@ -44,7 +44,7 @@ STEPS = (
          "The model that belongs to the rig is chosen already. Press Identify and watch its parameters "
          "settle, with error bars."),
     Step("validate", "Does the model move like the beam?",
-         "Model and measurement side by side: motion, section, exponents."),
+         "Model and measurement side by side: motion, section, exponents.", right=True),
     Step("report", "Take it home",
          "Press “Write the report”: one file with every figure, table and number needed to repeat the work.",
          right=True),
@@ -63,16 +63,20 @@ class Tour(QFrame):
         box = QVBoxLayout(self)
         box.setContentsMargins(theme.px(18), theme.px(14), theme.px(18), theme.px(14))
         box.setSpacing(theme.px(8))
-        self.title, self.text = label("", "heading"), label("", "", wrap=True)
+        self.title, self.text = label("", "heading", wrap=True), label("", "", wrap=True)
         self.count = label("", "small")
-        box.addWidget(self.title)
+        self.leave = IconButton(theme, "close", "Leave the tour; F1 brings it back")
+        self.leave.clicked.connect(self.end)
+        head = QHBoxLayout()
+        head.addWidget(self.title, 1)
+        head.addWidget(self.leave, 0, Qt.AlignmentFlag.AlignTop)
+        box.addLayout(head)
         box.addWidget(self.text)
         row = QHBoxLayout()
         row.addWidget(self.count, 1)
-        self.leave = button("Close tour", self.end, "Leave the tour; F1 brings it back")
         self.back = button("Back", lambda: self.go(-1), "One step back")
         self.next = button("Next", lambda: self.go(1), "Next step", "primary")
-        for part in (self.leave, self.back, self.next):
+        for part in (self.back, self.next):
             row.addWidget(part)
         box.addLayout(row)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -101,14 +105,16 @@ class Tour(QFrame):
         self.text.setText(step.text)
         self.count.setText(f"{self.index + 1} of {len(STEPS)}")
         self.back.setVisible(self.index > 0)
-        self.leave.setVisible(self.index == 0)
         self.next.setText("Done" if self.index == len(STEPS) - 1 else "Next")
         self.place()
 
     def place(self) -> None:
         """Below, on the side where the step's own controls are not; always clear of STOP."""
         window, margin = self.window_, self.window_.theme.px(14)
-        self.adjustSize()
+        box = self.layout()
+        assert box is not None
+        box.activate()
+        self.setFixedHeight(box.totalHeightForWidth(self.width()))  # adjustSize forgets the last line
         left = window.theme.px(176) + margin
         right = window.width() - self.width() - margin
         self.move(right if STEPS[self.index].right else left, window.height() - self.height() - 3 * margin)

@@ -164,6 +164,19 @@ def test_given_the_tour_when_walked_then_it_ends_and_is_not_shown_again(
     seen = []
     while window.tour is not None:
         seen.append(window.bench.settings.page)
+        for words in (window.tour.title, window.tour.text):  # nothing is cut
+            qtbot.waitUntil(lambda w=words: w.height() >= w.heightForWidth(w.width()), timeout=GUARD)
         qtbot.mouseClick(window.tour.next, Qt.MouseButton.LeftButton)
     assert seen[0] == "acquire" and seen[-1] == "report"
     assert window.bench.settings.tour_done
+
+
+def test_given_the_tour_when_left_half_way_then_it_is_not_shown_again_until_asked_for(
+    make_window: Make, qtbot: QtBot
+) -> None:
+    window = make_window(begin=False, tour_done=False)
+    window.start_tour()
+    assert window.tour is not None
+    qtbot.mouseClick(window.tour.next, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(window.tour.leave, Qt.MouseButton.LeftButton)
+    assert window.tour is None and window.bench.settings.tour_done
