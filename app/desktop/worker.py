@@ -24,6 +24,7 @@ from analysis.progress import Progress, Step
 
 PATIENCE = 3.0  # seconds that cancelled work may take to end by itself
 REPORTS = 0.05  # seconds between reports sent to the window
+NICENESS = 15  # of the work: acquisition and window come first
 
 
 class Job(QObject):
@@ -79,7 +80,7 @@ class _Process:
         context = multiprocessing.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.stop = context.Event()
-        self.process = context.Process(target=_serve, args=(theirs, self.stop), daemon=True)
+        self.process = context.Process(target=_serve, args=(theirs, self.stop, NICENESS), daemon=True)
         self.process.start()
         theirs.close()
 
@@ -209,13 +210,13 @@ class Workers(QObject):
                 self._all.discard(process)
 
 
-def _serve(pipe: Connection, stop: Any) -> None:
+def _serve(pipe: Connection, stop: Any, niceness: int) -> None:
     """In the worker process: do what comes through the pipe until the window is gone."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C belongs to the window
     with contextlib.suppress(OSError, AttributeError):
-        os.nice(15)  # acquisition and window come first
+        os.nice(niceness)
     while True:
         try:
             function, args = pipe.recv()

@@ -14,7 +14,7 @@ from PyQt6.QtCore import QEvent
 from PyQt6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from app.desktop import opening
+from app.desktop import opening, worker
 from app.desktop.main import build
 from app.desktop.settings import Settings
 from app.desktop.window import MainWindow
@@ -34,6 +34,12 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def patient_rig(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine may keep the window from beating; what follows then is tested with the rig's process."""
     monkeypatch.setattr(opening, "PATIENCE", 120.0)
+
+
+@pytest.fixture(autouse=True)
+def eager_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work that gives way to everything else on a busy machine would be waited for without end."""
+    monkeypatch.setattr(worker, "NICENESS", 0)
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from app.desktop.pages.validate import ValidatePage
 from app.desktop.window import MainWindow
 from drivers.formats import write
 from drivers.library import load_model
+from tests.waiting import LONG_MS as LONG
 
-LONG = 180_000  # ms
 PERIOD = 2 * np.pi  # of the beam's drive, in its unit of time
 
 
