@@ -32,14 +32,19 @@ Run = dict[str, Any]
 
 def latest() -> dict[str, Run]:
     """The last kept run of every benchmark that has one."""
-    kept = {name: runs(name) for name in names() if name != "coverage"}  # which has a page of its own
+    # coverage has a page of its own
+    kept = {name: runs(name) for name in names() if name != "coverage"}
     return {name: many[-1] for name, many in kept.items() if many}
 
 
 def page(kept: dict[str, Run]) -> str:
     parts = [HEAD]
     if any(growth(kept).values()):
-        parts += ["## Growth", f"![Our time against the number of samples](../images/{PLOT.name})", ""]
+        parts += [
+            "## Growth",
+            f"![Our time against the number of samples](../images/{PLOT.name})",
+            "",
+        ]
     parts += [_section(name, run) for name, run in kept.items()]
     return "\n".join(parts)
 
@@ -50,8 +55,12 @@ def growth(kept: dict[str, Run]) -> dict[str, list[tuple[int, float]]]:
     for run in kept.values():
         for row in run["rows"]:
             if match := SIZED.match(row["work"]):
-                found[match["work"]][int(match["size"].replace(" ", ""))] = row["our_seconds"]
-    return {work: sorted(sizes.items()) for work, sizes in found.items() if len(sizes) > 1}
+                found[match["work"]][int(match["size"].replace(" ", ""))] = row[
+                    "our_seconds"
+                ]
+    return {
+        work: sorted(sizes.items()) for work, sizes in found.items() if len(sizes) > 1
+    }
 
 
 def draw(kept: dict[str, Run], path: Path = PLOT) -> None:
@@ -59,13 +68,17 @@ def draw(kept: dict[str, Run], path: Path = PLOT) -> None:
     import matplotlib
     from matplotlib.figure import Figure
 
-    matplotlib.rcParams["svg.hashsalt"] = "shakedown"  # the same picture from the same numbers
+    matplotlib.rcParams["svg.hashsalt"] = (
+        "shakedown"  # the same picture from the same numbers
+    )
     figure = Figure(figsize=(7, 4), layout="constrained")
     axis = figure.subplots()
     for work, points in growth(kept).items():
         axis.loglog(*zip(*points, strict=True), "o-", ms=4, lw=1.2, label=work)
     low, high = axis.get_xlim()
-    axis.loglog([low, high], [1e-6 * low, 1e-6 * high], "k:", lw=1, label="1 µs a sample")
+    axis.loglog(
+        [low, high], [1e-6 * low, 1e-6 * high], "k:", lw=1, label="1 µs a sample"
+    )
     axis.set(xlabel="samples N", ylabel="processor time [s]")
     axis.grid(True, which="major", alpha=0.3)
     axis.legend(fontsize="small")
@@ -86,7 +99,15 @@ def _row(row: dict[str, Any]) -> str:
         ratio += f" (wanted {row['wanted']:g})"
     peer_seconds = "" if row["peer_seconds"] is None else f"{row['peer_seconds']:.3g}"
     peer = "" if row["peer"] == "-" else row["peer"]
-    cells = (row["work"], peer, peer_seconds, f"{row['our_seconds']:.3g}", ratio, agrees, row["note"])
+    cells = (
+        row["work"],
+        peer,
+        peer_seconds,
+        f"{row['our_seconds']:.3g}",
+        ratio,
+        agrees,
+        row["note"],
+    )
     return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
 
 

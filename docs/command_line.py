@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import re
+import textwrap
 from importlib import import_module
 from pathlib import Path
 
@@ -22,14 +24,34 @@ def section(name: str) -> str:
     module, words = COMMANDS[name]
     parser = argparse.ArgumentParser(prog=f"shakedown {name}", add_help=False)
     import_module(module).configure(parser)
-    usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
-    rows = [f"| {_called(a)} | {_words(a)} |" for a in parser._actions if a.help is not argparse.SUPPRESS]
+    usage = _wrapped(parser.format_usage().removeprefix("usage: "))
+    rows = [
+        f"| {_called(a)} | {_words(a)} |"
+        for a in parser._actions
+        if a.help is not argparse.SUPPRESS
+    ]
     table = ["", "| argument | meaning |", "| --- | --- |", *rows] if rows else []
-    return "\n".join([f"## {name}", "", f"{words[0].upper()}{words[1:]}.", "", f"    {usage}", *table, ""])
+    return "\n".join(
+        [f"## {name}", "", f"{words[0].upper()}{words[1:]}.", "", usage, *table, ""]
+    )
 
 
 def page() -> str:
     return "\n".join([HEAD, *(section(name) for name in COMMANDS)])
+
+
+def _wrapped(usage: str) -> str:
+    """As a block of lines that fit into the page's column, an option never parted from its value."""
+    pieces = re.findall(r"\[[^]]*\]|--\S+ [A-Z]\S*|\S+", " ".join(usage.split()))
+    kept = [piece.replace(" ", "\N{NO-BREAK SPACE}") for piece in pieces]
+    block = textwrap.fill(
+        " ".join(kept),
+        84,
+        initial_indent="    ",
+        subsequent_indent=" " * 8,
+        break_on_hyphens=False,
+    )
+    return block.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def _called(action: argparse.Action) -> str:

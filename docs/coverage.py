@@ -33,7 +33,10 @@ A single case is run anew by `python -m benchmarks.coverage CASE --runs 200 --ke
 
 def page(kept: dict[str, Coverage]) -> str:
     """Overview of all cases, then a table for each."""
-    rows = [_overview(name, found) for name, found in sorted(kept.items(), key=lambda item: item[1].method)]
+    rows = [
+        _overview(name, found)
+        for name, found in sorted(kept.items(), key=lambda item: item[1].method)
+    ]
     head = [
         "## Overview",
         "",
@@ -77,7 +80,10 @@ def _section(name: str, found: Coverage) -> str:
         f"| parameter | covered of {found.answered} | by chance | within | covered | scatter/error |",
         "| --- | ---: | ---: | --- | ---: | ---: |",
     ]
-    lines += [_row(p, tally, found.answered, f"{low} to {high}") for p, tally in found.parameters.items()]
+    lines += [
+        _row(p, tally, found.answered, f"{low} to {high}")
+        for p, tally in found.parameters.items()
+    ]
     return "\n".join([*lines, ""])
 
 

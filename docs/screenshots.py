@@ -34,9 +34,14 @@ def make_record(folder: Path) -> Path:
     rig.play()
     engine.start()
     engine.advance(profile.settle)
-    metadata = {"rig": profile.name, "model": profile.model, "tags": ["chaos", "7.5 Hz"]}
+    metadata = {
+        "rig": profile.name,
+        "model": profile.model,
+        "tags": ["chaos", "7.5 Hz"],
+    }
     capture = engine.record(
-        recording_to(folder / "two-well-chaos", engine.source, metadata), round(SECONDS * profile.rate)
+        recording_to(folder / "two-well-chaos", engine.source, metadata),
+        round(SECONDS * profile.rate),
     )
     engine.advance(SECONDS)
     capture.wait(PATIENCE)
@@ -74,7 +79,8 @@ class Journey:
             self.window.theme.choose(theme)
             self.window.notice.hide()
             self.wait(lambda: True, after=0.8)
-            self.wait(lambda: not self.window.bench.workers.jobs, after=0.3)  # formulas in the other colour
+            # formulas in the other colour
+            self.wait(lambda: not self.window.bench.workers.jobs, after=0.3)
             self.window.grab().save(str(self.folder / f"{name}-{theme}.png"))
         self.window.theme.choose("light")
 
@@ -128,8 +134,12 @@ class Journey:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parent / "images")
-    parser.add_argument("--size", default="x".join(map(str, SIZE)), help="of the window, in pixels")
+    parser.add_argument(
+        "folder", nargs="?", type=Path, default=Path(__file__).parent / "images"
+    )
+    parser.add_argument(
+        "--size", default="x".join(map(str, SIZE)), help="of the window, in pixels"
+    )
     args = parser.parse_args()
     width, height = (int(part) for part in args.size.split("x"))
     args.folder.mkdir(parents=True, exist_ok=True)

@@ -9,14 +9,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from mkdocs.exceptions import PluginError
 
 from analysis.methods import METHODS
 from app.cli import COMMANDS
-from docs import command_line
+from docs import command_line, equations
 from tests.waiting import LONG
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+WIDEST = 88  # characters of a code line in the column of a window of 1300 pixels
 WANTED = (
     "tutorial.md",
     "how-to/connect-ni-hardware.md",
@@ -73,6 +75,53 @@ def test_given_the_site_then_every_page_is_reached_from_its_navigation(site: Pat
 def test_given_the_site_then_nothing_in_it_is_fetched_from_elsewhere(site: Path) -> None:
     fetched = re.compile(r'<(?:script|link|img)[^>]+(?:src|href)="(?:https?:)?//')
     assert not [p.name for p in site.rglob("*.html") if fetched.search(p.read_text(encoding="utf-8"))]
+
+
+def test_given_the_site_then_its_parts_come_in_the_order_of_a_first_reading(site: Path) -> None:
+    front = (site / "index.html").read_text(encoding="utf-8")
+    tabs = re.findall(r'md-tabs__link">\s*(.+?)\s*</a>', front)
+    assert tabs == ["Home", "Tutorial", "How to", "Methods", "Reference", "Explanation", "Decisions"]
+
+
+def built(site: Path, page: Path) -> str:
+    """The HTML of a page."""
+    folder = site / page.relative_to(DOCS).with_suffix("") if page.stem != "index" else site
+    return (folder / "index.html").read_text(encoding="utf-8")
+
+
+def prose(page: Path) -> str:
+    """A page without its code blocks."""
+    text = page.read_text(encoding="utf-8")
+    return re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "methods").glob("*.md")), ids=lambda p: p.stem)
+def test_given_a_method_page_then_its_equations_are_drawn(page: Path, site: Path) -> None:
+    fences = len(re.findall(r"^ *\$\$$", prose(page), re.MULTILINE))
+    assert fences >= 2 and fences % 2 == 0, "no display equation, or one without an end"
+    html = built(site, page)
+    assert html.count('display="block"') == fences // 2
+    assert "$$" not in html and "arithmatex" not in html
+
+
+def test_given_an_equation_that_cannot_be_drawn_then_the_build_fails_with_it() -> None:
+    marked = r'<span class="arithmatex">\(\nosuchcommand x\)</span>'
+    with pytest.raises(PluginError, match="nosuchcommand"):
+        equations.on_page_content(marked)
+    assert "<math" in equations.on_page_content(r'<div class="arithmatex">\[\sin x &lt; 1\]</div>')
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda p: str(p.relative_to(DOCS)))
+def test_given_a_page_then_its_lists_are_whole_and_its_code_fits_the_column(page: Path, site: Path) -> None:
+    """What belongs to an item is indented by four, or the list breaks there and begins at 1 again."""
+    html = built(site, page)
+    assert html.count("<ol>") == len(re.findall(r"^1\. ", prose(page), re.MULTILINE))
+    paragraphs = re.findall(r"<p>(.*?)</p>", html, re.DOTALL)
+    assert not [p for p in paragraphs if re.search(r"\n\s*(?:- |\d+\. |\|)", p)], (
+        "a list or table in a paragraph"
+    )
+    blocks = re.findall(r"^```\w+\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert not [line for block in blocks for line in block.splitlines() if len(line) > WIDEST]
 
 
 @pytest.mark.parametrize("name", METHODS)
