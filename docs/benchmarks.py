@@ -54,10 +54,12 @@ def growth(kept: dict[str, Run]) -> dict[str, list[tuple[int, float]]]:
     found: dict[str, dict[int, float]] = defaultdict(dict)
     for run in kept.values():
         for row in run["rows"]:
-            if match := SIZED.match(row["work"]):
-                found[match["work"]][int(match["size"].replace(" ", ""))] = row[
-                    "our_seconds"
-                ]
+            match = SIZED.match(row["work"])
+            if (
+                match and row["peer_seconds"] is None
+            ):  # data shared with a peer are other data
+                size = int(match["size"].replace(" ", ""))
+                found[match["work"]][size] = row["our_seconds"]
     return {
         work: sorted(sizes.items()) for work, sizes in found.items() if len(sizes) > 1
     }
