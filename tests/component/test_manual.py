@@ -104,6 +104,11 @@ def test_given_a_method_page_then_its_equations_are_drawn(page: Path, site: Path
     assert "$$" not in html and "arithmatex" not in html
 
 
+def test_given_the_site_then_options_in_its_text_are_not_parted(site: Path) -> None:
+    html = built(site, DOCS / "how-to" / "run-headless.md")
+    assert '<code><span class="unbroken">--json</span> FILE</code>' in html
+
+
 def test_given_an_equation_that_cannot_be_drawn_then_the_build_fails_with_it() -> None:
     marked = r'<span class="arithmatex">\(\nosuchcommand x\)</span>'
     with pytest.raises(PluginError, match="nosuchcommand"):
