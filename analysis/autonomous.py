@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from analysis.compiling import njit
 from analysis.interpolation import sample_at
 from analysis.multipliers import autonomous_stabilities
 from analysis.noise import noise_levels

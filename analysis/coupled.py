@@ -13,10 +13,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numpy.typing import NDArray
 
 from analysis.compiled import COMPILED
+from analysis.compiling import njit
 from analysis.flow import piece_at
 from analysis.inputs import Inputs, input_values
 from analysis.kernels import JAC_TYPE, OUT_JAC_TYPE

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from analysis.compiling import njit
 from analysis.embedding import delay_coordinates, window_spectrum
 from analysis.errors import DataError
 from analysis.neighbours import build_tree, nearest_of, pair_counts

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numba.extending import overload
 
 from analysis.compiled import COMPILED
+from analysis.compiling import njit
 from analysis.model.tableau import E3, E5, A, C, D
 from analysis.slope import OVERLOAD, PAIR_TYPE, slope
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from analysis.compiling import njit
 from analysis.dimension import best_plateau
 from analysis.errors import DataError
 from analysis.neighbours import build_tree, nearest

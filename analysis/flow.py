@@ -8,8 +8,9 @@ derivatives are those of the numbers computed.
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, njit, void
+from numba import float64, int64, void
 
+from analysis.compiling import njit
 from analysis.kernels import JAC_TYPE as JAC
 from analysis.kernels import RHS_TYPE as RHS
 

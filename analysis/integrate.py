@@ -11,9 +11,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
 from analysis.compiled import COMPILED
+from analysis.compiling import njit
 from analysis.dop853 import dense_value, error_norm, prepare_dense, step
 from analysis.model.tableau import STAGES
 from analysis.slope import FLOAT, INT, MATRIX, PAIR_TYPE, SYSTEM_TYPE, VECTOR, paired, slope

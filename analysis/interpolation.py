@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from analysis.compiling import njit
 
 MARGIN = 3  # samples wanted on either side of the place
 

@@ -24,6 +24,8 @@ import numpy as np
 from numba import types
 from numba.core.compiler_lock import global_compiler_lock
 
+from analysis.compiling import njit
+from analysis.errors import ShakedownError
 from analysis.model import runtime
 from analysis.model.code import source
 from analysis.model.equations import Equations
@@ -199,9 +201,7 @@ class Kernels:
 
 
 def _compile(name: str, function: Any) -> Any:
-    options = numba.njit(
-        SIGNATURES[name], nogil=True, cache=True, error_model="numpy", fastmath=set(FASTMATH)
-    )
+    options = njit(SIGNATURES[name], nogil=True, cache=True, error_model="numpy", fastmath=set(FASTMATH))
     return options(function)
 
 
@@ -234,7 +234,7 @@ def _runtime_text() -> str:
 def _module(key: str, text: str) -> ModuleType:
     path = _cache_folder() / f"gen_{key}.py"
     if not _holds(path, text):
-        _write(path, text)
+        path = _kept(path, text)
     name = f"shakedown_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
@@ -250,6 +250,22 @@ def _holds(path: Path, text: str) -> bool:
         return path.read_text(encoding="utf-8") == text
     except (OSError, UnicodeDecodeError):
         return False
+
+
+def _kept(path: Path, text: str) -> Path:
+    """Write the file there; where the disk is full, among the temporary files."""
+    try:
+        _write(path, text)
+    except OSError as full:
+        try:
+            path = Path(tempfile.mkdtemp(prefix="shakedown-kernels-")) / path.name
+            _write(path, text)
+        except OSError:
+            raise ShakedownError(
+                f"The equations cannot be compiled: {_cache_folder()} and the folder of temporary files "
+                f"take no more data ({full.strerror})."
+            ) from None
+    return path
 
 
 def _write(path: Path, text: str) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from analysis.compiling import njit
 
 REACH = 3.0  # neighbours are added until they spread this many noise deviations in every direction kept
 _THIN = 0.1  # a direction in which neighbours spread less than this part of their widest is mere bending

@@ -11,10 +11,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numpy.typing import NDArray
 
 from analysis.compiled import COMPILED
+from analysis.compiling import njit
 from analysis.errors import DataError
 from analysis.inputs import Inputs
 from analysis.integrate import ADAPTIVE_ROWS, adaptive_step, before, breaks_until, first_step, inside

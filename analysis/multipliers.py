@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from analysis.compiling import njit
 from analysis.interpolation import lagrange_weights, sample_at
 from analysis.local_maps import local_maps, local_rank
 from analysis.phase_grid import PhaseGrid

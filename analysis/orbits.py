@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from analysis.compiling import njit
 from analysis.errors import DataError
 from analysis.multipliers import Stability, forced_stabilities
 from analysis.noise import noise_levels

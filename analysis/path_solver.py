@@ -12,8 +12,9 @@ harmless.
 from __future__ import annotations
 
 import numpy as np
-from numba import float64, int64, njit, void
+from numba import float64, int64, void
 
+from analysis.compiling import njit
 from analysis.flow import advance, advance_with_derivatives, piece_at, piece_values
 from analysis.kernels import JAC_TYPE as JAC
 from analysis.kernels import OUT_JAC_TYPE as OUT_JAC

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from analysis.compiling import njit
 from analysis.interpolation import MARGIN, lagrange_weights
 
 _RENEW = 4096  # samples after which the running sum is formed anew, so that rounding cannot pile up

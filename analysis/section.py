@@ -8,10 +8,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numpy.typing import NDArray
 
 from analysis.compiled import COMPILED
+from analysis.compiling import njit
 from analysis.dop853 import dense_value, prepare_dense
 from analysis.errors import DataError
 from analysis.inputs import Inputs

@@ -11,8 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import boolean, float64, int64, njit, void
+from numba import boolean, float64, int64, void
 from numpy.typing import NDArray
+
+from analysis.compiling import njit
 
 Array = NDArray[np.float64]
 

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import float64, int64, njit, void
+from numba import float64, int64, void
 from numpy.typing import NDArray
 
+from analysis.compiling import njit
 from analysis.inputs import Inputs
 from analysis.kernels import JAC_U_TYPE as JAC_U
 from analysis.smoothing import smooth

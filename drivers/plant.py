@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numpy.typing import NDArray
 
+from analysis.compiling import njit
 from analysis.errors import ModelError
 from analysis.kernels import RHS_TYPE
 from analysis.model import Model

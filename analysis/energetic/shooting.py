@@ -10,8 +10,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
+from analysis.compiling import njit
 from analysis.energetic.splines import COMPILED, local_basis
 from analysis.inputs import input_values
 

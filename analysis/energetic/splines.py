@@ -10,9 +10,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from analysis.compiling import njit
 from analysis.errors import DataError
 
 Array = NDArray[np.float64]

@@ -37,12 +37,17 @@ print(json.dumps([dx.tolist(), hits, misses, seconds, str(kernels._module.__file
 """
 
 
-def start(cache: Path) -> tuple[list[float], int, int, float, str]:
+def start(cache: Path, before: str = "") -> tuple[list[float], int, int, float, str]:
     """A fresh process that uses a kernel: result, cache hits and misses, CPU seconds, file of the source."""
     environment = {**os.environ, "SHAKEDOWN_CACHE": str(cache), "PYTHONPATH": str(ROOT)}
     environment.pop("NUMBA_CACHE_DIR", None)
     done = subprocess.run(
-        [sys.executable, "-c", USE], env=environment, capture_output=True, text=True, cwd=ROOT, check=False
+        [sys.executable, "-c", before + USE],
+        env=environment,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     result: tuple[list[float], int, int, float, str] = tuple(json.loads(done.stdout))
@@ -63,6 +68,34 @@ def test_given_second_start_when_kernels_are_used_then_nothing_is_compiled(tmp_p
     assert files(tmp_path) == written
     assert second[0] == first[0] == pytest.approx([1.0, -1.0 - np.sin(0.5)])
     assert second[3] < 0.3 * first[3]
+
+
+FULL = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0}))  # as on a full disk: longer files cannot be written
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits of file size")
+def test_given_no_room_for_compiled_code_when_kernels_are_used_then_they_work_all_the_same(
+    tmp_path: Path,
+) -> None:
+    source = Path(start(tmp_path / "roomy")[4]).stat().st_size
+    found = start(tmp_path / "full", FULL.format(source + 100))
+    assert found[0] == pytest.approx([1.0, -1.0 - np.sin(0.5)]) and tuple(found[1:3]) == (0, 1)
+    kept = {name: len(list((tmp_path / name).rglob("*.nbc"))) for name in ("roomy", "full")}
+    assert kept["full"] < kept["roomy"]  # the limit was felt
+
+
+def test_given_no_room_at_all_then_one_sentence_says_so(tmp_path: Path) -> None:
+    environment = {**os.environ, "SHAKEDOWN_CACHE": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", FULL.format(10) + USE], env=environment, capture_output=True, text=True,
+        cwd=ROOT, check=False,
+    )  # fmt: skip
+    said = done.stderr.strip().splitlines()[-1]
+    assert said.startswith("analysis.errors.ShakedownError: The equations cannot be compiled: ")
+    assert "take no more data (File too large)" in said
 
 
 @pytest.fixture
