@@ -49,8 +49,7 @@ unit: $(VENV)/.ready
 
 # The peers have an environment of their own: one of them installs a package named tests, which hides ours.
 bench: setup $(BENCH)/.ready
-	$(BENCH)/bin/python -m benchmarks
-	$(BIN)/python -m docs.benchmarks
+	$(BENCH)/bin/python -m benchmarks; missed=$$?; $(BIN)/python -m docs.benchmarks && exit $$missed
 
 $(BENCH)/.ready: requirements/peers.txt pyproject.toml
 	$(PYTHON) -m venv $(BENCH)
