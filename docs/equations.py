@@ -1,7 +1,8 @@
 """Equations of the manual: TeX in the text, MathML in the built site (a hook of MkDocs).
 
 `$...$` and `$$...$$` are drawn by GitHub; for the site they are turned into MathML when it is built, so that
-a page needs neither a script nor the network to show them.
+a page needs neither a script nor the network to show them. GitHub takes the backslash off commands without
+letters and refuses `\\operatorname`: hence `\\thinspace` and `\\mathrm` in the text.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ MARKED = re.compile(
 _NAME = r"<mi>(?:cos|ln|log|sin)</mi>"
 FUNCTION = re.compile(rf"((?:{_NAME}|<(msu[bp])>{_NAME}.*?</\2>))(?=<m(?!o|row><mo))")
 
+# Browsers know no space by its name.
+SPACES = {"thinmathspace": "0.17em", "thickmathspace": "0.28em"}
+
 
 def mathml(tex: str, display: bool) -> str:
     """One equation as MathML; a command that the converter does not know fails the build."""
@@ -29,6 +33,8 @@ def mathml(tex: str, display: bool) -> str:
         raise PluginError(
             f"An equation holds what cannot be turned into MathML: {tex.strip()}"
         )
+    for name, width in SPACES.items():
+        drawn = drawn.replace(name, width)
     return FUNCTION.sub(r'\1<mspace width="0.17em" />', drawn)
 
 

@@ -102,6 +102,8 @@ def test_given_a_method_page_then_its_equations_are_drawn(page: Path, site: Path
     html = built(site, page)
     assert html.count('display="block"') == fences // 2
     assert "$$" not in html and "arithmatex" not in html
+    tex = re.findall(r"\$\$.+?\$\$|\$[^$\n]+\$", prose(page), re.DOTALL)
+    assert not [e for e in tex if re.search(r"\\[^a-zA-Z]|\\operatorname|\n *[-+=] ", e)], "not for GitHub"
 
 
 def test_given_the_site_then_options_in_its_text_are_not_parted(site: Path) -> None:
