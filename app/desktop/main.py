@@ -6,6 +6,7 @@ import sys
 
 from PyQt6 import sip
 from PyQt6.QtCore import QTimer
+from PyQt6.QtGui import QPixmapCache
 from PyQt6.QtWidgets import QApplication
 
 from app.desktop.settings import Settings
@@ -13,10 +14,13 @@ from app.desktop.theme import Theme
 from app.desktop.window import MainWindow
 from app.desktop.workbench import Workbench
 
+PICTURES = 256 << 10  # kB for ready pictures of axes: those of every page, on a 4K screen too
+
 
 def build(settings: Settings | None = None) -> MainWindow:
     """The window with everything behind it, not yet shown. A QApplication must exist."""
     settings = settings or Settings.load()
+    QPixmapCache.setCacheLimit(PICTURES)  # Qt's 10 MB hold one page: each change of stage drew all anew
     theme = Theme(settings.theme, settings.scale)
     theme.apply()
     bench = Workbench(settings, theme)

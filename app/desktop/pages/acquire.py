@@ -124,9 +124,6 @@ class AcquirePage(Page):
 
     # -- living
 
-    def on_show(self) -> None:
-        self.scope.draw()  # its envelope went on while the page was hidden
-
     def on_hide(self) -> None:
         for name, splitter in self.splitters.items():
             self.bench.settings.layout[name] = splitter.sizes()
