@@ -109,7 +109,7 @@ class Tour(QFrame):
         self.place()
 
     def place(self) -> None:
-        """Below, on the side where the step's own controls are not; always clear of STOP."""
+        """Below, on the side where the step's own controls are not; clear of STOP and of a message."""
         window, margin = self.window_, self.window_.theme.px(14)
         box = self.layout()
         assert box is not None
@@ -117,7 +117,9 @@ class Tour(QFrame):
         self.setFixedHeight(box.totalHeightForWidth(self.width()))  # adjustSize forgets the last line
         left = window.theme.px(176) + margin
         right = window.width() - self.width() - margin
-        self.move(right if STEPS[self.index].right else left, window.height() - self.height() - 3 * margin)
+        lift = window.notice.height() if window.notice.isVisible() else 0
+        floor = window.height() - 3 * margin - lift
+        self.move(right if STEPS[self.index].right else left, floor - self.height())
         self.raise_()
 
     def end(self) -> None:

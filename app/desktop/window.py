@@ -87,6 +87,7 @@ class MainWindow(QMainWindow):
         row.addLayout(column, 1)
         self.notice = NoticeBar(self.theme, self.stack)
         self.notice.followed.connect(self.show_page)
+        self.notice.toggled.connect(self._place_tour)
 
     def _sidebar(self) -> QWidget:
         px = self.theme.px
@@ -346,6 +347,9 @@ class MainWindow(QMainWindow):
     def _replace(self) -> None:
         """Put what floats above the pages back in its place."""
         self.notice.place()
+        self._place_tour()
+
+    def _place_tour(self) -> None:
         if self.tour is not None:
             self.tour.place()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PyQt6.QtCore import QSize, Qt, pyqtSignal
+from PyQt6.QtGui import QHideEvent, QShowEvent
 from PyQt6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QWidget
 
 from app.desktop.icons import icon
@@ -18,6 +19,7 @@ class NoticeBar(QFrame):
     """The newest message. Problems stay until they are dismissed."""
 
     followed = pyqtSignal(str)  # page the message leads to
+    toggled = pyqtSignal()  # it has come or gone: what else floats there may give way
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -67,6 +69,14 @@ class NoticeBar(QFrame):
             self._timer.start(stay)
         else:
             self._timer.stop()
+
+    def showEvent(self, event: QShowEvent | None) -> None:
+        super().showEvent(event)
+        self.toggled.emit()
+
+    def hideEvent(self, event: QHideEvent | None) -> None:
+        super().hideEvent(event)
+        self.toggled.emit()
 
     def place(self) -> None:
         """Centre above the lower edge of the parent."""

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PyQt6.QtCore import Qt, QTimer
-from PyQt6.QtWidgets import QApplication, QMessageBox
+from PyQt6.QtCore import QPoint, QRect, Qt, QTimer
+from PyQt6.QtWidgets import QApplication, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.desktop.pages import STAGES
@@ -171,6 +171,11 @@ def test_given_the_tour_when_walked_then_it_ends_and_is_not_shown_again(
     assert window.bench.settings.tour_done
 
 
+def _on(window: MainWindow, widget: QWidget) -> QRect:
+    """Where a widget lies in the window."""
+    return QRect(widget.mapTo(window, QPoint(0, 0)), widget.size())
+
+
 def test_given_the_tour_when_left_half_way_then_it_is_not_shown_again_until_asked_for(
     make_window: Make, qtbot: QtBot
 ) -> None:
@@ -178,5 +183,8 @@ def test_given_the_tour_when_left_half_way_then_it_is_not_shown_again_until_aske
     window.start_tour()
     assert window.tour is not None
     qtbot.mouseClick(window.tour.next, Qt.MouseButton.LeftButton)
+    window.bench.say("A message comes.", "good")
+    assert not window.tour.geometry().intersects(_on(window, window.notice))  # neither covers the other
+    window.notice.hide()
     qtbot.mouseClick(window.tour.leave, Qt.MouseButton.LeftButton)
     assert window.tour is None and window.bench.settings.tour_done
