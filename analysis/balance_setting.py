@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from analysis.model import Model
 
 _PLAIN_HARMONICS = 5  # thesis: 3 to 5
-_FEWEST, _MOST = (
-    3,
-    12,
-)  # harmonics; orbits found in chaos gain nothing from more, known ones may need hundreds
+# Harmonics: orbits found in chaos gain nothing from more, known ones may need hundreds.
+_FEWEST, _MOST = 3, 12
 _STANDS_OUT = 4.0  # power of a harmonic's band, in that of the noise
 _FASTEST = 0.2  # cycles a sample: products of states (x^3) of faster ones would be sampled too coarsely
 _BINS = 8  # lines of the spectrum in the band of a harmonic

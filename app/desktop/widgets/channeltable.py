@@ -64,9 +64,7 @@ class ChannelTable(Card):
         header, side = self.table.horizontalHeader(), self.table.verticalHeader()
         assert header is not None and side is not None
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setSectionResizeMode(
-            SENSOR, QHeaderView.ResizeMode.Interactive
-        )  # long words give way to numbers
+        header.setSectionResizeMode(SENSOR, QHeaderView.ResizeMode.Interactive)  # words give way to numbers
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         side.hide()
         side.setDefaultSectionSize(bench.theme.px(40))
