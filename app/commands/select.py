@@ -109,6 +109,7 @@ def payload(found: Selection, terms: dict[str, str]) -> dict[str, Any]:
                 n: {"value": e.value, "stderr": e.stderr} for n, e in found.result.parameters.items()
             },
             "converged": found.result.converged,
+            "warnings": list(found.result.warnings),
             "model": found.model.text,
         }
     )
@@ -137,3 +138,5 @@ def _show(found: Selection, terms: dict[str, str], candidates: list[str]) -> Non
     print(table(("coefficient", "term", "value", "std. error"), [
         (n, terms.get(n, "drive"), e.value, e.stderr) for n, e in found.result.parameters.items()
     ]))  # fmt: skip
+    for warning in found.result.warnings:
+        print(f"! {warning}")

@@ -110,6 +110,15 @@ def test_given_the_command_then_a_model_file_is_written_that_identify_reads(
     assert fitted["k3"]["value"] == pytest.approx(1.0, rel=0.01)
 
 
+def test_given_a_velocity_in_other_units_then_the_command_says_that_nothing_fits(
+    rng: np.random.Generator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = duffing_record(0.001, rng)
+    write(record.with_channels(v=record["v"] / 40), tmp_path / "run.h5")
+    main(["select", str(tmp_path / "run.h5"), "--degree", "3"])
+    assert "! The equations miss the data by" in capsys.readouterr().out
+
+
 def test_given_a_term_that_is_not_there_then_one_sentence_says_so(rng: np.random.Generator) -> None:
     model = oscillator({"k1": "x"}, "cos(t)")
     with pytest.raises(ModelError, match="k9"):
