@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     module = import_module(module_name)
     module.configure(parser)
     args = parser.parse_args(argv[1:])
-    from analysis.errors import ShakedownError
+    from analysis.base.errors import ShakedownError
 
     try:
         return int(module.run(args) or 0)

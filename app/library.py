@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.errors import DataError, ShakedownError
-from analysis.progress import Progress
-from analysis.record import Record
+from analysis.base.errors import DataError, ShakedownError
+from analysis.base.progress import Progress
+from analysis.base.record import Record
 
 THUMBNAIL = 140  # bins
 SUFFIX = ".h5"
@@ -187,7 +187,7 @@ def cut(path: Path, start: int, stop: int, folder: Path, progress: Progress) -> 
 
 def resampled(path: Path, rate: float, folder: Path, progress: Progress) -> Path:
     """A recording at another rate as a new one."""
-    from analysis.derive import resample
+    from analysis.base.derive import resample
     from drivers.formats import read
 
     progress.report(0.0, "Resampling")
@@ -200,7 +200,7 @@ def calibrated(
     path: Path, channel: str, factor: float, offset: float, unit: str, folder: Path, progress: Progress
 ) -> Path:
     """A recording with one channel calibrated anew as a new one."""
-    from analysis.derive import calibrate
+    from analysis.base.derive import calibrate
     from drivers.formats import read
 
     progress.report(0.0, "Calibrating")

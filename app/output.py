@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from analysis.progress import Progress, Step
+from analysis.base.progress import Progress, Step
 
 
 def add_json_option(parser: argparse.ArgumentParser) -> None:

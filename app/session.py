@@ -25,10 +25,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.errors import DataError
+from analysis.base.errors import DataError
 
 if TYPE_CHECKING:
-    from analysis.identification import Identification
+    from analysis.base.identification import Identification
 
 NAME = "session.toml"
 

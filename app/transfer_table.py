@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis.errors import DataError
-from analysis.record import Record
-from analysis.validation import TransferFunction
+from analysis.base.errors import DataError
+from analysis.base.record import Record
+from analysis.validate import TransferFunction
 
 
 def read_transfer(path: str, recording: Callable[[str], Record]) -> TransferFunction | Record:

@@ -27,10 +27,10 @@ import numpy as np
 
 from app.output import table
 from benchmarks.measure import Measurement
-from drivers.capture import recording_to
-from drivers.counter import CounterSource, miscounted
-from drivers.engine import Engine
+from drivers.acquisition.capture import recording_to
+from drivers.acquisition.engine import Engine
 from drivers.formats import open_lazily
+from drivers.virtual.counter import CounterSource, miscounted
 
 RATES = (12_800, 25_600, 51_200, 102_400, 204_800, 409_600, 819_200)
 

@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from analysis.dimension import correlation_dimension, false_neighbours
-from analysis.embedding import delay_coordinates
-from analysis.exponents import largest_exponent
-from analysis.neighbours import build_tree, pair_counts
-from analysis.orbits import forced_orbits
-from analysis.simulation import simulate
+from analysis.orbits.forced import forced_orbits
+from analysis.reconstruct.dimension import correlation_dimension, false_neighbours
+from analysis.reconstruct.embedding import delay_coordinates
+from analysis.reconstruct.exponents import largest_exponent
+from analysis.reconstruct.neighbours import build_tree, pair_counts
+from analysis.simulate.simulation import simulate
 from benchmarks.measure import Measurement
 from drivers.library import load_model
 

@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from analysis.beam import Options as BeamOptions
-from analysis.beam import identify as identify_beam
-from analysis.beam.examples import banks_beam, banks_error, banks_record
-from analysis.beam.observation import observe
-from analysis.beam.system import BeamSystem
-from analysis.beam.unknowns import layout
-from analysis.energetic import Options, identify
+from analysis.base.progress import SILENT
+from analysis.base.record import Record
+from analysis.estimate.functions.beam import Options as BeamOptions
+from analysis.estimate.functions.beam import identify as identify_beam
+from analysis.estimate.functions.beam.examples import banks_beam, banks_error, banks_record
+from analysis.estimate.functions.beam.observation import observe
+from analysis.estimate.functions.beam.system import BeamSystem
+from analysis.estimate.functions.beam.unknowns import layout
+from analysis.estimate.functions.energetic import Options, identify
 from analysis.model import Model
-from analysis.progress import SILENT
-from analysis.record import Record
 from benchmarks.measure import Measurement
 
 

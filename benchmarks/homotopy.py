@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.optimize import differential_evolution
 
-from analysis.coupled import CLASSICAL, Controller, run_coupled, segments_of
-from analysis.identification import Identification
-from analysis.methods import identify
-from analysis.simulation import sensitivities, simulate
+from analysis.base.identification import Identification
+from analysis.estimate.homotopy.coupled import CLASSICAL, Controller, run_coupled, segments_of
+from analysis.estimate.methods import identify
+from analysis.simulate.simulation import sensitivities, simulate
 from app.reproduce.manikantan2020.common import at_bound
 from app.reproduce.manikantan2020.wells import model_name, well_record
 from benchmarks.measure import Measurement, median_times

@@ -12,14 +12,14 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.coupled import Controller, segments_of
-from analysis.homotopy_search import noise_levels, set_accuracy
-from analysis.identification import Identification
-from analysis.methods import identify
+from analysis.base.identification import Identification
+from analysis.base.record import Record
+from analysis.estimate.homotopy.coupled import Controller, segments_of
+from analysis.estimate.homotopy.output_error import OutputError, Point, Unknowns
+from analysis.estimate.homotopy.search import noise_levels, set_accuracy
+from analysis.estimate.methods import identify
 from analysis.model import Model
-from analysis.output_error import OutputError, Point, Unknowns
-from analysis.record import Record
-from analysis.simulation import sensitivities, simulate
+from analysis.simulate.simulation import sensitivities, simulate
 from app.reproduce.manikantan2020.common import at_bound
 from app.reproduce.manikantan2020.mount import mount_record
 from app.reproduce.manikantan2020.wells import WELLS, model_name, well_record

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.errors import DataError
+from analysis.base.errors import DataError
 from app.output import table
 from benchmarks.measure import Measurement
 from drivers.formats import open_lazily
-from drivers.journal import ChannelSpec
 from drivers.recording import Recorder, Recording
 from drivers.recording.container import write_container
+from drivers.recording.journal import ChannelSpec
 from drivers.recording.lazy import Description
 
 if TYPE_CHECKING:

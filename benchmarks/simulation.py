@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from analysis.bifurcation import bifurcation, classify
-from analysis.lyapunov import lyapunov_spectrum
-from analysis.simulation import sensitivities, simulate
+from analysis.dynamics.bifurcation import bifurcation, classify
+from analysis.dynamics.lyapunov import lyapunov_spectrum
+from analysis.simulate.simulation import sensitivities, simulate
 from benchmarks.measure import Measurement, median_times
 from drivers.library import load_model
 

@@ -18,9 +18,9 @@ import psutil
 
 from app.output import table
 from benchmarks.acquisition import check
-from drivers.capture import recording_to
-from drivers.counter import CounterSource
-from drivers.engine import Engine
+from drivers.acquisition.capture import recording_to
+from drivers.acquisition.engine import Engine
+from drivers.virtual.counter import CounterSource
 
 
 def soak(folder: Path, minutes: float, channels: int, rate: float) -> list[tuple[str, object]]:

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from analysis.identification import Identification
-from analysis.methods import identify
+from analysis.base.identification import Identification
+from analysis.base.record import Record
+from analysis.estimate.methods import identify
+from analysis.estimate.weak.recursive import RecursiveWeak
 from analysis.model import Model
-from analysis.record import Record
-from analysis.recursive import RecursiveWeak
-from analysis.simulation import simulate
+from analysis.simulate.simulation import simulate
 from app.reproduce.liu2018 import chua_case, overall_error
 from benchmarks.measure import Measurement
 from drivers.library import load_model

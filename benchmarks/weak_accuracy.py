@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 
-from analysis.methods import identify
+from analysis.estimate.methods import identify
 from app.reproduce.liu2018 import chua_case, miura_case, overall_error, tank_case
 from benchmarks.measure import Measurement
 from drivers.library import load_model

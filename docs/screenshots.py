@@ -22,10 +22,10 @@ PATIENCE = 600.0  # s for one step of the journey: the machine may be busy
 
 def make_record(folder: Path) -> Path:
     """A minute of the two-well beam, recorded as fast as the model can be integrated."""
-    from drivers.capture import recording_to
-    from drivers.clock import InstantClock
-    from drivers.engine import Engine
-    from drivers.rig import load_rig, open_rig
+    from drivers.acquisition.capture import recording_to
+    from drivers.acquisition.engine import Engine
+    from drivers.base.clock import InstantClock
+    from drivers.rig.profile import load_rig, open_rig
 
     profile = load_rig("two_well_beam_modern")
     rig = open_rig(profile, InstantClock())

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 
-from analysis.errors import ModelError
+from analysis.base.errors import ModelError
 from analysis.model import Model
 from analysis.model.document import MAX_CHARACTERS
 

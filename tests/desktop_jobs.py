@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 
-from analysis.errors import DataError
-from analysis.progress import Progress
+from analysis.base.errors import DataError
+from analysis.base.progress import Progress
 
 
 def double(value: float, progress: Progress) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from drivers.clock import RealClock
+from drivers.base.clock import RealClock
 
 # Only against hanging for ever: what is waited for comes much sooner.
 GUARD = 60.0  # s

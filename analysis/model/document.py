@@ -7,7 +7,7 @@ import tomllib
 from dataclasses import dataclass, field
 from typing import Any
 
-from analysis.errors import ModelError
+from analysis.base.errors import ModelError
 
 MAX_CHARACTERS = 400_000
 MAX_LINE = 20_000

@@ -12,7 +12,7 @@ from analysis.model.grammar import Expression
 from analysis.model.graph import COMPARISONS, Graph, NotFinite, Solved
 
 if TYPE_CHECKING:
-    from analysis.kernels import Kernels
+    from analysis.model.kernels import Kernels
 
 MAX_OPERATIONS = 10_000  # as written; with derivatives, graph.py has the limit
 
@@ -43,7 +43,7 @@ class Equations:
 
     @cached_property
     def kernels(self) -> Kernels:
-        from analysis.kernels import kernels_of
+        from analysis.model.kernels import kernels_of
 
         return kernels_of(self)
 

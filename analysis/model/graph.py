@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from analysis.errors import ModelError
+from analysis.base.errors import ModelError
 
 MAX_OPERATIONS = 12_000  # with derivatives; beyond this the compiler would work for minutes
 # Operations beyond the grammar's: dpow(u, p) = d(u**p)/du and powlog(u, p) = u**p log|u|, finite at u = 0.

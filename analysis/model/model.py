@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.errors import ModelError
+from analysis.base.errors import ModelError
 from analysis.model.equations import Equations, suggestion
 
 if TYPE_CHECKING:
-    from analysis.kernels import Kernels
+    from analysis.model.kernels import Kernels
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from analysis.compiling import njit
+from analysis.base.compiling import njit
 
 # Unsigned zeros and fused multiply-add may be used, the order of operations may not be changed.
 _inlined = njit(error_model="numpy", nogil=True, fastmath={"contract", "nsz"}, forceinline=True)

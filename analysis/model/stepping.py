@@ -85,7 +85,7 @@ def _rk4_sets(x: Sequence[str], constants: Sequence[str], tile: int) -> list[str
 
 def _dop853(x: Sequence[str], constants: Sequence[str]) -> list[str]:
     """dop853(t, h, x[n], p[k], k[16, n], x_new[n]): from the slope k[0] the slopes k[1..12], the errors
-    k[13] and k[14], and x_new; see analysis/dop853.py."""
+    k[13] and k[14], and x_new; see analysis/simulate/dop853.py."""
     n = range(len(x))
     lines = [
         "def dop853(t, h, x, p, k, x_new):",
@@ -110,7 +110,8 @@ def sensitivity_kernel(
     jx: Mapping[tuple[int, ...], int],
     jp: Mapping[tuple[int, ...], int],
 ) -> list[str]:
-    """Source of ``rk4_sensitivities``, a run of Runge-Kutta 4 with S' = Jx S + Jp (analysis/kernels.py).
+    """Source of ``rk4_sensitivities``, a run of Runge-Kutta 4 with S' = Jx S + Jp
+    (analysis/model/kernels.py).
 
     Empty for large models. ``sizes``: number of states x, measured inputs u and parameters p.
     """
@@ -121,7 +122,7 @@ def sensitivity_kernel(
         return []
     used = loads(system, names, wanted)
     lines = [
-        "from analysis.inputs import input_values",
+        "from analysis.signal.inputs import input_values",
         "",
         "",
         "def rk4_sensitivities(times, substeps, y, p, columns, t0, dt, coefficients, bound, work, out):",

@@ -10,14 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.errors import DataError, ShakedownError
+from analysis.base.errors import DataError, ShakedownError
 from app.ctrl_c import CtrlC
 from app.output import add_json_option, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
-    from analysis.progress import Progress
-    from drivers.engine import Engine
-    from drivers.rig import Rig, RigProfile
+    from analysis.base.progress import Progress
+    from drivers.acquisition.engine import Engine
+    from drivers.rig.profile import Rig, RigProfile
 
 SOFT_START = 0.5  # s until the drive is up
 
@@ -53,13 +53,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from drivers.rig import load_rig
+    from drivers.rig.profile import load_rig
 
     profile = load_rig(args.rig).with_changes(**_changes(load_rig(args.rig), args.set))
     if args.fast and not profile.virtual:
         raise DataError(f"The rig '{profile.key}' is real: it cannot run faster than time.")
     rig = _open(profile, args)
-    from drivers.engine import Engine
+    from drivers.acquisition.engine import Engine
 
     engine = Engine(rig.source, rig.exciter, 0.25 if args.fast else 0.02)
     with CtrlC() as ctrl_c:
@@ -79,11 +79,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _open(profile: RigProfile, args: argparse.Namespace) -> Rig:
     if args.fast:
-        from drivers.clock import InstantClock
-        from drivers.rig import open_rig
+        from drivers.base.clock import InstantClock
+        from drivers.rig.profile import open_rig
 
         return open_rig(profile, InstantClock(), args.seed)
-    from drivers.guarded import open_guarded
+    from drivers.acquisition.guarded import open_guarded
 
     return open_guarded(profile, args.seed)
 
@@ -107,7 +107,7 @@ def _changes(profile: RigProfile, settings: list[str]) -> dict[str, Any]:
 
 
 def _record(rig: Rig, engine: Engine, args: argparse.Namespace, progress: Progress) -> dict[str, Any]:
-    from drivers.capture import recording_to
+    from drivers.acquisition.capture import recording_to
 
     length = _length(rig, args)
     out = Path(args.out)
@@ -184,7 +184,7 @@ def _length(rig: Rig, args: argparse.Namespace) -> int | None:
 
 
 def _trigger(args: argparse.Namespace) -> Any:
-    from drivers.trigger import Trigger
+    from drivers.base.trigger import Trigger
 
     if not args.trigger:
         return None
@@ -199,7 +199,7 @@ def _trigger(args: argparse.Namespace) -> Any:
 def _metadata(rig: Rig, args: argparse.Namespace) -> dict[str, Any]:
     from importlib.metadata import version
 
-    from drivers.capture import calibration_of
+    from drivers.acquisition.capture import calibration_of
 
     profile = rig.profile
     return {
@@ -287,7 +287,7 @@ def _statistics(channel: Any) -> dict[str, Any]:
 
 
 def _sequence(rig: Rig, engine: Engine, args: argparse.Namespace, progress: Progress) -> dict[str, Any]:
-    from drivers.sequence import SequenceRun, load_sequence
+    from drivers.acquisition.sequence import SequenceRun, load_sequence
 
     plan = SequenceRun(load_sequence(args.sequence), args.out, _metadata(rig, args))
     resumed = plan.next_step

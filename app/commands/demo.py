@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.errors import ShakedownError
-from analysis.progress import Progress, Step
+from analysis.base.errors import ShakedownError
+from analysis.base.progress import Progress, Step
 from app.output import add_json_option, table, write_json
 
 if TYPE_CHECKING:
-    from analysis.identification import Identification
-    from analysis.record import Record
+    from analysis.base.identification import Identification
+    from analysis.base.record import Record
     from app.desktop.tasks import Embedding
     from app.report.findings import Findings, OrbitsFound, Study
 
@@ -106,11 +106,11 @@ def _record(path: Path, seconds: float, seed: int, progress: Progress) -> Record
     """Drive the virtual rig into chaos and record it, as fast as the machine can."""
     from importlib.metadata import version
 
-    from drivers.capture import calibration_of, recording_to
-    from drivers.clock import InstantClock
-    from drivers.engine import Engine
+    from drivers.acquisition.capture import calibration_of, recording_to
+    from drivers.acquisition.engine import Engine
+    from drivers.base.clock import InstantClock
     from drivers.formats import read
-    from drivers.rig import load_rig, open_rig
+    from drivers.rig.profile import load_rig, open_rig
 
     profile = load_rig(RIG)
     path.unlink(missing_ok=True)  # of an earlier demonstration
@@ -154,8 +154,8 @@ def _embed(record: Record) -> Embedding:
     The mutual information has its first minimum where the drive comes round again, and coordinates a whole
     drive period apart all see it at the same phase: a quarter of it is the most that is taken.
     """
-    from analysis.delay import delay_by_mutual_information
-    from analysis.dimension import false_neighbours
+    from analysis.reconstruct.delay import delay_by_mutual_information
+    from analysis.reconstruct.dimension import false_neighbours
     from app.desktop.tasks import Embedding
 
     delay = delay_by_mutual_information(record["x"], record.dt).samples
@@ -172,7 +172,7 @@ def _orbit_words(found: OrbitsFound | None) -> str:
 
 
 def _identify(record: Record, progress: Progress) -> Identification:
-    from analysis.methods import identify
+    from analysis.estimate.methods import identify
     from drivers.library import load_model
 
     return identify(load_model(MODEL), record, "auto", progress)
@@ -181,7 +181,7 @@ def _identify(record: Record, progress: Progress) -> Identification:
 def _truth() -> dict[str, float]:
     """The parameters that the virtual specimen was built with."""
     from drivers.library import load_model
-    from drivers.rig import load_rig
+    from drivers.rig.profile import load_rig
 
     specimen = load_rig(RIG).instruments["source"]["specimen"]
     model = load_model(specimen["model"]).with_values(specimen.get("parameters", {}))
@@ -191,7 +191,7 @@ def _truth() -> dict[str, float]:
 
 def _exponents(study: Study) -> dict[str, float]:
     """Largest Lyapunov exponent of the identified model, and of the true one."""
-    from analysis.lyapunov import lyapunov_spectrum
+    from analysis.dynamics.lyapunov import lyapunov_spectrum
     from drivers.library import load_model
 
     exponents = {}

@@ -12,7 +12,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from drivers.discovery import find_devices
+    from drivers.instruments.discovery import find_devices
 
     devices, notes = find_devices()
     payload = {"devices": [vars(d) for d in devices], "notes": notes}

@@ -78,14 +78,14 @@ def _longest_valid(valid: NDArray[np.bool_], samples: NDArray[np.float64]) -> ND
 def _analyse(
     samples: NDArray[np.float64], dt: float, args: argparse.Namespace, period: float | None
 ) -> dict[str, Any]:
-    from analysis.delay import delay_by_autocorrelation, delay_by_mutual_information
-    from analysis.dimension import correlation_dimension, false_neighbours, singular_spectrum
-    from analysis.embedding import delay_coordinates
-    from analysis.errors import ShakedownError
-    from analysis.exponents import largest_exponent, wolf_exponent
-    from analysis.noise import noise_level
-    from analysis.spectrum import exponent_spectrum
-    from analysis.timescale import mean_period, theiler_window
+    from analysis.base.errors import ShakedownError
+    from analysis.orbits.spectrum import exponent_spectrum
+    from analysis.reconstruct.delay import delay_by_autocorrelation, delay_by_mutual_information
+    from analysis.reconstruct.dimension import correlation_dimension, false_neighbours, singular_spectrum
+    from analysis.reconstruct.embedding import delay_coordinates
+    from analysis.reconstruct.exponents import largest_exponent, wolf_exponent
+    from analysis.signal.noise import noise_level
+    from analysis.signal.timescale import mean_period, theiler_window
 
     progress = terminal_progress()
     progress.report(0.0, "delay")
@@ -140,7 +140,7 @@ def _analyse(
 
 
 def _chosen_delay(wanted: str, delays: dict[str, Any]) -> int:
-    from analysis.errors import DataError
+    from analysis.base.errors import DataError
 
     if wanted in delays:
         return int(delays[wanted].samples)
@@ -150,7 +150,7 @@ def _chosen_delay(wanted: str, delays: dict[str, Any]) -> int:
 
 
 def _described(found: dict[str, Any]) -> dict[str, Any]:
-    from analysis.spectrum import kaplan_yorke
+    from analysis.orbits.spectrum import kaplan_yorke
 
     false, correlation, singular, noise = (found[k] for k in ("false", "correlation", "singular", "noise"))
     exponents: dict[str, Any] = {}

@@ -8,15 +8,15 @@ from dataclasses import fields
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from analysis.errors import ShakedownError
-from analysis.methods import METHODS, identify, method_module
-from analysis.options import parse_options
+from analysis.base.errors import ShakedownError
+from analysis.base.options import parse_options
+from analysis.estimate.methods import METHODS, identify, method_module
 from app.output import add_json_option, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
-    from analysis.identification import Identification
+    from analysis.base.identification import Identification
+    from analysis.base.record import Record
     from analysis.model import Model
-    from analysis.record import Record
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -140,7 +140,7 @@ def mapped(record: Record, texts: list[str]) -> Record:
 
 
 def _show(result: Identification) -> None:
-    from analysis.identification import interval_ends, with_error
+    from analysis.base.identification import interval_ends, with_error
 
     rows: list[tuple[Any, ...]] = [
         (name, with_error(e), *interval_ends(e), e.unit) for name, e in result.parameters.items()

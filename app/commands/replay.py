@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from analysis.errors import DataError
+from analysis.base.errors import DataError
 from app.output import add_json_option, terminal_progress, write_json
 
 
@@ -19,11 +19,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from drivers.capture import recording_to
-    from drivers.clock import InstantClock, RealClock
-    from drivers.engine import Engine
+    from drivers.acquisition.capture import recording_to
+    from drivers.acquisition.engine import Engine
+    from drivers.base.clock import InstantClock, RealClock
     from drivers.formats import open_lazily
-    from drivers.replay import ReplaySource
+    from drivers.instruments.replay import ReplaySource
 
     if not args.speed > 0:
         raise DataError("The speed must be positive.")

@@ -14,7 +14,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from drivers.rig import load_rig, rig_files
+    from drivers.rig.profile import load_rig, rig_files
 
     profiles = [load_rig(name) for name in ([args.rig] if args.rig else rig_files())]
     if write_json(args.json, [_describe(p) for p in profiles]):

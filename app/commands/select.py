@@ -6,12 +6,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.errors import ShakedownError
+from analysis.base.errors import ShakedownError
 from app.output import add_json_option, plain, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
-    from analysis.record import Record
-    from analysis.selection import Selection
+    from analysis.base.record import Record
+    from analysis.estimate.search.selection import Selection
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -50,8 +50,8 @@ def run(args: argparse.Namespace) -> int:
     import math
     from dataclasses import replace
 
-    from analysis.record import Excitation
-    from analysis.selection import named, oscillator, polynomials, select_terms
+    from analysis.base.record import Excitation
+    from analysis.estimate.search.selection import named, oscillator, polynomials, select_terms
     from app.commands.identify import mapped
     from app.figures.saving import check_figure_name
     from drivers.formats import read

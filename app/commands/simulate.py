@@ -6,14 +6,14 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.errors import DataError, ShakedownError
+from analysis.base.errors import DataError, ShakedownError
 from app.output import add_json_option, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
-    from analysis.inputs import Inputs
+    from analysis.base.record import Record
     from analysis.model import Model
-    from analysis.record import Record
-    from analysis.sensor import Sensor
+    from analysis.signal.inputs import Inputs
+    from analysis.simulate.sensor import Sensor
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import numpy as np
 
-    from analysis.virtual_record import virtual_record
+    from analysis.simulate.virtual_record import virtual_record
     from drivers.library import load_model
 
     if args.out:
@@ -118,7 +118,7 @@ def _inputs(model: Model, args: argparse.Namespace) -> tuple[Inputs | None, floa
     """Measured inputs, and length and rate, which the input file gives when the user does not."""
     inputs, seconds, rate = None, args.seconds, args.rate
     if args.input:
-        from analysis.inputs import Inputs
+        from analysis.signal.inputs import Inputs
         from drivers.formats import read
 
         record = read(args.input)
@@ -136,7 +136,7 @@ def _inputs(model: Model, args: argparse.Namespace) -> tuple[Inputs | None, floa
 
 
 def _sensor(args: argparse.Namespace) -> Sensor:
-    from analysis.sensor import Sensor
+    from analysis.simulate.sensor import Sensor
 
     return Sensor(
         gain=args.gain,

@@ -12,7 +12,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from drivers.safety import stop_all
+    from drivers.acquisition.safety import stop_all
 
     stopped = stop_all()
     if not write_json(args.json, {"stopped": stopped}):

@@ -6,12 +6,12 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.errors import ShakedownError
+from analysis.base.errors import ShakedownError
 from app.output import add_json_option, as_words, plain, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
-    from analysis.record import Record
-    from analysis.validation import Check, Sweep, Validation
+    from analysis.base.record import Record
+    from analysis.validate import Check, Sweep, Validation
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,8 +36,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from analysis.identification import Identification
-    from analysis.validation import validate
+    from analysis.base.identification import Identification
+    from analysis.validate import validate
     from app.commands.identify import mapped, numbers
     from app.figures.saving import check_figure_name
     from app.transfer_table import read_transfer
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _sweep(text: str) -> Sweep:
-    from analysis.validation import Sweep
+    from analysis.validate import Sweep
 
     name, sign, limits = text.partition("=")
     if not sign:

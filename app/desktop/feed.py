@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PyQt6.QtCore import QObject, Qt, QTimer, pyqtSignal
 
-from analysis.moments import RecentMoments
-from analysis.strobe import sample_at, strobe_positions
+from analysis.signal.moments import RecentMoments
+from analysis.signal.strobe import sample_at, strobe_positions
 from app.desktop.rigdesk import RigDesk
-from drivers.protocols import Block, DriveState
+from drivers.base.protocols import Block, DriveState
 
 Samples = NDArray[np.float64]
 

@@ -17,8 +17,8 @@ from multiprocessing.connection import Connection
 import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
 
-from analysis.errors import ShakedownError
-from drivers.protocols import Block
+from analysis.base.errors import ShakedownError
+from drivers.base.protocols import Block
 
 PACE = 0.4  # s between estimates
 QUEUE = 6000  # blocks that may wait while the equations are compiled
@@ -100,8 +100,8 @@ def serve(pipe: Connection, text: str, rate: float, channels: list[str]) -> None
     with contextlib.suppress(OSError, AttributeError):
         os.nice(5)
     try:
+        from analysis.estimate.weak.recursive import RecursiveWeak
         from analysis.model import Model
-        from analysis.recursive import RecursiveWeak
 
         fit = RecursiveWeak(Model.from_toml(text), rate, channels)
         samples = functions = 0

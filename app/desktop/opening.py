@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.desktop.settings import config_folder
-from drivers.protocols import Exciter, Source
-from drivers.rig import Rig, RigProfile
-from drivers.waveform import Waveform
+from drivers.base.protocols import Exciter, Source
+from drivers.base.waveform import Waveform
+from drivers.rig.profile import Rig, RigProfile
 
 PATIENCE = 3.0  # s without a sign of life of the window after which the drive ramps down
 
@@ -46,7 +46,7 @@ def rigs_folder() -> Path:
 
 def rig_paths() -> dict[str, Path]:
     """Every profile that can be chosen, by name: those that come with the program and the user's own."""
-    from drivers.rig import rig_files
+    from drivers.rig.profile import rig_files
 
     own = sorted(rigs_folder().glob("*.toml")) if rigs_folder().is_dir() else []
     return {**rig_files(), **{path.stem: path for path in own}}
@@ -54,8 +54,8 @@ def rig_paths() -> dict[str, Path]:
 
 def open_rig(name: str) -> OpenedRig:
     """A rig by its name, or by the path of its profile; its instruments live in a process of their own."""
-    from drivers.guarded import open_guarded
-    from drivers.rig import load_rig
+    from drivers.acquisition.guarded import open_guarded
+    from drivers.rig.profile import load_rig
 
     rig = open_guarded(load_rig(rig_paths().get(name, name)), patience=PATIENCE)
     return OpenedRig(
@@ -75,7 +75,7 @@ def open_rig(name: str) -> OpenedRig:
 def open_replay(path: Path) -> OpenedRig:
     """A recording as a rig that replays it at its own pace."""
     from drivers.formats import open_lazily
-    from drivers.replay import ReplaySource
+    from drivers.instruments.replay import ReplaySource
 
     recording = open_lazily(path)
     source = ReplaySource(recording, path.stem)

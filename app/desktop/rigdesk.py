@@ -15,15 +15,15 @@ from typing import Any
 
 from PyQt6.QtCore import QObject, QTimer, pyqtSignal
 
-from analysis.errors import ShakedownError
+from analysis.base.errors import ShakedownError
 from app.desktop.opening import OpenedRig, open_replay, open_rig
 from app.desktop.sequencer import Sequencer
-from drivers.engine import Engine, Status, Tap
-from drivers.limits import Limits
-from drivers.protocols import Block, ChannelInfo, DriveState, Exciter, InstrumentError, Taking
-from drivers.sequence import Sequence as Sequence_
-from drivers.trigger import Trigger
-from drivers.waveform import Waveform
+from drivers.acquisition.engine import Engine, Status, Tap
+from drivers.acquisition.sequence import Sequence as Sequence_
+from drivers.base.limits import Limits
+from drivers.base.protocols import Block, ChannelInfo, DriveState, Exciter, InstrumentError, Taking
+from drivers.base.trigger import Trigger
+from drivers.base.waveform import Waveform
 
 WATCH = 100  # ms
 
@@ -350,7 +350,7 @@ class RigDesk(QObject):
         if rig is None or engine is None or not engine.status.running:
             raise InstrumentError("no rig is running: open one on the Rig page.")
         from app.library import free_path
-        from drivers.capture import recording_to
+        from drivers.acquisition.capture import recording_to
 
         path = free_path(self._library(), name)  # says now if the folder cannot be used
         metadata: dict[str, Any] = {

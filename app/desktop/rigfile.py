@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from analysis.errors import ShakedownError
+from analysis.base.errors import ShakedownError
 from app.desktop.opening import rig_paths, rigs_folder
-from drivers.rig import RigError, rig_from_text
+from drivers.rig.profile import RigError, rig_from_text
 
 
 def key_of(name: str) -> str:

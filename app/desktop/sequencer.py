@@ -8,11 +8,11 @@ from pathlib import Path
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
-from analysis.errors import Cancelled, ShakedownError
-from analysis.progress import Progress
-from drivers.engine import Engine
-from drivers.rig import Rig
-from drivers.sequence import Sequence, SequenceRun
+from analysis.base.errors import Cancelled, ShakedownError
+from analysis.base.progress import Progress
+from drivers.acquisition.engine import Engine
+from drivers.acquisition.sequence import Sequence, SequenceRun
+from drivers.rig.profile import Rig
 
 
 class Sequencer(QObject):

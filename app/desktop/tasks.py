@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.errors import DataError, ModelError
-from analysis.progress import Progress
-from analysis.record import Record
+from analysis.base.errors import DataError, ModelError
+from analysis.base.progress import Progress
+from analysis.base.record import Record
 
 if TYPE_CHECKING:
-    from analysis.identification import Identification
+    from analysis.base.identification import Identification
     from analysis.model import Model
-    from analysis.validation import Validation
+    from analysis.validate import Validation
 
 Samples = NDArray[np.float64]
 LONGEST = 100_000  # samples: more tell nothing new about delay and dimension
@@ -75,7 +75,7 @@ def identify_record(
     progress: Progress,
 ) -> Identification:
     """Fit a model, given by its text, to a record."""
-    from analysis.methods import identify
+    from analysis.estimate.methods import identify
     from analysis.model import Model
 
     progress.report(0.0, "Compiling the equations")
@@ -96,14 +96,14 @@ class Embedding:
 class Suggestion:
     """A suggested embedding with the curves behind it."""
 
-    delay: Any  # analysis.delay.Delay
-    dimension: Any  # analysis.dimension.FalseNeighbours
+    delay: Any  # analysis.reconstruct.delay.Delay
+    dimension: Any  # analysis.reconstruct.dimension.FalseNeighbours
 
 
 def suggest_embedding(record: Record, channel: str, method: str, progress: Progress) -> Suggestion:
     """Delay and dimension that suit a channel, each with its curve and a sentence where the data are weak."""
-    from analysis.delay import delay_by_autocorrelation, delay_by_mutual_information
-    from analysis.dimension import false_neighbours
+    from analysis.reconstruct.delay import delay_by_autocorrelation, delay_by_mutual_information
+    from analysis.reconstruct.dimension import false_neighbours
 
     progress.report(0.1, "Choosing the delay")
     samples = whole(record, channel)
@@ -127,7 +127,7 @@ def quarter_period(record: Record) -> int | None:
 
 def count_false_neighbours(record: Record, channel: str, delay: int, progress: Progress) -> Any:
     """Dimension for a delay chosen by hand."""
-    from analysis.dimension import false_neighbours
+    from analysis.reconstruct.dimension import false_neighbours
 
     progress.report(0.1, "Choosing the dimension")
     return false_neighbours(whole(record, channel), delay)
@@ -155,7 +155,7 @@ class Space:
 
 def space_of(record: Record, channels: tuple[str, ...], dimension: int, delay: int) -> Space:
     """Points from measured channels; with a single channel from its delays (Yuan 1995, eq. 4.1)."""
-    from analysis.embedding import delay_coordinates
+    from analysis.reconstruct.embedding import delay_coordinates
 
     valid = np.asarray(np.stack([record.channels[name].valid() for name in channels]).all(axis=0))
     if len(channels) > 1:
@@ -181,8 +181,8 @@ def find_orbits(
     progress: Progress,
 ) -> tuple[Space, Any]:
     """Periodic orbits of a record: at multiples of the drive's period, or of any period without one."""
-    from analysis.autonomous import autonomous_orbits
-    from analysis.orbits import forced_orbits
+    from analysis.orbits.autonomous import autonomous_orbits
+    from analysis.orbits.forced import forced_orbits
 
     space = space_of(record, channels, dimension, delay)
     if frequency > 0:
@@ -213,7 +213,7 @@ def validate_model(
     ``others`` are recordings at other settings of the drive, ``transfer`` a measured transfer function.
     """
     from analysis.model import Model
-    from analysis.validation import validate
+    from analysis.validate import validate
     from app.transfer_table import read_transfer
     from drivers.formats import read
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
-from analysis.errors import ShakedownError
-from analysis.progress import Progress
+from analysis.base.errors import ShakedownError
+from analysis.base.progress import Progress
 from app.desktop.feed import Feed
 from app.desktop.rigdesk import RigDesk
 from app.desktop.settings import Settings
@@ -18,9 +18,9 @@ from app.desktop.theme import Theme
 from app.desktop.worker import Workers
 
 if TYPE_CHECKING:
-    from analysis.identification import Identification
+    from analysis.base.identification import Identification
+    from analysis.base.record import Record
     from analysis.model import Model
-    from analysis.record import Record
 
 FINISHING = 30.0  # s given to the rig's process of a window that was lost
 MOST_IN_HAND = 40_000_000  # samples of all channels together

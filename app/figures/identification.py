@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.errors import ShakedownError
+from analysis.base.errors import ShakedownError
 from app.figures.style import INK, MEASURED, MODEL, SOFT, new_figure, styled
 
 if TYPE_CHECKING:
-    from analysis.identification import Curve, Estimate, Identification
+    from analysis.base.identification import Curve, Estimate, Identification
 
 MOST_COLUMNS = 3
 THRESHOLD = 3.84  # rise of chi-square at the ends of a 95 % interval

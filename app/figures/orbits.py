@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from app.figures.saving import new_figure
 
 if TYPE_CHECKING:
-    from analysis.orbits import Orbits
+    from analysis.orbits.forced import Orbits
 
 _MOST = 10
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from analysis.errors import ShakedownError
+from analysis.base.errors import ShakedownError
 
 
 def check_figure_name(path: str | None) -> None:

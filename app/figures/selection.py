@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from app.figures.style import MEASURED, MODEL, SOFT, new_figure, styled
 
 if TYPE_CHECKING:
-    from analysis.selection import Selection
+    from analysis.estimate.search.selection import Selection
 
 
 def save_path(found: Selection, terms: Mapping[str, str], path: str) -> None:

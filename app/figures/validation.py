@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from app.figures.style import MEASURED, MODEL, SOFT, new_figure, styled
 
 if TYPE_CHECKING:
-    from analysis.validation import Check, Panel, Trace, Validation
+    from analysis.validate import Check, Panel, Trace, Validation
 
 COLOURS = {"measured": MEASURED, "model": MODEL, "limit": SOFT}
 PER_ROW = 3

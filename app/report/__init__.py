@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.progress import SILENT, Progress
+from analysis.base.progress import SILENT, Progress
 
 if TYPE_CHECKING:
     from app.report.blocks import Document

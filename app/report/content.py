@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.errors import ShakedownError
-from analysis.identification import Estimate, Identification, interval_ends, with_error
+from analysis.base.errors import ShakedownError
+from analysis.base.identification import Estimate, Identification, interval_ends, with_error
 from app.output import as_words
 from app.report.blocks import Block, Document, Formulae, Grid, Heading, Listing, Paragraph, Picture
 from app.report.findings import Findings, Measured, OrbitsFound, Study
 from app.session import fingerprint
 
 if TYPE_CHECKING:
-    from analysis.orbits import PeriodicOrbit
-    from analysis.record import Record
+    from analysis.base.record import Record
+    from analysis.orbits.forced import PeriodicOrbit
 
 LIBRARIES = ("numpy", "scipy", "numba", "matplotlib", "h5py")
 

@@ -6,12 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from analysis.beam import Options, identify
-from analysis.beam.examples import banks_beam, banks_coverage, banks_error, banks_record, banks_stiffness
-from analysis.beam.galerkin import spline_space
-from analysis.identification import Identification
-from analysis.progress import SILENT, Progress
-from analysis.record import Record
+from analysis.base.identification import Identification
+from analysis.base.progress import SILENT, Progress
+from analysis.base.record import Record
+from analysis.estimate.functions.beam import Options, identify
+from analysis.estimate.functions.beam.examples import (
+    banks_beam,
+    banks_coverage,
+    banks_error,
+    banks_record,
+    banks_stiffness,
+)
+from analysis.estimate.functions.beam.galerkin import spline_space
 from app.reproduce import Figure, Table
 from app.reproduce.rows import WRONG, Row, least
 

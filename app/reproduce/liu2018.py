@@ -7,13 +7,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.identification import Identification
-from analysis.inputs import Inputs
-from analysis.methods import identify
+from analysis.base.identification import Identification
+from analysis.base.progress import Progress
+from analysis.base.record import Record
+from analysis.estimate.methods import identify
 from analysis.model import Model
-from analysis.progress import Progress
-from analysis.record import Record
-from analysis.simulation import simulate
+from analysis.signal.inputs import Inputs
+from analysis.simulate.simulation import simulate
 from app.reproduce import Figure, Table
 from app.reproduce.rows import AGREES, DIFFERS, Row, least, value
 from drivers.library import load_model

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from analysis.energetic import identify
-from analysis.energetic.boundary import BoundaryResult
-from analysis.energetic.examples import EXAMPLES, Example
-from analysis.progress import SILENT, Progress
+from analysis.base.progress import SILENT, Progress
+from analysis.estimate.functions.energetic import identify
+from analysis.estimate.functions.energetic.boundary import BoundaryResult
+from analysis.estimate.functions.energetic.examples import EXAMPLES, Example
 from app.reproduce import Figure, Table
 from app.reproduce.rows import NOT_PRINTED, UNATTAINABLE, Row, least
 

@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from analysis.errors import ShakedownError
-from analysis.progress import Progress, Step
+from analysis.base.errors import ShakedownError
+from analysis.base.progress import Progress, Step
 from app.reproduce import Table, make_table
 
 if TYPE_CHECKING:

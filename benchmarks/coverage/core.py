@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from analysis.errors import ShakedownError
-from analysis.identification import Z95, Curve, Estimate, Identification
-from analysis.methods import identify
-from analysis.record import Record
+from analysis.base.errors import ShakedownError
+from analysis.base.identification import Z95, Curve, Estimate, Identification
+from analysis.base.record import Record
+from analysis.estimate.methods import identify
 from benchmarks.machine import version
 
 RESULTS = Path(__file__).parents[1] / "results" / "coverage.json"

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from scipy.integrate import solve_ivp
 
-from analysis.beam.description import Beam
-from analysis.beam.examples import banks_beam, banks_record, banks_stiffness
-from analysis.identification import Estimate, Identification
+from analysis.base.identification import Estimate, Identification
+from analysis.base.record import Record
+from analysis.estimate.functions.beam.description import Beam
+from analysis.estimate.functions.beam.examples import banks_beam, banks_record, banks_stiffness
 from analysis.model import Model
-from analysis.record import Record
 from benchmarks.coverage.core import Case, at
 
 FORCES = (-1.2, -0.6, 0.0, 0.6, 1.2)  # places where the restoring force is compared

@@ -7,8 +7,8 @@ from functools import partial
 
 import numpy as np
 
+from analysis.base.record import Record
 from analysis.model import Model
-from analysis.record import Record
 from app.reproduce.manikantan2020.common import at_bound
 from app.reproduce.manikantan2020.wells import WELLS, model_name, well_record
 from benchmarks.coverage.core import Case

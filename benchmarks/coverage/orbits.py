@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from analysis.base.record import Record
 from analysis.model import Model
-from analysis.record import Record
 from app.reproduce.yuan1995.beam import RIG_GUESS, rig_record
 from app.reproduce.yuan1995.duffing import DUFFING, PERIODS, duffing_model, duffing_names
 from app.reproduce.yuan1995.systems import forced_record

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from analysis.inputs import Inputs
+from analysis.base.record import Record
 from analysis.model import Model
-from analysis.record import Record
-from analysis.simulation import simulate
+from analysis.signal.inputs import Inputs
+from analysis.simulate.simulation import simulate
 from benchmarks.coverage.core import Case
 from drivers.library import load_model
 

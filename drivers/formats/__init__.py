@@ -16,11 +16,11 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from analysis.errors import DataError, ShakedownError
-from analysis.record import Record
+from analysis.base.errors import DataError, ShakedownError
+from analysis.base.record import Record
 from drivers.formats.options import Options
-from drivers.journal import MAGIC
-from drivers.journal import SUFFIX as JOURNAL_SUFFIX
+from drivers.recording.journal import MAGIC
+from drivers.recording.journal import SUFFIX as JOURNAL_SUFFIX
 from drivers.recording.lazy import MemoryRecording, Recording
 
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"

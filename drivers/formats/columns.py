@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.errors import DataError
-from analysis.record import Channel, Record
+from analysis.base.errors import DataError
+from analysis.base.record import Channel, Record
 from drivers.formats.names import distinct
 from drivers.formats.options import Options
 from drivers.formats.timing import checked_rate, in_seconds, is_time, rate_of_times, resampled, simplest
-from drivers.journal import SAMPLE_TYPES, ChannelSpec
+from drivers.recording.journal import SAMPLE_TYPES, ChannelSpec
 from drivers.recording.lazy import Description, MemoryRecording, Recording
 
 Reader = Callable[[int, int], NDArray[Any]]  # samples start to stop, as stored

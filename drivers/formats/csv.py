@@ -16,7 +16,7 @@ from typing import TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.errors import DataError
+from analysis.base.errors import DataError
 from drivers.formats.columns import Found, column_of, recording_from
 from drivers.formats.names import split_unit
 from drivers.formats.options import Options

@@ -10,8 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from analysis.errors import DataError
-from drivers.child import command, environment
+from analysis.base.errors import DataError
+from drivers.base.child import command, environment
 
 SECONDS = 20.0
 MEMORY = 8 << 30  # bytes of address space

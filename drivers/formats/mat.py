@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from analysis.errors import DataError
+from analysis.base.errors import DataError
 from drivers.formats import hdf5
 from drivers.formats.arrays import columns_of
 from drivers.formats.columns import Found, declared_rate, recording_from

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from drivers.formats import hdf5
 from drivers.formats.options import Options
-from drivers.journal import MAGIC, read_journal
 from drivers.recording.container import write_container
+from drivers.recording.journal import MAGIC, read_journal
 from drivers.recording.lazy import Recording
 from drivers.recording.unfinished import JournalRecording
 

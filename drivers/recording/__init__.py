@@ -6,8 +6,8 @@ Reading: :func:`drivers.formats.open_lazily` gives a :class:`Recording` for any 
 
 from __future__ import annotations
 
-from drivers.journal import ChannelSpec, RecordingStopped
 from drivers.recording.finishing import Finished
+from drivers.recording.journal import ChannelSpec, RecordingStopped
 from drivers.recording.lazy import Description, MemoryRecording, Part, Recording, Verdict
 from drivers.recording.recorder import Recorder
 from drivers.recording.recovery import find_unfinished, recover

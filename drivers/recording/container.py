@@ -24,10 +24,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.errors import DataError
-from analysis.progress import SILENT, Progress
-from analysis.record import Excitation, Span
-from drivers.journal import ChannelSpec, sync_folder, to_json
+from analysis.base.errors import DataError
+from analysis.base.progress import SILENT, Progress
+from analysis.base.record import Excitation, Span
+from drivers.recording.journal import ChannelSpec, sync_folder, to_json
 from drivers.recording.lazy import BLOCK, Description, Recording, Verdict, bin_edges
 
 if TYPE_CHECKING:

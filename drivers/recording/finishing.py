@@ -13,12 +13,12 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.errors import DataError
-from analysis.progress import SILENT, Progress, Step
-from drivers.child import command, environment
-from drivers.journal import SUFFIX as JOURNAL_SUFFIX
-from drivers.journal import lock_file, read_journal, sync_folder
+from analysis.base.errors import DataError
+from analysis.base.progress import SILENT, Progress, Step
+from drivers.base.child import command, environment
 from drivers.recording.container import SUFFIX, ContainerRecording, same_content, write_container
+from drivers.recording.journal import SUFFIX as JOURNAL_SUFFIX
+from drivers.recording.journal import lock_file, read_journal, sync_folder
 from drivers.recording.lazy import Recording
 from drivers.recording.unfinished import JournalRecording
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.errors import DataError
-from analysis.progress import SILENT, Progress
-from analysis.record import Channel, Excitation, Record, Span, moment_after
-from drivers.journal import ChannelSpec
+from analysis.base.errors import DataError
+from analysis.base.progress import SILENT, Progress
+from analysis.base.record import Channel, Excitation, Record, Span, moment_after
+from drivers.recording.journal import ChannelSpec
 
 BLOCK = 1 << 18  # samples read at once when a whole recording is walked through
 

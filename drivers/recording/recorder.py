@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analysis.errors import DataError
-from analysis.progress import SILENT, Progress
-from analysis.record import Excitation
-from drivers.journal import SUFFIX as JOURNAL_SUFFIX
-from drivers.journal import ChannelSpec, JournalWriter
+from analysis.base.errors import DataError
+from analysis.base.progress import SILENT, Progress
+from analysis.base.record import Excitation
 from drivers.recording.finishing import Finished, finish, with_suffix
+from drivers.recording.journal import SUFFIX as JOURNAL_SUFFIX
+from drivers.recording.journal import ChannelSpec, JournalWriter
 from drivers.recording.lazy import Description
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from analysis.errors import DataError
-from analysis.progress import SILENT, Progress
-from drivers.journal import SUFFIX as JOURNAL_SUFFIX
-from drivers.journal import lock_file
+from analysis.base.errors import DataError
+from analysis.base.progress import SILENT, Progress
 from drivers.recording.finishing import Finished, finish
+from drivers.recording.journal import SUFFIX as JOURNAL_SUFFIX
+from drivers.recording.journal import lock_file
 
 
 def find_unfinished(folder: Path | str) -> list[Path]:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.record import Excitation, Span
-from drivers.journal import Journal
+from analysis.base.record import Excitation, Span
+from drivers.recording.journal import Journal
 from drivers.recording.lazy import Description, Recording, Verdict, merged
 
 

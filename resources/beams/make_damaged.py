@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis.beam import load, simulate
-from analysis.record import Record
+from analysis.base.record import Record
+from analysis.estimate.functions.beam import load, simulate
 
 RATE, SECONDS = 800.0, 1.6
 

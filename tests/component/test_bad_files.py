@@ -17,8 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from analysis.errors import DataError
-from analysis.record import Record
+from analysis.base.errors import DataError
+from analysis.base.record import Record
 from app.cli import main
 from drivers.formats import FORMATS, open_lazily, read, write
 from drivers.recording import Recorder

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis.record import Channel, Record
-from drivers.clock import InstantClock
-from drivers.counter import CounterSource
-from drivers.guarded import open_guarded
-from drivers.limits import LimitError
-from drivers.protocols import DriveState, Exciter, InstrumentError, Source
+from analysis.base.record import Channel, Record
+from drivers.acquisition.guarded import open_guarded
+from drivers.base.clock import InstantClock
+from drivers.base.limits import LimitError
+from drivers.base.protocols import DriveState, Exciter, InstrumentError, Source
+from drivers.base.waveform import Sine
+from drivers.instruments.replay import ReplaySource
 from drivers.recording import MemoryRecording
-from drivers.replay import ReplaySource
-from drivers.rig import load_rig, open_rig
-from drivers.waveform import Sine
+from drivers.rig.profile import load_rig, open_rig
+from drivers.virtual.counter import CounterSource
 from tests.waiting import GUARD
 
 
@@ -61,8 +61,8 @@ def replay() -> Iterator[Opened]:
 def nidaq() -> Iterator[Opened]:
     from nidaqmx import GrpcSessionOptions
 
-    from drivers.nidaq import NidaqExciter, NidaqSource
-    from drivers.nidaq_server import DeviceServer, InProcessChannel, device_of
+    from drivers.instruments.nidaq import NidaqExciter, NidaqSource
+    from drivers.virtual.nidaq_server import DeviceServer, InProcessChannel, device_of
 
     profile = load_rig("two_well_beam_modern")
     device = device_of(profile)

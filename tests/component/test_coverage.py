@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.errors import DataError
-from analysis.identification import Curve, Estimate, Identification
-from analysis.record import Record
+from analysis.base.errors import DataError
+from analysis.base.identification import Curve, Estimate, Identification
+from analysis.base.record import Record
 from benchmarks.coverage import CASES, coverage
 from benchmarks.coverage.core import Case, at, keep, read_kept
 from docs.coverage import PAGE, expected, page, verdict

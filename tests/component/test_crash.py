@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.errors import DataError
+from analysis.base.errors import DataError
 from drivers.formats import open_lazily
 from drivers.recording import Recorder, RecordingStopped, find_unfinished, recover
 from tests.soak.counter_recorder import counter, wrong_samples

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.record import Channel, Excitation, Record
+from analysis.base.record import Channel, Excitation, Record
 from app.cli import main
 from drivers.formats import write
 from tests.chaotic import DUFFING_PERIOD, duffing, lorenz

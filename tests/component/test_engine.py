@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from drivers.capture import recording_to
-from drivers.clock import InstantClock
-from drivers.counter import CounterSource, Fault, miscounted
-from drivers.engine import Engine
+from drivers.acquisition.capture import recording_to
+from drivers.acquisition.engine import Engine
+from drivers.base.clock import InstantClock
+from drivers.base.protocols import Block, ChannelInfo, InstrumentError, Samples
+from drivers.base.trigger import Trigger, TriggerFinder
 from drivers.formats import open_lazily, read
-from drivers.protocols import Block, ChannelInfo, InstrumentError, Samples
 from drivers.recording import RecordingStopped
-from drivers.trigger import Trigger, TriggerFinder
+from drivers.virtual.counter import CounterSource, Fault, miscounted
 from tests.waiting import GUARD, NotedClock, wait_until
 
 

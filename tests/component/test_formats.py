@@ -11,8 +11,8 @@ import pyuff
 from nptdms import ChannelObject, TdmsFile, TdmsWriter
 from scipy.io import loadmat, savemat, wavfile
 
-from analysis.errors import DataError
-from analysis.record import Channel, Record
+from analysis.base.errors import DataError
+from analysis.base.record import Channel, Record
 from drivers.formats import FORMATS, format_of, open_lazily, read, write
 
 RATE = 48_000.0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from analysis.identification import Identification
+from analysis.base.identification import Identification
 from app.cli import main
 
 MODEL = """name = "Hardening spring"

@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from drivers.formats import open_lazily
-from drivers.journal import ChannelSpec
 from drivers.recording import Description, Part, Recording
 from drivers.recording.container import write_container
+from drivers.recording.journal import ChannelSpec
 
 
 class Synthetic(Recording):

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.inputs import Inputs
-from analysis.methods import identify
-from analysis.record import Record
-from analysis.simulation import simulate
+from analysis.base.record import Record
+from analysis.estimate.methods import identify
+from analysis.signal.inputs import Inputs
+from analysis.simulate.simulation import simulate
 from app.reproduce.liu2018 import chua_case, miura_case, overall_error, tank_case
 from drivers.library import load_model
 

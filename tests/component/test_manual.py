@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from mkdocs.exceptions import PluginError
 
-from analysis.methods import METHODS
+from analysis.estimate.methods import METHODS
 from app.cli import COMMANDS
 from docs import command_line, equations
 from tests.waiting import LONG

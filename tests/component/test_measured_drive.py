@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis.methods import identify
+from analysis.estimate.methods import identify
 from drivers.formats import read
 from drivers.library import load_model
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from analysis.equilibrium import equilibria
-from analysis.inputs import Inputs
-from analysis.lyapunov import lyapunov_spectrum
-from analysis.shooting import periodic_orbit
-from analysis.simulation import sensitivities, simulate
+from analysis.dynamics.equilibrium import equilibria
+from analysis.dynamics.lyapunov import lyapunov_spectrum
+from analysis.dynamics.shooting import periodic_orbit
+from analysis.signal.inputs import Inputs
+from analysis.simulate.simulation import sensitivities, simulate
 from drivers.library import load_model, model_files
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"

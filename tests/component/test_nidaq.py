@@ -14,20 +14,20 @@ import numpy as np
 import pytest
 from nidaqmx import GrpcSessionOptions
 
-from analysis.errors import ShakedownError
+from analysis.base.errors import ShakedownError
 from analysis.model import Model
-from drivers.capture import recording_to
-from drivers.engine import Engine
+from drivers.acquisition.capture import recording_to
+from drivers.acquisition.engine import Engine
+from drivers.acquisition.guarded import open_guarded
+from drivers.base.limits import Limits
+from drivers.base.protocols import InstrumentError, LinkLost
+from drivers.base.waveform import Sine
 from drivers.formats import read
-from drivers.guarded import open_guarded
-from drivers.limits import Limits
-from drivers.nidaq import NidaqExciter, NidaqSource, connect, list_devices
-from drivers.nidaq_server import DeviceServer, InProcessChannel, device_of, serve
-from drivers.plant import Plant, Shaker, Specimen
-from drivers.protocols import InstrumentError, LinkLost
-from drivers.rig import ChannelProfile, RigProfile, load_rig, open_rig
-from drivers.simulated_device import SimulatedDevice, Wire
-from drivers.waveform import Sine
+from drivers.instruments.nidaq import NidaqExciter, NidaqSource, connect, list_devices
+from drivers.rig.profile import ChannelProfile, RigProfile, load_rig, open_rig
+from drivers.virtual.nidaq_server import DeviceServer, InProcessChannel, device_of, serve
+from drivers.virtual.plant import Plant, Shaker, Specimen
+from drivers.virtual.simulated_device import SimulatedDevice, Wire
 from tests.heart import Heart
 from tests.waiting import GUARD, wait_until
 

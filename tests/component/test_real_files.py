@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.errors import DataError
+from analysis.base.errors import DataError
 from drivers.formats import open_lazily, read
 
 DATA = Path(__file__).parents[1] / "data"

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.errors import DataError
-from analysis.record import Channel, Excitation, Record
+from analysis.base.errors import DataError
+from analysis.base.record import Channel, Excitation, Record
 from drivers.formats import open_lazily, read, write
 from drivers.recording import ChannelSpec, Recorder, find_unfinished
 

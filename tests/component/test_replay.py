@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.record import Channel, Excitation, Record
-from drivers.capture import recording_to
-from drivers.clock import InstantClock
-from drivers.engine import Engine
+from analysis.base.record import Channel, Excitation, Record
+from drivers.acquisition.capture import recording_to
+from drivers.acquisition.engine import Engine
+from drivers.base.clock import InstantClock
+from drivers.base.protocols import InstrumentError
 from drivers.formats import open_lazily, read
-from drivers.protocols import InstrumentError
+from drivers.instruments.replay import ReplaySource
 from drivers.recording import ChannelSpec, MemoryRecording, Recorder
-from drivers.replay import ReplaySource
 from tests.waiting import GUARD, NotedClock
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from analysis.progress import SILENT
+from analysis.base.progress import SILENT
 from app.cli import main
 from app.reproduce import TABLES, make_table, runner
 from app.reproduce.liu2019 import STILL

@@ -15,17 +15,17 @@ import numpy as np
 import psutil
 import pytest
 
-from analysis.errors import ShakedownError
-from drivers.capture import recording_to
-from drivers.clock import InstantClock
-from drivers.engine import Engine
+from analysis.base.errors import ShakedownError
+from drivers.acquisition.capture import recording_to
+from drivers.acquisition.engine import Engine
+from drivers.acquisition.guarded import GuardedRig, open_guarded
+from drivers.acquisition.safety import stop_all, stop_folder
+from drivers.base.clock import InstantClock
+from drivers.base.limits import LimitError
+from drivers.base.protocols import InstrumentError, LinkLost
+from drivers.base.waveform import Sine
 from drivers.formats import read
-from drivers.guarded import GuardedRig, open_guarded
-from drivers.limits import LimitError
-from drivers.protocols import InstrumentError, LinkLost
-from drivers.rig import RigProfile, load_rig, open_rig, rig_from_text
-from drivers.safety import stop_all, stop_folder
-from drivers.waveform import Sine
+from drivers.rig.profile import RigProfile, load_rig, open_rig, rig_from_text
 from tests.heart import Heart
 from tests.waiting import GUARD, wait_until
 

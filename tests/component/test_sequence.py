@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.errors import Cancelled
-from analysis.progress import Progress, Step
-from drivers.clock import InstantClock
-from drivers.engine import Engine
+from analysis.base.errors import Cancelled
+from analysis.base.progress import Progress, Step
+from drivers.acquisition.engine import Engine
+from drivers.acquisition.sequence import SequenceError, SequenceRun, sequence_from_text
+from drivers.base.clock import InstantClock
+from drivers.base.limits import LimitError
 from drivers.formats import read
-from drivers.limits import LimitError
-from drivers.rig import Rig, load_rig, open_rig
-from drivers.sequence import SequenceError, SequenceRun, sequence_from_text
+from drivers.rig.profile import Rig, load_rig, open_rig
 
 PLAN = """
 name = "resonance"

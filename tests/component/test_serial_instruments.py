@@ -12,20 +12,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from drivers.generators import DS345, ScpiGenerator
-from drivers.limits import LimitError, Limits
-from drivers.polytec import OFV3001, OFV5000, parse_range
-from drivers.protocols import InstrumentError, LinkLost, SensorController
-from drivers.rig import load_rig, open_rig
-from drivers.serial_link import LinkSettings, SerialLink
-from drivers.simulated_instruments import (
+from drivers.base.limits import LimitError, Limits
+from drivers.base.protocols import InstrumentError, LinkLost, SensorController
+from drivers.base.waveform import RandomNoise, Sine
+from drivers.instruments.generators import DS345, ScpiGenerator
+from drivers.instruments.polytec import OFV3001, OFV5000, parse_range
+from drivers.instruments.serial_link import LinkSettings, SerialLink
+from drivers.rig.profile import load_rig, open_rig
+from drivers.virtual.simulated_instruments import (
     SimulatedDS345,
     SimulatedGenerator,
     SimulatedOFV3001,
     SimulatedOFV5000,
     SimulatedScpi,
 )
-from drivers.waveform import RandomNoise, Sine
 from tests.heart import Heart
 from tests.waiting import GUARD, wait_until
 

@@ -11,10 +11,10 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from analysis.model import Model
-from drivers.clock import InstantClock
-from drivers.plant import EndStop, Plant, Shaker, Specimen
-from drivers.rig import Rig, RigError, load_rig, open_rig, rig_files, rig_from_text
-from drivers.waveform import Sine
+from drivers.base.clock import InstantClock
+from drivers.base.waveform import Sine
+from drivers.rig.profile import Rig, RigError, load_rig, open_rig, rig_files, rig_from_text
+from drivers.virtual.plant import EndStop, Plant, Shaker, Specimen
 from tests.waiting import NotedClock
 
 DUFFING = """

@@ -12,9 +12,9 @@ import threading
 import time
 from pathlib import Path
 
-from drivers.engine import Engine
-from drivers.guarded import open_guarded
-from drivers.rig import load_rig
+from drivers.acquisition.engine import Engine
+from drivers.acquisition.guarded import open_guarded
+from drivers.rig.profile import load_rig
 
 GUARD = 60.0  # s: it is killed long before
 

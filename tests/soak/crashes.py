@@ -12,10 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis.errors import DataError
-from drivers import journal
+from analysis.base.errors import DataError
 from drivers.formats import open_lazily
-from drivers.recording import ChannelSpec, Recorder, find_unfinished, recover
+from drivers.recording import ChannelSpec, Recorder, find_unfinished, journal, recover
 from tests.heart import Heart
 from tests.soak.counter_recorder import counter, wrong_samples
 

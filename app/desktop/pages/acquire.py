@@ -23,7 +23,7 @@ from app.desktop.widgets.livepanel import LivePanel
 from app.desktop.widgets.recordpanel import RecordPanel
 from app.desktop.widgets.sequencepanel import SequencePanel
 from app.desktop.workbench import Workbench
-from drivers.protocols import Block
+from drivers.base.protocols import Block
 
 SPANS = (0.5, 1.0, 2.0, 4.0, 10.0, 30.0, 60.0)  # s
 

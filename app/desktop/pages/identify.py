@@ -8,10 +8,10 @@ from typing import Any
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
-from analysis.identification import Identification
-from analysis.methods import METHODS
-from analysis.progress import Step
-from analysis.record import Record
+from analysis.base.identification import Identification
+from analysis.base.progress import Step
+from analysis.base.record import Record
+from analysis.estimate.methods import METHODS
 from app.desktop import tasks
 from app.desktop.page import Page
 from app.desktop.plots.convergence import Convergence

@@ -9,7 +9,7 @@ import pyqtgraph as pg
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QSpinBox, QStackedWidget, QVBoxLayout, QWidget
 
-from analysis.record import Record
+from analysis.base.record import Record
 from app.desktop import tasks
 from app.desktop.page import Page
 from app.desktop.plots.orbit import OrbitTile

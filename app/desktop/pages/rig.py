@@ -19,7 +19,7 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
-from analysis.errors import ShakedownError
+from analysis.base.errors import ShakedownError
 from app.desktop.opening import rig_paths, rigs_folder
 from app.desktop.page import Page
 from app.desktop.widgets.basics import Card, button, label
@@ -28,7 +28,7 @@ from app.desktop.widgets.controllers import ControllersPanel
 from app.desktop.widgets.devices import DevicesPanel
 from app.desktop.widgets.selftest import SelfTest
 from app.desktop.workbench import Workbench
-from drivers.rig import RigProfile, load_rig
+from drivers.rig.profile import RigProfile, load_rig
 
 NAME = Qt.ItemDataRole.UserRole
 

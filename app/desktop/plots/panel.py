@@ -11,7 +11,7 @@ from app.desktop.plots.plot import Plot
 from app.desktop.theme import Theme
 
 if TYPE_CHECKING:
-    from analysis.validation import Panel, Trace
+    from analysis.validate import Panel, Trace
 
 COLOURS = {"measured": 6, "model": 1, "limit": 4}  # of the theme's data colours
 

@@ -8,11 +8,11 @@ import numpy as np
 import pyqtgraph as pg
 from PyQt6.QtGui import QResizeEvent
 
-from analysis.envelope import RollingEnvelope
+from analysis.signal.envelope import RollingEnvelope
 from app.desktop.feed import Feed
 from app.desktop.plots.plot import Plot, axis_text
 from app.desktop.theme import Theme
-from drivers.protocols import Block, Samples
+from drivers.base.protocols import Block, Samples
 
 
 class Scope(Plot):
@@ -155,7 +155,7 @@ class Scope(Plot):
 
     def _refine(self, *_: object) -> None:
         """Draw the frozen samples of the visible stretch, as themselves or as their envelope."""
-        from analysis.envelope import envelope
+        from analysis.signal.envelope import envelope
 
         rate, count = self.feed.rig.rate, self._frozen_data.shape[1]
         (left, right), _ = self.items[0].getViewBox().viewRange()

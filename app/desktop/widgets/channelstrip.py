@@ -8,7 +8,7 @@ from PyQt6.QtWidgets import QAbstractButton, QSizePolicy, QVBoxLayout, QWidget
 
 from app.desktop.feed import ChannelStats
 from app.desktop.theme import Theme
-from drivers.protocols import ChannelInfo
+from drivers.base.protocols import ChannelInfo
 
 
 def value_text(value: float) -> str:

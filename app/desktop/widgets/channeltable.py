@@ -18,11 +18,11 @@ from PyQt6.QtWidgets import (
     QTableWidgetItem,
 )
 
-from analysis.errors import ShakedownError
+from analysis.base.errors import ShakedownError
 from app.desktop.rigfile import keep, key_of, save_text
 from app.desktop.widgets.basics import Card, button, label
 from app.desktop.workbench import Workbench
-from drivers.rig import ChannelProfile, RigProfile
+from drivers.rig.profile import ChannelProfile, RigProfile
 
 # field of the profile, heading, tooltip, choices (empty: free)
 COLUMNS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (

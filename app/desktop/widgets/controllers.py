@@ -15,7 +15,7 @@ from PyQt6.QtCore import QObject, pyqtSignal
 from PyQt6.QtGui import QHideEvent, QShowEvent
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
-from analysis.errors import ShakedownError
+from analysis.base.errors import ShakedownError
 from app.desktop.rigdesk import Commands
 from app.desktop.rigfile import keep
 from app.desktop.widgets.basics import (
@@ -32,7 +32,7 @@ from app.desktop.widgets.basics import (
     timer,
 )
 from app.desktop.workbench import Workbench
-from drivers.protocols import InstrumentError, SensorController, Setting
+from drivers.base.protocols import InstrumentError, SensorController, Setting
 
 POLL = 1000  # ms between two looks at the signal
 WEAK = 0.2  # strength below which the sensor loses its signal now and then

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from PyQt6.QtWidgets import QHBoxLayout, QHeaderView, QTableWidget, QTableWidgetItem
 
-from analysis.progress import Progress
+from analysis.base.progress import Progress
 from app.desktop.widgets.basics import Card, button, label
 from app.desktop.workbench import Workbench
-from drivers.discovery import Device, find_devices
+from drivers.instruments.discovery import Device, find_devices
 
 
 def search(progress: Progress) -> tuple[list[Device], list[str]]:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QSlider, QStackedWidget, QWidget
 
-from analysis.errors import ShakedownError
+from analysis.base.errors import ShakedownError
 from app.desktop.widgets.basics import Card, Number, add_row, button, form, label, progress_bar
 from app.desktop.workbench import Workbench
-from drivers.limits import Limits
-from drivers.protocols import DriveState
-from drivers.waveform import BurstRandom, Multisine, RandomNoise, Sine, Sweep, Waveform
+from drivers.base.limits import Limits
+from drivers.base.protocols import DriveState
+from drivers.base.waveform import BurstRandom, Multisine, RandomNoise, Sine, Sweep, Waveform
 
 TICKS = 1000  # of a slider
 

@@ -9,12 +9,12 @@ import numpy as np
 import pyqtgraph as pg
 from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
-from analysis.identification import Identification, with_error
+from analysis.base.identification import Identification, with_error
 from app.desktop.livefit import LiveFit
 from app.desktop.plots.plot import Plot
 from app.desktop.widgets.basics import Card, Number, add_row, button, form, label, set_role
 from app.desktop.workbench import Workbench
-from drivers.protocols import Block
+from drivers.base.protocols import Block
 
 LANES = 6  # parameters drawn
 KEPT = 2000  # estimates

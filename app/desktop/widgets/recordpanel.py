@@ -6,11 +6,11 @@ import time
 
 from PyQt6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 
-from analysis.errors import ShakedownError
+from analysis.base.errors import ShakedownError
 from app.desktop.widgets.basics import Card, IconButton, Number, add_row, button, form, label
 from app.desktop.widgets.jobbar import duration
 from app.desktop.workbench import Workbench
-from drivers.trigger import Trigger
+from drivers.base.trigger import Trigger
 
 LENGTHS = ("until stopped", "seconds", "drive periods")
 

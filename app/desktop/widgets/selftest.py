@@ -6,12 +6,12 @@ import numpy as np
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QHBoxLayout, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
-from analysis.errors import ShakedownError
-from analysis.tone import ToneResponse, tone_response
+from analysis.base.errors import ShakedownError
+from analysis.signal.tone import ToneResponse, tone_response
 from app.desktop.widgets.basics import Card, Lamp, Number, add_row, button, form, label, progress_bar, timer
 from app.desktop.widgets.channelstrip import value_text
 from app.desktop.workbench import Workbench
-from drivers.waveform import Sine
+from drivers.base.waveform import Sine
 
 HEADINGS = ("", "Channel", "Level", "Offset", "Noise", "Delay", "Verdict")
 SETTLE = 1.5  # s after the ramp, if the rig's profile asks for no more

@@ -9,12 +9,12 @@ from typing import Any
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QSpinBox, QVBoxLayout, QWidget
 
-from analysis.errors import ShakedownError
-from analysis.progress import Step
+from analysis.base.errors import ShakedownError
+from analysis.base.progress import Step
 from app.desktop.widgets.basics import Card, Number, add_row, button, form, label, progress_bar, set_role
 from app.desktop.widgets.jobbar import duration
 from app.desktop.workbench import Workbench
-from drivers.sequence import Sequence, sequence_from_text
+from drivers.acquisition.sequence import Sequence, sequence_from_text
 
 DIRECTIONS = ("up", "down", "up and down", "down and up")
 

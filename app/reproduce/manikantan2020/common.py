@@ -6,11 +6,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from analysis.identification import Identification
-from analysis.methods import identify
+from analysis.base.identification import Identification
+from analysis.base.record import Record
+from analysis.estimate.methods import identify
 from analysis.model import Model
-from analysis.record import Record
-from analysis.simulation import simulate
+from analysis.simulate.simulation import simulate
 from app.reproduce.rows import Row, least
 from drivers.library import load_model
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.identification import Identification
-from analysis.methods import identify
-from analysis.progress import Progress
-from analysis.record import Record
+from analysis.base.identification import Identification
+from analysis.base.progress import Progress
+from analysis.base.record import Record
+from analysis.estimate.methods import identify
 from app.reproduce import Table
 from app.reproduce.manikantan2020.common import (
     BESIDE,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analysis.methods import identify
-from analysis.progress import Progress
-from analysis.record import Record
+from analysis.base.progress import Progress
+from analysis.base.record import Record
+from analysis.estimate.methods import identify
 from app.reproduce import Figure, Table
 from app.reproduce.manikantan2020.common import (
     BESIDE,

@@ -7,12 +7,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from analysis.bifurcation import bifurcation
-from analysis.methods import identify
+from analysis.base.progress import Progress
+from analysis.base.record import Excitation, Record
+from analysis.dynamics.bifurcation import bifurcation
+from analysis.estimate.methods import identify
 from analysis.model import Model
-from analysis.progress import Progress
-from analysis.record import Excitation, Record
-from analysis.simulation import simulate
+from analysis.simulate.simulation import simulate
 from app.reproduce import Figure, Table
 from app.reproduce.rows import AGREES, DIFFERS, same, value
 from app.reproduce.yuan1995.comparison import comparison_table
@@ -116,7 +116,7 @@ TABLE_15 = {  # damped natural frequency in Hz, damping ratio in %
 
 def table_15(progress: Progress) -> Table:
     """Natural frequencies and damping ratios in the wells, from the linearised model."""
-    from analysis.equilibrium import equilibria
+    from analysis.dynamics.equilibrium import equilibria
 
     drive = 7.5  # Hz; the model's time is in units of 1/(2 pi 7.5 Hz)
     models = {"quartic": {"a": 0.0}, "cubic": {"a": 0.0, "k4": 0.0}}

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from analysis.balance import Options
-from analysis.balance_orbits import choose, extract
-from analysis.balance_setting import read_setting
-from analysis.identification import Identification
-from analysis.methods import identify
+from analysis.base.identification import Identification
+from analysis.base.progress import SILENT
+from analysis.base.record import Record
+from analysis.estimate.balance.method import Options
+from analysis.estimate.balance.orbits import choose, extract
+from analysis.estimate.balance.setting import read_setting
+from analysis.estimate.methods import identify
 from analysis.model import Model
-from analysis.progress import SILENT
-from analysis.record import Record
 from app.reproduce import Figure, Table
 from app.reproduce.rows import Row, value
 

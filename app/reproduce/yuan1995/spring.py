@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from analysis.identification import Identification
-from analysis.methods import identify
+from analysis.base.identification import Identification
+from analysis.base.progress import Progress
+from analysis.base.record import Excitation, Record
+from analysis.estimate.methods import identify
 from analysis.model import Model
-from analysis.progress import Progress
-from analysis.record import Excitation, Record
-from analysis.simulation import simulate
+from analysis.simulate.simulation import simulate
 from app.reproduce import Figure, Table
 from app.reproduce.rows import AGREES, DIFFERS, Row, same
 from app.reproduce.yuan1995.comparison import (

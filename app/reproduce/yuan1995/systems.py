@@ -8,9 +8,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.base.record import Excitation, Record
 from analysis.model import Model
-from analysis.record import Excitation, Record
-from analysis.simulation import simulate
+from analysis.simulate.simulation import simulate
 from app.reproduce.yuan1995.comparison import Printed
 from drivers.library import load_model
 

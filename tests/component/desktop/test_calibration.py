@@ -13,12 +13,12 @@ from app.desktop.pages.rig import RigPage
 from app.desktop.rigfile import changed
 from app.desktop.widgets.controllers import ControllerCard, volts_per_unit
 from app.desktop.window import MainWindow
-from drivers.nidaq_server import serve
-from drivers.plant import Plant, Shaker, Specimen
-from drivers.protocols import InstrumentError
-from drivers.rig import load_rig, rig_files
-from drivers.simulated_device import SimulatedDevice, Wire
-from drivers.simulated_instruments import SimulatedOFV5000
+from drivers.base.protocols import InstrumentError
+from drivers.rig.profile import load_rig, rig_files
+from drivers.virtual.nidaq_server import serve
+from drivers.virtual.plant import Plant, Shaker, Specimen
+from drivers.virtual.simulated_device import SimulatedDevice, Wire
+from drivers.virtual.simulated_instruments import SimulatedOFV5000
 from tests.waiting import LONG_MS as WAIT
 
 Make = Callable[..., MainWindow]

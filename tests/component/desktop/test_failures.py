@@ -18,9 +18,9 @@ from app.desktop.opening import OpenedRig
 from app.desktop.settings import Settings
 from app.desktop.window import MainWindow
 from app.desktop.workbench import Notice
-from drivers.counter import CounterSource, Fault
+from drivers.base.protocols import Block, LinkLost, Samples
 from drivers.formats import read
-from drivers.protocols import Block, LinkLost, Samples
+from drivers.virtual.counter import CounterSource, Fault
 from tests.waiting import GUARD_MS as GUARD
 from tests.waiting import LONG_MS as LONG
 from tests.waiting import wait_until
@@ -144,7 +144,7 @@ def test_given_a_full_disk_while_recording_then_it_ends_loudly_with_what_fitted(
             raise OSError(28, "No space left on device")
         return real(handle, parts)
 
-    monkeypatch.setattr("drivers.journal.os.writev", small_disk)
+    monkeypatch.setattr("drivers.recording.journal.os.writev", small_disk)
     window.bench.rig.record("too long")
     qtbot.waitUntil(lambda: any(n.level == "bad" for n in heard), timeout=GUARD)
     text = next(n.text for n in heard if n.level == "bad")
@@ -178,7 +178,7 @@ def test_given_a_drive_beyond_the_limits_when_asked_for_then_it_is_refused_in_wo
 
 COUNTER = (
     "from app.desktop.opening import OpenedRig\n"
-    "from drivers.counter import CounterSource\n"
+    "from drivers.virtual.counter import CounterSource\n"
     "source = CounterSource(2, 2000.0)\n"
     "rigdesk.open_rig = lambda name: OpenedRig(name, 'Counter', source, None, source.close)\n"
 )

@@ -10,9 +10,9 @@ import pytest
 from PyQt6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
-from analysis.methods import identify
+from analysis.base.record import Excitation, Record
+from analysis.estimate.methods import identify
 from analysis.model import Model
-from analysis.record import Excitation, Record
 from app.desktop.pages.acquire import AcquirePage
 from app.desktop.pages.embed import EmbedPage
 from app.desktop.pages.identify import IdentifyPage
@@ -21,10 +21,10 @@ from app.desktop.pages.recordings import RecordingsPage
 from app.desktop.pages.report import ReportPage
 from app.desktop.pages.validate import ValidatePage
 from app.desktop.window import MainWindow
-from drivers.capture import recording_to
-from drivers.clock import InstantClock
-from drivers.engine import Engine
-from drivers.rig import load_rig, open_rig
+from drivers.acquisition.capture import recording_to
+from drivers.acquisition.engine import Engine
+from drivers.base.clock import InstantClock
+from drivers.rig.profile import load_rig, open_rig
 from tests.waiting import GUARD
 from tests.waiting import LONG_MS as LONG
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pytestqt.qtbot import QtBot
 
-from analysis.identification import Identification
+from analysis.base.identification import Identification
 from app.desktop.pages.acquire import AcquirePage
 from app.desktop.window import MainWindow
 from tests.waiting import LONG_MS as LONG

@@ -10,7 +10,7 @@ from PyQt6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PyQt6.QtGui import QDropEvent
 from pytestqt.qtbot import QtBot
 
-from analysis.record import Record
+from analysis.base.record import Record
 from app.desktop.pages.recordings import RecordingsPage
 from app.desktop.window import MainWindow
 from drivers.formats import read, write

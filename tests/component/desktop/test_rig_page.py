@@ -12,7 +12,7 @@ from app.desktop.pages.acquire import AcquirePage
 from app.desktop.pages.rig import RigPage
 from app.desktop.widgets.channeltable import COLUMNS
 from app.desktop.window import MainWindow
-from drivers.rig import load_rig
+from drivers.rig.profile import load_rig
 from tests.waiting import GUARD_MS as GUARD
 from tests.waiting import LONG_MS as LONG
 

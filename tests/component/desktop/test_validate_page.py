@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from pytestqt.qtbot import QtBot
 
-from analysis.methods import identify
-from analysis.record import Excitation, Record
-from analysis.simulation import simulate
+from analysis.base.record import Excitation, Record
+from analysis.estimate.methods import identify
+from analysis.simulate.simulation import simulate
 from app.desktop.pages.validate import ValidatePage
 from app.desktop.window import MainWindow
 from drivers.formats import write

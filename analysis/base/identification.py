@@ -1,0 +1,166 @@
+"""The one result type of every identification method."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import DataError
+
+Z95 = 1.959963984540054  # two-sided 95 % point of the normal distribution
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A parameter with its uncertainty. ``lower`` and ``upper`` bound the 95 % interval."""
+
+    value: float
+    stderr: float = math.nan
+    lower: float = math.nan
+    upper: float = math.nan
+    unit: str = ""
+
+    @classmethod
+    def normal(cls, value: float, stderr: float, unit: str = "") -> Estimate:
+        """Value with a symmetric 95 % interval of a normal estimate."""
+        return cls(
+            float(value), float(stderr), float(value - Z95 * stderr), float(value + Z95 * stderr), unit
+        )
+
+    def covers(self, truth: float) -> bool:
+        return self.lower <= truth <= self.upper
+
+
+@dataclass(frozen=True)
+class Curve:
+    """An identified function with its pointwise 95 % band, such as a restoring force over displacement."""
+
+    x: list[float]
+    y: list[float]
+    lower: list[float]
+    upper: list[float]
+    x_label: str = ""  # with unit, such as "x [mm]"
+    y_label: str = ""
+
+
+@dataclass(frozen=True)
+class Identification:
+    """Parameters with error bars, how they were found, and what the data could not tell.
+
+    Parameters of a single record among several are named ``X0[1]``, ``X0[2]``; initial values ``x(0)``.
+    """
+
+    method: str
+    model: str
+    converged: bool
+    parameters: dict[str, Estimate]
+    iterations: int = 0
+    evaluations: int = 0
+    residual: dict[str, float] = field(default_factory=dict)  # such as rms by output, chi2, dof
+    undetermined: list[str] = field(default_factory=list)  # sentences naming what the data cannot determine
+    warnings: list[str] = field(default_factory=list)
+    covariance: list[list[float]] = field(default_factory=list)  # in the order of ``parameters``
+    history: list[dict[str, float]] = field(default_factory=list)  # one entry per iteration: cost, parameters
+    curves: dict[str, Curve] = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=dict)  # method's own findings, JSON values only
+    options: dict[str, Any] = field(default_factory=dict)  # with model_text: what is needed to run it again
+    model_text: str = ""
+    references: list[str] = field(default_factory=list)
+
+    def values(self) -> dict[str, float]:
+        return {name: estimate.value for name, estimate in self.parameters.items()}
+
+    def to_json(self) -> str:
+        """Text that :meth:`from_json` reads back equal; not-a-number becomes null."""
+        return json.dumps(_without_nan(asdict(self)), indent=1, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Identification:
+        try:
+            raw = json.loads(text)
+            raw["parameters"] = {k: _estimate(v) for k, v in raw["parameters"].items()}
+            raw["curves"] = {k: Curve(**v) for k, v in raw.get("curves", {}).items()}
+            raw["residual"] = {k: _number(v) for k, v in raw.get("residual", {}).items()}
+            raw["covariance"] = [[_number(v) for v in row] for row in raw.get("covariance", [])]
+            raw["history"] = [{k: _number(v) for k, v in row.items()} for row in raw.get("history", [])]
+            return cls(**raw)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise DataError(f"This is not a result of an identification ({error}).") from None
+
+    def __eq__(self, other: object) -> bool:
+        """Equal in every field, not-a-number counting as equal to itself."""
+        return isinstance(other, Identification) and self.to_json() == other.to_json()
+
+    def __str__(self) -> str:
+        head = f"{self.model} by {self.method}: {'converged' if self.converged else 'NOT converged'}"
+        rows = [f"  {name:12s} {with_error(e)} {e.unit}".rstrip() for name, e in self.parameters.items()]
+        notes = [f"  ! {text}" for text in (*self.undetermined, *self.warnings)]
+        return "\n".join([head, *rows, *notes])
+
+
+def estimates(
+    names: list[str],
+    values: NDArray[np.float64],
+    covariance: NDArray[np.float64],
+    units: Mapping[str, str] | None = None,
+) -> dict[str, Estimate]:
+    """Estimates by name from a vector and its covariance."""
+    units = units or {}
+    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    return {n: Estimate.normal(v, s, units.get(n, "")) for n, v, s in zip(names, values, errors, strict=True)}
+
+
+def with_error(estimate: Estimate) -> str:
+    """Value with its standard error and a sensible number of digits, such as ``0.1234 ± 0.0012``."""
+    digits = _decimals(estimate)
+    if digits is not None:
+        return f"{estimate.value:.{digits}f} ± {estimate.stderr:.{digits}f}"
+    return f"{estimate.value:.6g}" + (f" ± {estimate.stderr:.2g}" if estimate.stderr > 0 else "")
+
+
+def interval_ends(estimate: Estimate) -> tuple[str, str]:
+    """Both ends of the 95 % interval with the digits that tell them apart; a dash where there is none."""
+    digits = _decimals(estimate)
+    lower, upper = (
+        "–" if not math.isfinite(end) else f"{end:.6g}" if digits is None else f"{end:.{digits}f}"
+        for end in (estimate.lower, estimate.upper)
+    )
+    return lower, upper
+
+
+def _decimals(estimate: Estimate) -> int | None:
+    """Decimals that show two significant digits of the error; None where plain decimals would not do."""
+    value, error = estimate.value, estimate.stderr
+    if not (math.isfinite(error) and error > 0 and abs(value) < 1e7):
+        return None
+    digits = 1 - math.floor(math.log10(error))
+    return max(digits, 0) if -3 <= digits <= 12 else None
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _estimate(raw: dict[str, Any]) -> Estimate:
+    value, stderr, lower, upper = (_number(raw[key]) for key in ("value", "stderr", "lower", "upper"))
+    return Estimate(value, stderr, lower, upper, raw.get("unit") or "")
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(k): _without_nan(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(v) for v in value]
+    if isinstance(value, np.ndarray):
+        return _without_nan(value.tolist())
+    if isinstance(value, np.generic):
+        return _without_nan(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

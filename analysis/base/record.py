@@ -1,0 +1,148 @@
+"""A record: uniformly sampled, named channels with units, and what is known about their making."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import DataError
+
+Span = tuple[int, int]  # samples start (included) to stop (excluded)
+
+
+@dataclass(frozen=True, eq=False)
+class Channel:
+    """One signal. ``gaps`` and ``clipped`` are the sample ranges that were lost or overloaded."""
+
+    data: NDArray[np.float64]
+    unit: str = ""
+    gaps: tuple[Span, ...] = ()
+    clipped: tuple[Span, ...] = ()
+
+    def valid(self) -> NDArray[np.bool_]:
+        """True where the sample is finite and neither lost nor clipped."""
+        good = np.isfinite(self.data)
+        for start, stop in (*self.gaps, *self.clipped):
+            good[start:stop] = False
+        return good
+
+
+@dataclass(frozen=True)
+class Excitation:
+    """The drive: amplitude * cos(2 pi frequency t + phase), t = 0 at the first sample."""
+
+    frequency: float  # Hz
+    amplitude: float | None = None  # in the drive channel's unit; None: unknown
+    phase: float | None = None  # rad at the first sample; None: unknown
+    waveform: str = "sine"
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """Channels sampled together at ``rate`` (Hz). Immutable: every change gives a new record."""
+
+    rate: float
+    channels: Mapping[str, Channel]
+    start: str | None = None  # ISO 8601 with zone
+    excitation: Excitation | None = None
+    metadata: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # rig, operator, notes, tags, calibration, versions
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.rate) and self.rate > 0):
+            raise DataError(f"The sample rate must be a positive number, not {self.rate}.")
+        lengths = {len(c.data) for c in self.channels.values()}
+        if len(lengths) > 1:
+            raise DataError(f"The channels have different lengths ({sorted(lengths)} samples).")
+
+    @classmethod
+    def from_arrays(
+        cls,
+        rate: float,
+        arrays: Mapping[str, Iterable[float]],
+        units: Mapping[str, str] | None = None,
+        **fields: Any,
+    ) -> Record:
+        """A record from plain arrays, one per channel name."""
+        units = units or {}
+        channels = {
+            name: Channel(np.ascontiguousarray(data, dtype=np.float64), units.get(name, ""))
+            for name, data in arrays.items()
+        }
+        return cls(rate, channels, **fields)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.channels.values())).data) if self.channels else 0
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.channels
+
+    def __getitem__(self, name: str) -> NDArray[np.float64]:
+        """The samples of a channel; an unknown name is an error that lists the channels there are."""
+        try:
+            return self.channels[name].data
+        except KeyError:
+            raise DataError(
+                f"No channel '{name}': the record has {', '.join(self.channels) or 'none'}."
+            ) from None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.channels)
+
+    @property
+    def dt(self) -> float:
+        """Sample interval in seconds (or the record's unit of time)."""
+        return 1.0 / self.rate
+
+    @property
+    def duration(self) -> float:
+        return len(self) / self.rate
+
+    @property
+    def times(self) -> NDArray[np.float64]:
+        """Time of each sample from the first, in seconds."""
+        return np.arange(len(self)) / self.rate
+
+    def cut(self, start: int, stop: int) -> Record:
+        """Samples start to stop; gaps, clipping, the drive's phase and the start time move along."""
+        start, stop, _ = slice(start, stop).indices(len(self))
+
+        def moved(spans: tuple[Span, ...]) -> tuple[Span, ...]:
+            inside = ((max(a, start) - start, min(b, stop) - start) for a, b in spans)
+            return tuple((a, b) for a, b in inside if b > a)
+
+        channels = {
+            name: Channel(c.data[start:stop], c.unit, moved(c.gaps), moved(c.clipped))
+            for name, c in self.channels.items()
+        }
+        drive = self.excitation
+        if drive is not None and drive.phase is not None:
+            turned = drive.phase + 2 * np.pi * drive.frequency * start / self.rate
+            drive = replace(drive, phase=float(turned % (2 * np.pi)))
+        begun = moment_after(self.start, start / self.rate)
+        return replace(self, channels=channels, excitation=drive, start=begun)
+
+    def with_channels(self, **arrays: NDArray[np.float64]) -> Record:
+        """A copy with channels added or their samples replaced (units and spans of replaced ones kept)."""
+        channels = dict(self.channels)
+        for name, data in arrays.items():
+            old = channels.get(name, Channel(data))
+            channels[name] = replace(old, data=np.ascontiguousarray(data, dtype=np.float64))
+        return replace(self, channels=channels)
+
+
+def moment_after(start: str | None, seconds: float) -> str | None:
+    """The ISO 8601 moment that many seconds later; what is no such moment stays as it is."""
+    if start is None or seconds == 0:
+        return start
+    try:
+        return (datetime.fromisoformat(start) + timedelta(seconds=seconds)).isoformat()
+    except (ValueError, OverflowError):
+        return start

@@ -1,0 +1,1 @@
+"""What a model does in the long run: equilibria, periodic orbits, sections, bifurcations, exponents."""

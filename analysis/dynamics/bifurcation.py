@@ -1,0 +1,193 @@
+"""Brute-force bifurcation diagrams: the long-term motion over a range of any parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import DataError
+from analysis.base.progress import SILENT, Progress
+from analysis.dynamics.section import poincare
+from analysis.model import Model
+from analysis.simulate.sets import Ensemble
+from analysis.simulate.simulation import States, Values, initial_vector, parameter_vector, simulate
+
+Array = NDArray[np.float64]
+
+APERIODIC = 0
+DIVERGED = -1
+
+
+@dataclass(frozen=True, eq=False)
+class BifurcationDiagram:
+    """``points[n, keep, S]`` on the section for each of the parameter's ``values[S]``.
+
+    ``periods[S]`` in returns to the section: 1, 2, ..., 0 where none was found (chaos or a long transient),
+    -1 where the motion diverged.
+    """
+
+    parameter: str
+    values: Array
+    points: Array
+    periods: NDArray[np.int64]
+
+    def branch(self, period: int) -> Array:
+        """The parameter's values at which the motion has this period."""
+        return np.asarray(self.values[self.periods == period])
+
+
+def bifurcation(
+    model: Model,
+    parameter: str,
+    values: Sequence[float] | Array,
+    period: float | Sequence[float] | Array,
+    transient: int = 200,
+    keep: int = 100,
+    direction: str = "fixed",
+    steps: int = 200,
+    initial: States = None,
+    others: Mapping[str, float] | None = None,
+    longest_period: int = 32,
+    tolerance: float = 1e-3,
+    progress: Progress = SILENT,
+) -> BifurcationDiagram:
+    """Stroboscopic diagram of a forced model; ``period`` of the drive, one for all values or one for each.
+
+    ``direction``: ``fixed`` starts every value from ``initial`` (all at once, fast); ``up`` and ``down``
+    follow an attractor, each value starting where its neighbour ended, so that hysteresis shows. ``steps`` of
+    Runge-Kutta 4 in a period. A motion repeats if it does within ``tolerance`` of the attractor's size.
+    """
+    grid = np.ascontiguousarray(values, dtype=np.float64)
+    model.index(parameter)
+    if grid.ndim != 1 or len(grid) == 0 or not np.all(np.isfinite(grid)):
+        raise DataError("A bifurcation diagram needs a list of finite values of the parameter.")
+    periods = np.broadcast_to(np.asarray(period, dtype=np.float64), grid.shape)
+    if not (np.all(periods > 0) and transient >= 0 and keep >= 2 and steps >= 1):
+        raise DataError("Period, steps and the number of periods kept must be positive.")
+    if direction == "fixed":
+        points = _all_at_once(
+            model, parameter, grid, periods, transient, keep, steps, initial, others, progress
+        )
+    elif direction in ("up", "down"):
+        points = _following(
+            model, parameter, grid, periods, transient, keep, steps, initial, others, direction, progress
+        )
+    else:
+        raise DataError(f"No direction '{direction}': choose fixed, up or down.")
+    return BifurcationDiagram(parameter, grid, points, classify(points, longest_period, tolerance))
+
+
+def _all_at_once(
+    model: Model,
+    parameter: str,
+    grid: Array,
+    periods: Array,
+    transient: int,
+    keep: int,
+    steps: int,
+    initial: States,
+    others: Mapping[str, float] | None,
+    progress: Progress,
+) -> Array:
+    start = initial_vector(model, initial)
+    chosen: dict[str, Any] = {**(others or {}), parameter: grid}
+    ensemble = Ensemble.prepare(model, start, chosen)
+    points = np.empty((len(start), keep, len(grid)))
+    for k in range(transient + keep):
+        if k % 16 == 0:
+            progress.report(k / (transient + keep), "bifurcation diagram")
+        ensemble.times = k * periods  # exactly the drive's phase, without rounding errors that add up
+        ensemble.advance(periods, steps)
+        if k >= transient:
+            points[:, k - transient] = ensemble.states
+    progress.report(1.0, "bifurcation diagram")
+    return points
+
+
+def _following(
+    model: Model,
+    parameter: str,
+    grid: Array,
+    periods: Array,
+    transient: int,
+    keep: int,
+    steps: int,
+    initial: States,
+    others: Mapping[str, float] | None,
+    direction: str,
+    progress: Progress,
+) -> Array:
+    state = initial_vector(model, initial)
+    order = np.argsort(grid) if direction == "up" else np.argsort(-grid)
+    points = np.full((len(state), keep, len(grid)), np.nan)
+    for done, index in enumerate(order):
+        progress.report(done / len(grid), "bifurcation diagram")
+        p = parameter_vector(model, {**(others or {}), parameter: float(grid[index])})
+        times = np.arange(transient + keep + 1) * periods[index]
+        run = simulate(model, times, state, p, method="rk4", substeps=steps)
+        points[:, :, index] = run.states[:, transient + 1 :]
+        if run.diverged_at is not None:
+            state = initial_vector(model, initial)
+        else:
+            state = run.states[:, -1]
+    progress.report(1.0, "bifurcation diagram")
+    return points
+
+
+def bifurcation_of_section(
+    model: Model,
+    parameter: str,
+    values: Sequence[float] | Array,
+    surface: str | Mapping[str, float],
+    level: float = 0.0,
+    crossing: int = 1,
+    transient: float = 0.0,
+    keep: int = 100,
+    longest: float = 1e4,
+    initial: States = None,
+    others: Values = None,
+    longest_period: int = 32,
+    tolerance: float = 1e-3,
+    progress: Progress = SILENT,
+) -> BifurcationDiagram:
+    """Diagram of an autonomous model on a Poincare section (see :func:`analysis.dynamics.section.poincare`).
+
+    Every value has the same start. Points that were not reached within ``longest`` are not-a-number.
+    """
+    grid = np.ascontiguousarray(values, dtype=np.float64)
+    index, base = model.index(parameter), parameter_vector(model, others)
+    points = np.full((len(model.states), keep, len(grid)), np.nan)
+    for s, value in enumerate(grid):
+        progress.report(s / len(grid), "bifurcation diagram")
+        p = base.copy()
+        p[index] = value
+        cut = poincare(
+            model, surface, keep, level, crossing, transient, transient + longest, initial, p, rtol=1e-8
+        )
+        points[:, : len(cut), s] = cut.states
+    progress.report(1.0, "bifurcation diagram")
+    return BifurcationDiagram(parameter, grid, points, classify(points, longest_period, tolerance))
+
+
+def classify(points: Array, longest_period: int = 32, tolerance: float = 1e-3) -> NDArray[np.int64]:
+    """Period of each column of points[n, keep, S] in samples: the smallest shift under which it repeats."""
+    keep, count = points.shape[1:]
+    finite = np.all(np.isfinite(points), axis=(0, 1)) & np.all(np.abs(points) < 1e12, axis=(0, 1))
+    periods = np.full(count, APERIODIC, dtype=np.int64)
+    periods[~finite] = DIVERGED
+    if not finite.any():
+        return periods
+    good = points[:, :, finite]
+    size = np.maximum(np.max(np.ptp(good, axis=1), axis=1), np.sqrt(np.mean(good**2, axis=(1, 2))))
+    # the state that defines a section stays put but for rounding: that must not count as motion
+    size = np.maximum(size, 1e-9 * size.max() or 1.0)[:, None, None]
+    found = np.full(good.shape[2], APERIODIC, dtype=np.int64)
+    for shift in range(1, min(longest_period, keep - 1) + 1):
+        repeats = np.max(np.abs(good[:, shift:] - good[:, :-shift]) / size, axis=(0, 1)) < tolerance
+        found[(found == APERIODIC) & repeats] = shift
+    periods[finite] = found
+    return periods

@@ -1,0 +1,198 @@
+"""Sections of a motion: at the phase of the drive (stroboscopic) or where it crosses a surface (Poincare)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from analysis.base.compiling import njit
+from analysis.base.errors import DataError
+from analysis.model import Model
+from analysis.model.compiled import COMPILED
+from analysis.model.kernels import RHS_TYPE
+from analysis.signal.inputs import Inputs
+from analysis.simulate.dop853 import dense_value, prepare_dense
+from analysis.simulate.integrate import ADAPTIVE_ROWS, adaptive_step, before, breaks_until, first_step, inside
+from analysis.simulate.simulation import (
+    BOUND,
+    States,
+    Values,
+    initial_vector,
+    parameter_vector,
+    simulate,
+    state_index,
+)
+from analysis.simulate.slope import FLOAT, INT, MATRIX, SYSTEM_TYPE, VECTOR, slope, system_of
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Section:
+    """Points ``states[n, N]`` of a motion on a section, and when they were passed."""
+
+    times: Array
+    states: Array
+    diverged_at: float | None = None
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+
+def stroboscopic(
+    model: Model,
+    period: float,
+    count: int,
+    transient: int = 0,
+    phase: float = 0.0,
+    initial: States = None,
+    values: Values = None,
+    rtol: float = 1e-9,
+    atol: float = 1e-12,
+) -> Section:
+    """The state once a ``period`` of the drive, ``phase`` (0 to 1) into it, after ``transient`` periods."""
+    if not (period > 0 and count > 0 and transient >= 0):
+        raise DataError("A stroboscopic section needs a positive period and at least one point.")
+    moments = (phase + transient + np.arange(count)) * period
+    lead = np.array([0.0]) if moments[0] > 0 else np.empty(0)
+    run = simulate(model, np.concatenate([lead, moments]), initial, values, rtol=rtol, atol=atol)
+    return Section(run.times[len(lead) :], run.states[:, len(lead) :], run.diverged_at)
+
+
+def poincare(
+    model: Model,
+    surface: str | Mapping[str, float],
+    count: int,
+    level: float = 0.0,
+    direction: int = 1,
+    transient: float = 0.0,
+    longest: float = 1e6,
+    initial: States = None,
+    values: Values = None,
+    inputs: Inputs | None = None,
+    rtol: float = 1e-9,
+    atol: float = 1e-12,
+) -> Section:
+    """``count`` crossings of a plane: a state (or a weighted sum of states) passing ``level``.
+
+    ``direction``: +1 rising, -1 falling, 0 both. Each crossing is found on the integrator's interpolant, as
+    accurate as the motion itself. Ends after ``longest`` (time) even if there are fewer.
+    """
+    normal = np.zeros(len(model.states))
+    for name, weight in ({surface: 1.0} if isinstance(surface, str) else surface).items():
+        normal[state_index(model, name)] = weight
+    if not np.any(normal) or direction not in (-1, 0, 1) or count < 1:
+        raise DataError(
+            "A Poincare section needs a surface, a direction of -1, 0 or 1, and at least one point."
+        )
+    given = Inputs.none() if inputs is None else inputs
+    x, p = initial_vector(model, initial), parameter_vector(model, values)
+    given.check(model.inputs, 0.0, min(given.end, longest) if model.inputs else 0.0)
+    end = min(longest, given.end) if model.inputs else longest
+    system = system_of(len(x), p, given)
+    times, states = np.empty(count), np.empty((len(x), count))
+    work = np.empty((ADAPTIVE_ROWS, len(x)))
+    found, reached = compiled_crossings()(
+        model.kernels().rhs, system, transient, end, x.copy(), given.breaks, normal, level, direction, rtol,
+        atol, BOUND, work, times, states,
+    )  # fmt: skip
+    diverged = None if found == count or reached >= end else float(reached)
+    return Section(times[:found], states[:, :found], diverged)
+
+
+@njit(**COMPILED)
+def _height(normal, level, y, dense, s):  # type: ignore[no-untyped-def]
+    total = -level
+    for i in range(len(normal)):
+        if normal[i] != 0.0:
+            total += normal[i] * dense_value(y, dense, i, s)
+    return total
+
+
+@njit(**COMPILED)
+def _root(normal, level, y, dense, low, high, at_low, at_high):  # type: ignore[no-untyped-def]
+    """Where the interpolant meets the plane between two fractions of a step (Illinois false position)."""
+    side = 0
+    middle = low
+    for _ in range(80):
+        middle = (low * at_high - high * at_low) / (at_high - at_low)
+        value = _height(normal, level, y, dense, middle)
+        if value == 0.0 or high - low < 1e-15:
+            break
+        if (value < 0.0) == (at_high < 0.0):
+            high, at_high = middle, value
+            if side == 1:
+                at_low *= 0.5
+            side = 1
+        else:
+            low, at_low = middle, value
+            if side == -1:
+                at_high *= 0.5
+            side = -1
+    return middle
+
+
+def _crossings(  # type: ignore[no-untyped-def]
+    f, system, transient, end, state, breaks, normal, level, direction, rtol, atol, bound, work, times, states
+):
+    """Crossings after ``transient``; the number found and the time reached."""
+    n, dt = len(state), system[3]
+    y, y_new, w, peak, k, dense = work[0], work[1], work[2], work[3], work[4:20], work[20:]
+    for i in range(n):
+        y[i] = state[i]
+        peak[i] = 0.0
+    t = 0.0
+    jump = breaks_until(breaks, t + 1e-9 * dt)
+    limit = breaks[jump] if jump < len(breaks) else np.inf
+    slope(f, system, t, before(limit, dt), y, k[0])
+    h = first_step(f, system, t, before(limit, dt), y, k, w, n, rtol, atol)
+    found = 0
+    while t < end and found < len(times):
+        latest = before(limit, dt)
+        reached, h = adaptive_step(
+            f, system, t, h, min(end, limit), latest, y, k, w, y_new, n, rtol, atol, peak
+        )
+        if reached == t:
+            return found, t
+        if reached > transient:
+            size = reached - t
+            prepare_dense(f, system, t, size, latest, y, y_new, k, w, dense)
+            at_low = _height(normal, level, y, dense, 0.0)
+            for part in range(1, 5):  # a motion may cross and come back within a step
+                at_high = _height(normal, level, y, dense, 0.25 * part)
+                rising = at_low < 0.0 <= at_high
+                falling = at_low > 0.0 >= at_high
+                if (rising and direction >= 0) or (falling and direction <= 0):
+                    s = _root(normal, level, y, dense, 0.25 * (part - 1), 0.25 * part, at_low, at_high)
+                    if t + s * size >= transient and found < len(times):
+                        times[found] = t + s * size
+                        for i in range(n):
+                            states[i, found] = dense_value(y, dense, i, s)
+                        found += 1
+                at_low = at_high
+        t = reached
+        for i in range(n):
+            y[i] = y_new[i]
+            k[0, i] = k[12, i]
+        if not inside(y, n, bound):
+            return found, t
+        if reached == limit:
+            jump += 1
+            limit = breaks[jump] if jump < len(breaks) else np.inf
+            slope(f, system, t, before(limit, dt), y, k[0])
+    return found, t
+
+
+@lru_cache(maxsize=1)
+def compiled_crossings() -> Any:
+    signature = types.Tuple((INT, FLOAT))(
+        RHS_TYPE, SYSTEM_TYPE, FLOAT, FLOAT, VECTOR, VECTOR, VECTOR, FLOAT, INT, FLOAT, FLOAT, FLOAT, MATRIX,
+        VECTOR, MATRIX,
+    )  # fmt: skip
+    return njit(signature, **COMPILED)(_crossings)

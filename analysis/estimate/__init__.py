@@ -1,0 +1,1 @@
+"""Parameters from records: the methods, their common finish, selection and identifiability."""

@@ -1,0 +1,1 @@
+"""Harmonic balance on periodic orbits (Yuan 1995)."""

@@ -1,0 +1,148 @@
+"""The segments to be balanced: orbits extracted from the record, or segments that are known to close."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import DataError
+from analysis.base.progress import Progress
+from analysis.estimate.balance.rows import OrbitRows, TestFunctions, smoothing_operators
+from analysis.estimate.balance.setting import Setting
+from analysis.orbits.forced import Orbits, PeriodicOrbit, forced_orbits
+
+if TYPE_CHECKING:
+    from analysis.estimate.balance.method import Options
+    from analysis.model import Model
+
+Array = NDArray[np.float64]
+
+_DELAY_DIMENSION = 4  # thesis, section 4.4
+_KEPT_HARMONICS = 12  # of the drive: what the smoothing of noisy samples lets pass at least ...
+_KEPT_BEYOND = 1.4  # ... and how far beyond those that are balanced
+_CLEAN = 1e-5  # noise over span below which samples are not smoothed
+
+
+def extract(setting: Setting, options: Options, progress: Progress) -> Orbits:
+    """Periodic orbits in the measured states, or in delay space when there is one channel only."""
+    record = setting.record
+    points = np.array([record[c] for c in setting.channels])
+    valid = np.all([record.channels[c].valid() for c in setting.channels], axis=0)
+    period = setting.base / record.dt
+    if len(points) == 1:
+        from analysis.reconstruct.embedding import delay_coordinates
+
+        delay = max(1, round(period / 16))
+        points = delay_coordinates(points[0], _DELAY_DIMENSION, delay)
+        valid = valid[: points.shape[1]]
+    if not setting.forced:
+        from analysis.orbits.autonomous import autonomous_orbits
+
+        longest = int(options.longest * period)
+        return autonomous_orbits(
+            points, longest=longest, epsilon=options.epsilon, valid=valid, maps=False, progress=progress
+        )
+    multiples = options.orbits or range(1, options.longest + 1)
+    return forced_orbits(
+        points,
+        period,
+        multiples=multiples,
+        epsilon=options.epsilon,
+        valid=valid,
+        maps=False,
+        progress=progress,
+    )
+
+
+def given_orbits(setting: Setting, options: Options) -> list[PeriodicOrbit]:
+    """Segments that are known to close, such as the periods of a steady response, each as often as wanted."""
+    if not setting.forced or len(options.starts) != len(options.orbits):
+        raise DataError("Give a drive frequency and, for each start, the period of its orbit (orbits).")
+    base = setting.base / setting.record.dt
+    repeated = np.arange(options.recurrences)
+    return [
+        PeriodicOrbit(start, k * base, k, np.nan, np.nan, start + np.rint(repeated * k * base).astype(int))
+        for start, k in zip(options.starts, options.orbits, strict=True)
+    ]
+
+
+def choose(orbits: Orbits, options: Options) -> list[PeriodicOrbit]:
+    """The closest orbits, of every period if possible."""
+    ranked = sorted(orbits.orbits, key=lambda o: o.closure)
+    seen: dict[int | None, int] = {}
+    order = []
+    for orbit in ranked:  # first the best of each period, then the second best, ...
+        place = seen.get(orbit.multiple, 0)
+        seen[orbit.multiple] = place + 1
+        order.append((place if orbit.multiple is not None else 0, orbit.closure, orbit))
+    return [orbit for _, _, orbit in sorted(order, key=lambda item: item[:2])][: options.most_orbits]
+
+
+def _extent(setting: Setting, orbit: PeriodicOrbit, options: Options) -> tuple[int, int]:
+    """Samples of the segment, and of the padding on both sides."""
+    if options.plain:
+        return round(orbit.period), 0
+    return int(np.floor(orbit.period)) + 1, max(4, round(setting.base / setting.record.dt))
+
+
+def fits(setting: Setting, orbit: PeriodicOrbit, options: Options) -> bool:
+    """The segment and its padding lie inside the record."""
+    count, pad = _extent(setting, orbit, options)
+    return orbit.start >= pad and orbit.start + count + pad <= len(setting.record)
+
+
+def orbit_rows(
+    model: Model, setting: Setting, orbit: PeriodicOrbit, options: Options, unknown_phase: bool
+) -> OrbitRows:
+    """An orbit segment with its test functions and operators.
+
+    The plain method leaves the drive's own harmonic out when its phase is unknown (thesis, section 4.6).
+    """
+    record, dt = setting.record, setting.record.dt
+    period = orbit.period * dt
+    cycles = period / setting.base
+    count, pad = _extent(setting, orbit, options)
+    if options.plain and setting.forced:
+        orders = np.rint(cycles * np.arange(setting.harmonics + 1))
+        if unknown_phase:
+            orders = np.delete(orders, 1)
+    else:
+        orders = np.arange(int(np.ceil(setting.harmonics * cycles)) + 1, dtype=np.float64)
+    first, last = orbit.start - pad, orbit.start + count + pad
+    times = np.asarray(dt * np.arange(count), dtype=np.float64)
+    make = TestFunctions.plain if options.plain else TestFunctions.tapered
+    if options.plain:
+        smooth, slope = np.eye(count), _periodic_slope(count, dt)
+    else:
+        spans = [float(np.ptp(record[c])) for c in setting.channels]
+        noisy = any(s > _CLEAN * w for s, w in zip(setting.noise, spans, strict=True))
+        kept = max(_KEPT_HARMONICS, _KEPT_BEYOND * setting.harmonics) / setting.base
+        smooth, slope = smoothing_operators(count, pad, dt, kept if noisy else None)
+    sources = [
+        (setting.sources[i], smooth if model.states[i] in setting.channels else slope)
+        for i in range(len(model.states))
+    ]
+    middle = slice(orbit.start, orbit.start + count)
+    positions = {setting.pairs[v] for v in setting.pairs}
+    return OrbitRows(
+        setting.t0 + dt * orbit.start + times,
+        np.array([record[u][middle] for u in model.inputs]).reshape(len(model.inputs), count),
+        make(times, period, orders, setting.base),
+        sources,
+        [record[c][first:last] for c in setting.channels],
+        setting.noise,
+        {v: x for v, x in setting.pairs.items() if model.states[x] in setting.channels},
+        [i for i in range(len(model.states)) if i not in positions],
+        [model.states.index(c) for c in setting.channels],
+        pad,
+    )
+
+
+def _periodic_slope(count: int, dt: float) -> Array:
+    """Spectral derivative of one period of samples."""
+    spectra = np.fft.rfft(np.eye(count), axis=0) * (2j * np.pi * np.fft.rfftfreq(count, dt))[:, None]
+    if count % 2 == 0:
+        spectra[-1] = 0.0
+    return np.asarray(np.fft.irfft(spectra, count, axis=0))

@@ -1,0 +1,1 @@
+"""Unknown functions: damping, restoring force, stiffness along a beam."""

@@ -1,0 +1,281 @@
+"""Unknown functions of an oscillator from whole records: weak start, output-error refinement, bands."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import DataError, ModelError
+from analysis.base.progress import SILENT, Progress
+from analysis.base.record import Record
+from analysis.estimate.functions.energetic.refinement import OutputError, Run
+from analysis.estimate.functions.energetic.splines import KnownValue
+from analysis.estimate.functions.energetic.start import Motion, weak_start
+from analysis.estimate.functions.energetic.unknowns import Unknowns, layout
+from analysis.estimate.functions.penalised import Fit, descend, fit_penalised, inverted, penalty_matrix
+from analysis.estimate.measurement import derivative_pairs, measurements
+from analysis.signal.inputs import Inputs
+from analysis.signal.smoothing import smooth
+
+if TYPE_CHECKING:
+    from analysis.model import Model
+
+Array = NDArray[np.float64]
+BEYOND = 0.05  # of the visited range on either side, where the band shows what was not visited
+PERIODS = 4.0  # of the slowest motion in a segment
+WON = 1e-3  # degrees of freedom beyond a polynomial below which a function is one
+STEEP = 4.0  # harmonics of the motion that the integration steps must follow
+STEP = 0.15  # radians of the highest of them to a step
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """Found functions. The fit's unknowns begin with those of the functions."""
+
+    unknowns: Unknowns
+    fit: Fit
+    start: Fit
+    noise: Array  # of x and v
+    samples: int
+    segments: int
+    evaluations: int
+
+
+def recover(
+    model: Model,
+    records: Sequence[Record],
+    unknown: str,
+    intervals: int = 0,
+    c_known: tuple[KnownValue, ...] = (),
+    h_known: tuple[KnownValue, ...] = (),
+    start_known: tuple[float, float] | None = None,
+    segment: int = 0,
+    refine: bool = True,
+    rough: int = 3,
+    denoise: bool = True,
+    progress: Progress = SILENT,
+) -> Recovery:
+    """c(t), H(x), H(x, v) or c and H together, v' = (the model's) - c(t) v - H."""
+    x_name, v_name = oscillator_states(model)
+    data = measurements(model, records, denoise=denoise)
+    p, kernels = model.values(), model.kernels()
+    motions, channels = [], []
+    for record, measured in zip(records, data, strict=True):
+        both = np.array([_channel(record, x_name), _channel(record, v_name)])
+        channels.append(both)
+        motions.append(_motion(kernels, p, measured.times, both, measured.inputs))
+    unknowns = _grids(unknown, motions, intervals, c_known, h_known, rough)
+    theta, directions = _freedom(unknowns, np.zeros(unknowns.size), False)
+    period = min(_period(m) for m in motions)
+    progress.report(0.05, "weak form")
+    start = weak_start(unknowns, motions, theta, directions, _window(motions[0], period))
+    samples = int(sum(np.isfinite(c).sum() for c in channels))
+    if not refine:
+        return Recovery(unknowns, start, start, np.full(2, np.nan), samples, 0, 0)
+    length = segment or int(np.ceil(PERIODS * period))
+    while True:
+        task, full = _output_error(
+            kernels,
+            p,
+            unknowns,
+            motions,
+            channels,
+            [m.inputs for m in data],
+            start,
+            length,
+            period,
+            start_known,
+        )
+        if np.isfinite(task.misfit(full, False).cost) or length <= 16:
+            break
+        length //= 2  # the weak form was poor: shorter segments forgive more
+    if not np.isfinite(task.misfit(full, False).cost):
+        raise DataError(
+            "The motion of the first estimate runs away even over a few samples: check the model and units."
+        )
+    full, free = _freedom(unknowns, full, start_known is not None)
+    refined = fit_penalised(
+        task, full, unknowns.smooths(), start.weights, free, factor=30.0, progress=progress.part(0.1, 1.0)
+    )
+    refined = _settled(task, refined, unknowns, start_known is not None)
+    count = sum(len(r.starts) for r in task.runs)
+    return Recovery(unknowns, refined, start, task.noise, samples, count, task.evaluations)
+
+
+def _settled(task: OutputError, fit: Fit, unknowns: Unknowns, fixed_start: bool) -> Fit:
+    """Where the penalty has won outright, the function becomes exactly a polynomial, without rounding."""
+    spent = np.diag(fit.covariance @ fit.hessian)
+    won = set()
+    for i, (part, (rows, values), size) in enumerate(
+        zip(unknowns.smooths(), unknowns.known(), unknowns.polynomial(), strict=True)
+    ):
+        inner = rows[:, :size]
+        free = size - (int(np.linalg.matrix_rank(inner)) if len(rows) else 0)
+        particular = np.linalg.lstsq(inner, values, rcond=None)[0]
+        miss = np.max(np.abs(inner @ particular - values), initial=0.0)
+        beyond = float(np.sum(spent[part.where])) - free
+        if size and beyond < WON and miss <= 1e-9 * np.max(np.abs(values), initial=0.0):
+            won.add(i)
+    if not won:
+        return fit
+    theta, directions = _freedom(unknowns, fit.theta, fixed_start, won)
+    rest = [i for i in range(len(unknowns.smooths())) if i not in won]
+    smooths = unknowns.smooths()
+    weights = np.array([fit.weights[i] for i in rest])
+    penalty = penalty_matrix([smooths[i] for i in rest], weights, len(theta))
+    theta, current, steps, settled = descend(task, theta, task.misfit(theta), penalty, directions)
+    return replace(
+        fit,
+        theta=theta,
+        covariance=inverted(current.hessian + penalty, directions),
+        hessian=current.hessian,
+        misfit=current,
+        iterations=fit.iterations + steps,
+        converged=fit.converged and settled,
+    )
+
+
+def _freedom(
+    unknowns: Unknowns, theta: Array, fixed_start: bool, simple: Collection[int] = ()
+) -> tuple[Array, Array]:
+    """Unknowns that satisfy what is known, next to the given ones, and the directions that keep it so.
+
+    ``simple``: functions that are to be polynomials. Unknowns beyond the coefficients are initial values.
+    """
+    from scipy.linalg import block_diag, null_space
+
+    theta = theta.copy()
+    blocks, position = [], 0
+    for i, (rows, values) in enumerate(unknowns.known()):
+        size = rows.shape[1]
+        where = slice(position, position + size)
+        span = np.eye(size)[:, : unknowns.polynomial()[i]] if i in simple else np.eye(size)
+        inner = rows @ span
+        free = null_space(inner, rcond=1e-12) if len(rows) else np.eye(span.shape[1])
+        particular = span @ np.linalg.lstsq(inner, values, rcond=1e-12)[0] if len(rows) else np.zeros(size)
+        if len(rows) and np.max(np.abs(rows @ particular - values)) > 1e-6 * np.max(
+            np.abs(values), initial=1e-300
+        ):
+            raise DataError("The known values contradict one another.")
+        own = span @ free
+        near = np.linalg.lstsq(own, theta[where] - particular, rcond=None)[0]
+        theta[where] = particular + own @ near
+        blocks.append(own)
+        position += size
+    extra = np.eye(len(theta) - position)
+    blocks.append(extra[:, 2:] if fixed_start else extra)
+    return theta, np.asarray(block_diag(*blocks))
+
+
+def oscillator_states(model: Model) -> tuple[str, str]:
+    """Names of displacement and velocity; the model must be one oscillator without other states."""
+    pairs = derivative_pairs(model) if len(model.states) == 2 else {}
+    if len(pairs) != 1:
+        raise ModelError(
+            f"{model.name} is not one oscillator: the method wants two states, a displacement and its "
+            f'velocity, whose equation holds what is known, such as v = "f".'
+        )
+    (velocity, place), *_ = pairs.items()
+    if (place, velocity) != (0, 1):
+        raise ModelError(f"{model.name}: write the displacement first, then its velocity.")
+    return model.states[0], model.states[1]
+
+
+def _channel(record: Record, name: str) -> Array:
+    if name not in record:
+        return np.full(len(record), np.nan)
+    return np.where(record.channels[name].valid(), record[name], np.nan)
+
+
+def _motion(kernels: object, p: Array, times: Array, both: Array, inputs: Inputs) -> Motion:
+    """The measured channels with gaps bridged, the smoothed motion, and the known part along it."""
+    dt = float(times[1] - times[0])
+    x, v = (_bridged(row) for row in both)
+    if x is None and v is None:
+        raise DataError("The record holds neither the displacement nor the velocity of the model.")
+    if x is None:
+        assert v is not None
+        x = np.concatenate([[0.0], np.cumsum(0.5 * dt * (v[1:] + v[:-1]))])
+        x = x - np.mean(x)
+    smooth_x, slope = smooth(x, dt)
+    smooth_v = slope if v is None else smooth(v, dt)[0]
+    state = np.ascontiguousarray(np.vstack([smooth_x, smooth_v]))
+    rate = np.empty_like(state)
+    kernels.rhs_many(times, state, np.ascontiguousarray(inputs.values(times)), p, rate)  # type: ignore[attr-defined]
+    return Motion(times, x, v, smooth_x, smooth_v, rate[1])
+
+
+def _bridged(row: Array) -> Array | None:
+    good = np.isfinite(row)
+    if not good.any():
+        return None
+    return row if good.all() else np.interp(np.arange(len(row)), np.flatnonzero(good), row[good])
+
+
+def _grids(
+    unknown: str,
+    motions: Sequence[Motion],
+    intervals: int,
+    c_known: tuple[KnownValue, ...],
+    h_known: tuple[KnownValue, ...],
+    rough: int,
+) -> Unknowns:
+    def span(rows: list[Array]) -> tuple[float, float]:
+        low, high = min(float(r.min()) for r in rows), max(float(r.max()) for r in rows)
+        if high <= low:
+            raise DataError("The record does not move: nothing can be learnt from it.")
+        return low - BEYOND * (high - low), high + BEYOND * (high - low)
+
+    last = max(float(m.times[-1]) for m in motions)
+    first = min(float(m.times[0]) for m in motions)
+    x, v = span([m.smooth_x for m in motions]), span([m.smooth_v for m in motions])
+    samples = sum(len(m.times) for m in motions)
+    return layout(unknown, (first, last), x, v, samples, intervals, c_known, h_known, rough)
+
+
+def _period(motion: Motion) -> float:
+    """Samples to a swing of the displacement: the record's length if it does not swing.
+
+    A swing counts when it crosses a band about the middle, so that noise does not make swings.
+    """
+    low, high = np.quantile(motion.smooth_x, [0.05, 0.95])
+    middle, band = 0.5 * (low + high), 0.1 * (high - low)
+    side = np.where(motion.smooth_x > middle + band, 1, np.where(motion.smooth_x < middle - band, -1, 0))
+    side = side[side != 0]
+    swings = 0.5 * float(np.sum(np.diff(side) != 0))
+    return len(motion.times) / max(swings, 1.0)
+
+
+def _window(motion: Motion, period: float) -> int:
+    return int(np.clip(period / 8.0, 8, max(8, len(motion.times) // 12)))
+
+
+def _output_error(
+    kernels: object,
+    p: Array,
+    unknowns: Unknowns,
+    motions: Sequence[Motion],
+    channels: Sequence[Array],
+    inputs: Sequence[Inputs],
+    start: Fit,
+    length: int,
+    period: float,
+    start_known: tuple[float, float] | None,
+) -> tuple[OutputError, Array]:
+    """The comparison and its unknowns at the start."""
+    runs, initial = [], []
+    for motion, data, drive in zip(motions, channels, inputs, strict=True):
+        count = len(motion.times)
+        pieces = max(1, round(count / max(length, 8)))
+        starts = np.linspace(0, count, pieces + 1).astype(np.int64)[:-1]
+        fastest = STEEP * 2.0 * np.pi / period  # radians to a sample
+        runs.append(Run(motion.times, data, drive, starts, max(2, int(np.ceil(fastest / STEP)))))
+        initial.append(np.column_stack([motion.smooth_x[starts], motion.smooth_v[starts]]).ravel())
+    values = np.concatenate(initial)
+    if start_known is not None:
+        values[:2] = start_known
+    return OutputError(kernels.jac, p, unknowns, runs), np.concatenate([start.theta, values])  # type: ignore[attr-defined]

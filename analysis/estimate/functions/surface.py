@@ -1,0 +1,179 @@
+"""Method ``surface``: the restoring force over displacement and velocity, straight from the record.
+
+Masri and Caughey 1979; Liu et al. 2018, eqs. (50), (51). Newton's law gives the force at every sample
+without any assumption about its shape,
+
+    F_i = drive_i - m a_i - c (v_i - v_base,i)   against   h_i = x_i - x_base,i + offset
+
+(eq. 50 prints it with the opposite sign). Binned over h, its mean and spread stand beside the force of the
+model: a cross-check of any identification, and a first look at a specimen of which nothing is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import DataError, ModelError
+from analysis.base.identification import Curve, Identification
+from analysis.base.progress import Progress
+from analysis.base.record import Record
+from analysis.estimate.measurement import Measurement, derivative_pairs, measurements, state_samples
+from analysis.signal.smoothing import smooth
+
+if TYPE_CHECKING:
+    from analysis.model import Model
+
+Array = NDArray[np.float64]
+
+REFERENCES = [
+    "S. F. Masri, T. K. Caughey, J. Appl. Mech. 46 (1979) 433",
+    "Z. Liu, H. Fang, K.-W. Wang, J. Xu, Mech. Syst. Signal Process. 108 (2018) 97-111",
+]
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """Restoring force at every sample, and its mean and spread in bins of displacement."""
+
+    displacement: Array
+    velocity: Array
+    force: Array
+    centres: Array
+    mean: Array
+    spread: Array  # standard deviation within the bin
+    count: NDArray[np.int64]
+
+
+def restoring_force(
+    displacement: Array,
+    velocity: Array,
+    acceleration: Array,
+    mass: float = 1.0,
+    damping: float = 0.0,
+    drive: Array | float = 0.0,
+    bins: int = 40,
+) -> Surface:
+    """Force drive - m a - c v at every sample; displacement and velocity relative to the base, if it
+    moves.
+    """
+    force = drive - mass * acceleration - damping * velocity
+    edges = np.linspace(displacement.min(), displacement.max(), bins + 1)
+    which = np.clip(np.searchsorted(edges, displacement, side="right") - 1, 0, bins - 1)
+    count = np.bincount(which, minlength=bins)
+    full = np.maximum(count, 1)
+    mean = np.bincount(which, force, minlength=bins) / full
+    spread = np.sqrt(np.maximum(np.bincount(which, force**2, minlength=bins) / full - mean**2, 0.0))
+    keep = count >= 3
+    centres = 0.5 * (edges[1:] + edges[:-1])
+    return Surface(
+        displacement, velocity, force, centres[keep], mean[keep], spread[keep], count[keep].astype(np.int64)
+    )
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options of the restoring force surface; names are parameters, inputs or channels."""
+
+    mass: str = ""  # parameter that is the mass; empty: 1, the force is per mass
+    damping: str = ""  # parameter that is the damping to take out; empty: it stays in the force
+    drive: str = ""  # measured input that is the driving force
+    base: tuple[str, ...] = ()  # inputs that are displacement and velocity of a moving base
+    offset: str = ""  # parameter added to the displacement, such as X0
+    bins: int = 40
+
+
+def identify(model: Model, records: Sequence[Record], options: Options, progress: Progress) -> Identification:
+    """Restoring force of a one-degree-of-freedom model from its records, beside the model's own."""
+    pairs = derivative_pairs(model)
+    if len(pairs) != 1:
+        raise ModelError(f"{model.name} is not a single oscillator: the surface needs one x with dx/dt = v.")
+    ((v, x),) = pairs.items()
+    parts = [
+        _surface(model, m, x, v, options, progress.part(i / len(records), (i + 1) / len(records)))
+        for i, m in enumerate(measurements(model, records))
+    ]
+    joined = [np.concatenate(rows) for rows in zip(*parts, strict=True)]
+    mass, damping = _value(model, options.mass, 1.0), _value(model, options.damping, 0.0)
+    found = restoring_force(joined[0], joined[1], joined[2], mass, damping, joined[3], options.bins)
+    unit = model.unit(model.states[x])
+    x_label = (
+        model.states[x] + (f" + {options.offset}" if options.offset else "") + (f" [{unit}]" if unit else "")
+    )
+    error = found.spread / np.sqrt(found.count)
+    curves = {
+        "restoring force": Curve(
+            found.centres.tolist(), found.mean.tolist(), (found.mean - found.spread).tolist(),
+            (found.mean + found.spread).tolist(), x_label, "force",
+        )
+    }  # fmt: skip
+    residual = {"samples": float(len(found.force)), "spread": float(np.sqrt(np.mean(found.spread**2)))}
+    if model.inputs:
+        own = _model_force(model, found.centres, x, v, mass, options)
+        curves["model"] = Curve(
+            found.centres.tolist(), own.tolist(), own.tolist(), own.tolist(), x_label, "force"
+        )
+        residual["rms from the model / range"] = float(
+            np.sqrt(np.average((own - found.mean) ** 2, weights=found.count)) / np.ptp(own)
+        )
+    return Identification(
+        method="surface",
+        model=model.name,
+        converged=True,
+        parameters={},
+        residual=residual,
+        curves=curves,
+        extra={"standard_error": error.tolist(), "count": found.count.tolist()},
+        options=asdict(options),
+        model_text=model.text,
+        references=REFERENCES,
+    )
+
+
+def _value(model: Model, name: str, default: float) -> float:
+    return float(model.values()[model.index(name)]) if name else default
+
+
+def _surface(
+    model: Model, m: Measurement, x: int, v: int, options: Options, progress: Progress
+) -> tuple[Array, Array, Array, Array]:
+    progress.report(0.5, "restoring force")
+    samples = state_samples(model, m, model.values(), smoothed=True)
+    if not (samples.seen[x] or samples.seen[v]):
+        raise DataError(f"The record shows neither {model.states[x]} nor {model.states[v]}.")
+    X = samples.values
+    displacement, velocity = X[x].copy(), X[v].copy()
+    acceleration = smooth(X[v], m.dt)[1]
+    U = m.inputs.values(m.times)
+    for i, name in enumerate(options.base[:2]):
+        row = U[_input(model, name)]
+        if i == 0:
+            displacement -= row
+        else:
+            velocity -= row
+    displacement += _value(model, options.offset, 0.0)
+    drive = U[_input(model, options.drive)] if options.drive else np.zeros(len(m.times))
+    edge = min(len(m.times) // 20, 50)  # differentiation is poor at the ends
+    inside = slice(edge, len(m.times) - edge)
+    return displacement[inside], velocity[inside], acceleration[inside], drive[inside]
+
+
+def _input(model: Model, name: str) -> int:
+    if name not in model.inputs:
+        known = ", ".join(model.inputs) or "none"
+        raise ModelError(f"{model.name} has no measured input `{name}`; it has {known}.")
+    return model.inputs.index(name)
+
+
+def _model_force(model: Model, heights: Array, x: int, v: int, mass: float, options: Options) -> Array:
+    """The model's force at rest with all inputs zero: -m dv/dt."""
+    N = len(heights)
+    states = np.zeros((len(model.states), N))
+    states[x] = heights - _value(model, options.offset, 0.0)
+    rates = np.empty_like(states)
+    model.kernels().rhs_many(np.zeros(N), states, np.zeros((len(model.inputs), N)), model.values(), rates)
+    return np.asarray(-mass * rates[v])

@@ -1,0 +1,1 @@
+"""Homotopy with a PID controller (Manikantan et al. 2020)."""

@@ -1,0 +1,139 @@
+"""Gains that make a model follow its measurement: an observer designed for the parameters' uncertainty.
+
+The published choice (Manikantan et al. 2020) is one hand-picked gain on every state. Here the gain is the
+steady Kalman gain of the model linearised along the record, the "process noise" being what wrong parameters
+do to the right-hand side: feedback goes where the parameters enter and nowhere else. Its strength is raised
+until the synchronisation test at lambda = 1 is passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.estimate.homotopy.coupled import (
+    Controller,
+    Segment,
+    kinematic_states,
+    rough_states,
+    run_coupled,
+)
+from analysis.estimate.homotopy.output_error import Point, Unknowns
+
+if TYPE_CHECKING:
+    from analysis.model import Model
+
+Array = NDArray[np.float64]
+
+_SYNCHRONISED = 0.1  # rms of the error over rms of the signal that counts as following
+_STRENGTHS = 10.0 ** np.arange(-6.0, 9.0)
+_MOST_SUBSTEPS = 64  # a sample: faster observers follow the noise and nothing else
+
+
+def uniform_controller(model: Model, gain: float, integral: float = 0.0, squared: bool = False) -> Controller:
+    """The published controller: one gain on every state, the integral on those that are not kinematic."""
+    n, q = len(model.states), len(model.outputs)
+    integral_gain = np.full((n, q), integral)
+    integral_gain[list(kinematic_states(model))] = 0.0
+    return Controller(np.full((n, q), gain), integral_gain, squared)
+
+
+@dataclass(frozen=True, eq=False)
+class Linearised:
+    """A model along its record: mean slopes, and what the parameters' ranges do to the rates."""
+
+    slope: Array  # [n, n] mean Jacobian
+    spread: Array  # [n, n] covariance of the rates' errors that wrong parameters make
+    seen: Array  # [q, n] mean slope of the measured outputs, zero for those not measured
+    sensor: Array  # [q, q] covariance of the sensors' noise
+
+    def gain(self, strength: float) -> tuple[Array, float] | None:
+        """Steady Kalman gain [n, q] for uncertainty of this strength, and its fastest rate per unit of time.
+
+        None where the equation has no solution.
+        """
+        from scipy.linalg import LinAlgError, solve_continuous_are
+
+        least = 1e-12 * np.trace(self.spread) + 1e-300
+        process = strength * self.spread + least * np.eye(len(self.slope))
+        try:
+            covariance = solve_continuous_are(self.slope.T, self.seen.T, process, self.sensor)
+        except (LinAlgError, ValueError):
+            return None
+        gain = covariance @ self.seen.T @ np.linalg.inv(self.sensor)
+        if not np.isfinite(gain).all():
+            return None
+        fastest = float(np.abs(np.linalg.eigvals(self.slope - gain @ self.seen)).max())
+        return np.ascontiguousarray(gain), fastest
+
+
+def linearised(model: Model, segment: Segment, values: Array, unknowns: Unknowns, sigma: Array) -> Linearised:
+    """The model linearised along what the record tells of its states."""
+    kernels = model.kernels()
+    n, k, q = len(model.states), len(values), len(model.outputs)
+    stride = max(1, len(segment) // 2000)
+    states = np.ascontiguousarray(rough_states(model, segment)[:, ::stride])
+    times = np.ascontiguousarray(segment.times[::stride])
+    inputs = np.ascontiguousarray(segment.inputs.values(times))
+    count = states.shape[1]
+    rates, jx, jp = np.empty((n, count)), np.empty((n, n, count)), np.empty((n, k, count))
+    kernels.jac_many(times, states, inputs, values, rates, jx, jp)
+    y, yx, yp = np.empty((q, count)), np.empty((q, n, count)), np.empty((q, k, count))
+    kernels.out_jac_many(times, states, inputs, values, y, yx, yp)
+    now = values[unknowns.positions]
+    width = np.where(np.isfinite(unknowns.upper - unknowns.lower), unknowns.upper - unknowns.lower, 4.0)
+    room = np.where(unknowns.logarithmic, np.abs(now), np.maximum(np.abs(now), 0.1 * width))
+    pushes = np.nan_to_num(jp[:, unknowns.positions] * room[None, :, None])
+    spread = np.einsum("ipt,jpt->ij", pushes, pushes) / count
+    measured = np.asarray(np.isfinite(segment.outputs).any(axis=1))
+    seen = np.where(measured[:, None], np.nan_to_num(yx).mean(axis=2), 0.0)
+    return Linearised(
+        np.nan_to_num(jx).mean(axis=2), spread, seen, np.diag(np.where(measured, sigma**2, 1.0))
+    )
+
+
+def synchronisation_error(
+    model: Model, segments: Sequence[Segment], point: Point, controller: Controller, substeps: int
+) -> float:
+    """Largest rms of the error over rms of the signal at full coupling; infinite if the motion diverges."""
+    worst = 0.0
+    none = np.zeros(0, dtype=np.int64)
+    for segment, initial in zip(segments, point.initials, strict=True):
+        run = run_coupled(model, segment, point.values, initial, none, controller, 1.0, substeps, False)
+        if run.diverged:
+            return np.inf
+        for measured, followed in zip(segment.outputs, run.outputs, strict=True):
+            seen = np.isfinite(measured)
+            if seen.any():
+                spread = np.std(measured[seen]) or 1.0
+                worst = max(worst, float(np.sqrt(np.mean((measured[seen] - followed[seen]) ** 2)) / spread))
+    return worst
+
+
+def choose_controller(
+    model: Model, segments: Sequence[Segment], point: Point, unknowns: Unknowns, sigma: Array
+) -> tuple[Controller, float]:
+    """The weakest observer that makes the model follow the record from the guess, and its error."""
+    best: tuple[Controller, float] | None = None
+    along = linearised(model, segments[0], point.values, unknowns, sigma)
+    if not along.spread.any():  # the parameters do not move the states: there is nothing to hold back
+        return Controller.none(model), 0.0
+    for strength in _STRENGTHS:
+        designed = along.gain(strength)
+        if designed is None:
+            continue
+        gain, fastest = designed
+        controller = Controller(gain, np.zeros_like(gain))
+        substeps = 1 + int(fastest * segments[0].dt)  # Runge-Kutta is stable and fair below one radian a step
+        if substeps > _MOST_SUBSTEPS:
+            break
+        error = synchronisation_error(model, segments, point, controller, substeps)
+        if best is None or error < best[1]:
+            best = controller, error
+        if error < _SYNCHRONISED:
+            break
+    return best if best is not None else (uniform_controller(model, 10.0), np.inf)

@@ -1,0 +1,321 @@
+"""Output error: parameters and initial values whose simulated outputs are nearest to the measured ones.
+
+Levenberg-Marquardt on the weighted residuals of several segments that share the parameters, with forward
+sensitivities, bounds, and logarithmic scale for parameters whose bounds span decades. A trajectory that
+diverges costs infinity, so the damping grows and the search goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.estimate.homotopy.coupled import CLASSICAL, Controller, CoupledRun, Scheme, Segment, run_coupled
+
+if TYPE_CHECKING:
+    from analysis.model import Model
+
+Array = NDArray[np.float64]
+
+_LOG_SPAN = 1e3  # bounds further apart than this factor want a logarithmic scale
+_LARGEST_LOG_STEP = np.log(1e3)  # three decades in one step: beyond it the linearisation means nothing
+_REPEATABLE = 1e-11  # change of the outputs over their size that a trajectory in double precision resolves
+_PROFILE_TOLERANCE = 1e-8  # decrease over cost: some 1e-5 of a chi-square of some thousand samples
+_NO_GAIN = 1e-10  # decrease over cost so small that a heavily damped search cannot go on
+
+
+@dataclass(frozen=True, eq=False)
+class Unknowns:
+    """The parameters to be found: position in the model's vector, bounds, which are on log scale."""
+
+    positions: NDArray[np.int64]
+    lower: Array
+    upper: Array
+    logarithmic: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, model: Model) -> Unknowns:
+        parameters = [model.parameters[name] for name in model.free]
+        lower = np.array([p.lower for p in parameters], dtype=np.float64)
+        upper = np.array([p.upper for p in parameters], dtype=np.float64)
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            decades = (
+                (lower > 0) & np.isfinite(upper) & (upper / np.where(lower > 0, lower, 1.0) >= _LOG_SPAN)
+            )
+        positions = np.array([model.index(name) for name in model.free], dtype=np.int64)
+        return cls(positions, lower, upper, decades)
+
+    def without(self, position: int) -> Unknowns:
+        """All but one of them."""
+        rest = np.arange(len(self.positions)) != position
+        return Unknowns(self.positions[rest], self.lower[rest], self.upper[rest], self.logarithmic[rest])
+
+    def to_search(self, values: Array) -> Array:
+        """Search coordinates of parameter values."""
+        inside = np.where(self.logarithmic, np.maximum(values, 1e-300), 1.0)
+        return np.where(self.logarithmic, np.log(inside), values)
+
+    def to_values(self, search: Array) -> Array:
+        exponent = np.where(self.logarithmic, search, 0.0)
+        values = np.where(self.logarithmic, np.exp(exponent), search)
+        return np.clip(values, self.lower, self.upper)
+
+    def slope(self, values: Array) -> Array:
+        """d value / d search coordinate."""
+        return np.where(self.logarithmic, values, 1.0)
+
+    @property
+    def search_bounds(self) -> tuple[Array, Array]:
+        return self.to_search(self.lower), self.to_search(self.upper)
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Where the search stands: all parameter values and the initial state of each segment."""
+
+    values: Array
+    initials: tuple[Array, ...]
+
+
+@dataclass(eq=False)
+class Evaluation:
+    """Cost (half the weighted sum of squares) at a point and its Gauss-Newton model, bordered by segment."""
+
+    point: Point
+    cost: float
+    runs: list[CoupledRun]
+    gradient: Array = field(default_factory=lambda: np.zeros(0))
+    hessian: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    local: list[tuple[Array, Array, Array]] = field(default_factory=list)  # per segment: g_i, H_ii, H_theta,i
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The end of a search, with an entry of ``history`` per accepted step."""
+
+    evaluation: Evaluation
+    converged: bool
+    iterations: int
+    history: list[dict[str, float]]
+
+    @property
+    def point(self) -> Point:
+        return self.evaluation.point
+
+    @property
+    def cost(self) -> float:
+        return self.evaluation.cost
+
+
+@dataclass(eq=False)
+class OutputError:
+    """The fitting problem: a model, its segments, and the standard deviation of each output's noise."""
+
+    model: Model
+    segments: Sequence[Segment]
+    unknowns: Unknowns
+    sigma: Array  # [q]
+    substeps: int = 1
+    scheme: Scheme = CLASSICAL
+    evaluations: int = 0
+    on_iteration: Callable[[Evaluation, float], None] | None = (
+        None  # after each accepted step, with its strength
+    )
+
+    @property
+    def samples(self) -> int:
+        return int(sum(np.isfinite(s.outputs).sum() for s in self.segments))
+
+    @property
+    def power(self) -> float:
+        """Sum of squares of the measured outputs in units of their noise."""
+        return float(sum(np.nansum((s.outputs / self.sigma[:, None]) ** 2) for s in self.segments))
+
+    def evaluate(
+        self, point: Point, controller: Controller, strength: float, sensitivities: bool = True
+    ) -> Evaluation:
+        """Simulate every segment; one evaluation, however many segments, if with sensitivities."""
+        self.evaluations += sensitivities
+        positions = self.unknowns.positions if sensitivities else self.unknowns.positions[:0]
+        k = len(positions)
+        result = Evaluation(point, 0.0, [], np.zeros(k), np.zeros((k, k)))
+        scale = self.unknowns.slope(point.values[self.unknowns.positions])[:k]
+        for segment, initial in zip(self.segments, point.initials, strict=True):
+            run = run_coupled(
+                self.model, segment, point.values, initial, positions, controller, strength,
+                self.substeps, sensitivities, self.scheme,
+            )  # fmt: skip
+            if run.diverged:
+                return Evaluation(point, np.inf, [])
+            self._add(result, segment, run, scale)
+        return result if np.isfinite(result.cost) else Evaluation(point, np.inf, [])
+
+    def _add(self, result: Evaluation, segment: Segment, run: CoupledRun, scale: Array) -> None:
+        k = len(scale)
+        seen = np.isfinite(segment.outputs)
+        residual = np.where(seen, (segment.outputs - run.outputs) / self.sigma[:, None], 0.0)
+        slopes = np.where(seen[:, None, :], run.slopes / self.sigma[:, None, None], 0.0)
+        slopes[:, :k] *= scale[None, :, None]
+        flat = slopes.transpose(1, 0, 2).reshape(slopes.shape[1], residual.size)
+        gram = flat @ flat.T
+        gradient = flat @ residual.ravel()
+        result.cost += 0.5 * float(residual.ravel() @ residual.ravel())
+        result.gradient += gradient[:k]
+        result.hessian += gram[:k, :k]
+        result.local.append((gradient[k:], gram[k:, k:], gram[:k, k:]))
+        result.runs.append(run)
+
+    def minimise(
+        self,
+        here: Evaluation,
+        controller: Controller,
+        strength: float,
+        tolerance: float = 1e-10,
+        most_iterations: int = 50,
+        good_enough: float = 0.0,
+    ) -> Fit:
+        """Levenberg-Marquardt from an evaluated point.
+
+        Ends when a step would lower the cost by less than ``tolerance`` of it, or move the outputs by less
+        than rounding does, or when the cost is at most ``good_enough``.
+        """
+        damping, growth = 1e-4, 4.0
+        unresolved = 0.5 * _REPEATABLE**2 * self.power
+        history = [self._entry(here, strength)]
+        for iteration in range(1, most_iterations + 1):
+            if not np.isfinite(here.cost):
+                return Fit(here, False, iteration - 1, history)
+            if here.cost <= good_enough:
+                return Fit(here, True, iteration - 1, history)
+            step, locals_, predicted = self._step(here, damping)
+            least = tolerance if damping <= 1.0 else _NO_GAIN  # a damped step promises little anywhere
+            if predicted <= max(least * here.cost, unresolved):
+                return Fit(here, True, iteration, history)
+            trial = self.evaluate(self._moved(here.point, step, locals_), controller, strength)
+            ratio = (here.cost - trial.cost) / predicted if np.isfinite(trial.cost) else -1.0
+            if ratio > 1e-4:
+                settled = here.cost - trial.cost <= tolerance * here.cost
+                here = trial
+                damping = max(damping * (0.1 if ratio > 0.5 else 1.0), 1e-12)
+                growth = 4.0
+                history.append(self._entry(here, strength))
+                if self.on_iteration is not None:
+                    self.on_iteration(here, strength)
+                if settled:
+                    return Fit(here, True, iteration, history)
+            else:
+                damping = max(damping * growth, 1e-2)
+                growth *= 2.0
+        return Fit(here, False, most_iterations, history)
+
+    def holding(
+        self, position: int, variance: float, watch: Callable[[], None]
+    ) -> Callable[[float, Point], tuple[float, Point]]:
+        """Least chi-square (units of ``variance``) over all other unknowns, one parameter held at a value."""
+        held = replace(self, unknowns=self.unknowns.without(position), on_iteration=None)
+        alone = Controller.none(self.model)
+
+        def follow(value: float, last: Point) -> tuple[float, Point]:
+            watch()
+            values = last.values.copy()
+            values[self.unknowns.positions[position]] = value
+            before = held.evaluations
+            here = held.evaluate(replace(last, values=values), alone, 0.0)
+            fit = held.minimise(here, alone, 0.0, _PROFILE_TOLERANCE)
+            self.evaluations += held.evaluations - before
+            return 2.0 * fit.cost / variance, fit.point
+
+        return follow
+
+    def _step(self, here: Evaluation, damping: float) -> tuple[Array, list[Array], float]:
+        """Damped Gauss-Newton step in search coordinates; initial values are eliminated by segment."""
+        active = self._active(here)
+        gradient, hessian = here.gradient.copy(), here.hessian + damping * np.diag(np.diag(here.hessian))
+        eliminated = []
+        for g, h, cross in here.local:
+            inner = h + damping * np.diag(np.diag(h)) + 1e-300 * np.eye(len(g))
+            back = (
+                np.linalg.solve(inner, np.column_stack([g[:, None], cross.T])) if len(g) else np.zeros((0, 0))
+            )
+            if len(g):
+                gradient -= cross @ back[:, 0]
+                hessian -= cross @ back[:, 1:]
+            eliminated.append(back)
+        step = self._in_box(here.point, gradient, hessian, active)
+        locals_ = [b[:, 0] - b[:, 1:] @ step if len(b) else np.zeros(0) for b in eliminated]
+        return step, locals_, self._predicted(here, step, locals_)
+
+    def _active(self, here: Evaluation) -> NDArray[np.bool_]:
+        """Parameters at a bound that the gradient would push further out."""
+        values = here.point.values[self.unknowns.positions]
+        outwards_low = (values <= self.unknowns.lower) & (here.gradient < 0)
+        outwards_high = (values >= self.unknowns.upper) & (here.gradient > 0)
+        return outwards_low | outwards_high
+
+    def _in_box(self, point: Point, gradient: Array, hessian: Array, active: NDArray[np.bool_]) -> Array:
+        """Minimiser of the quadratic model within the bounds; what hits a bound stays there."""
+        limit = np.where(self.unknowns.logarithmic, _LARGEST_LOG_STEP, np.inf)
+        now = self.unknowns.to_search(point.values[self.unknowns.positions])
+        low, high = self.unknowns.search_bounds
+        lowest, highest = np.maximum(low - now, -limit), np.minimum(high - now, limit)
+        step, held = np.zeros_like(gradient), active.copy()
+        for _ in range(len(gradient)):
+            inside = np.flatnonzero(~held)
+            if not len(inside):
+                break
+            rest = gradient[inside] - hessian[np.ix_(inside, np.flatnonzero(held))] @ step[held]
+            wanted = _solve_scaled(hessian[np.ix_(inside, inside)], rest)
+            outside = (wanted < lowest[inside]) | (wanted > highest[inside])
+            step[inside] = np.clip(wanted, lowest[inside], highest[inside])
+            if not outside.any():
+                break
+            held[inside[outside]] = True
+        return step
+
+    def _predicted(self, here: Evaluation, step: Array, locals_: list[Array]) -> float:
+        """Decrease of the cost that the quadratic model promises."""
+        gain = here.gradient @ step - 0.5 * step @ here.hessian @ step
+        for (g, h, cross), move in zip(here.local, locals_, strict=True):
+            gain += g @ move - 0.5 * move @ h @ move - step @ cross @ move
+        return float(gain)
+
+    def _moved(self, point: Point, step: Array, locals_: list[Array]) -> Point:
+        values = point.values.copy()
+        positions = self.unknowns.positions
+        values[positions] = self.unknowns.to_values(self.unknowns.to_search(values[positions]) + step)
+        initials = []
+        for segment, initial, move in zip(self.segments, point.initials, locals_, strict=True):
+            moved = initial.copy()
+            moved[segment.free_initial] += move
+            initials.append(moved)
+        return replace(point, values=values, initials=tuple(initials))
+
+    def _entry(self, evaluation: Evaluation, strength: float) -> dict[str, float]:
+        names = list(self.model.parameters)
+        named = {names[i]: float(evaluation.point.values[i]) for i in self.unknowns.positions}
+        return {
+            "evaluation": float(self.evaluations),
+            "lambda": strength,
+            "cost": float(evaluation.cost),
+            **named,
+        }
+
+
+def _solve_scaled(matrix: Array, right: Array) -> Array:
+    """Solve a symmetric system whose unknowns differ by many powers of ten."""
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+    return scale * np.linalg.lstsq(matrix * np.outer(scale, scale), scale * right, rcond=1e-13)[0]
+
+
+def information(evaluation: Evaluation, unknowns: Unknowns) -> Array:
+    """Fisher information of the parameters in their own units, the initial values eliminated."""
+    matrix = evaluation.hessian.copy()
+    for _, h, cross in evaluation.local:
+        if len(h):
+            matrix -= cross @ np.linalg.pinv(h, rcond=1e-14, hermitian=True) @ cross.T
+    slope = unknowns.slope(evaluation.point.values[unknowns.positions])
+    return matrix / np.outer(slope, slope)

@@ -1,0 +1,1 @@
+"""Maximum likelihood over the states at all samples and the parameters."""

@@ -1,0 +1,1 @@
+"""Search over starts and over terms."""

@@ -1,0 +1,1 @@
+"""Periodic orbits in a record: close returns, forced and autonomous orbits, multipliers."""

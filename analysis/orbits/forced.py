@@ -1,0 +1,330 @@
+"""Periodic orbits hidden in a chaotic record, from its close returns (Yuan 1995, sections 2.2, 4.4, 5.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.compiling import njit
+from analysis.base.errors import DataError
+from analysis.base.progress import SILENT, Progress
+from analysis.orbits.multipliers import Stability, forced_stabilities
+from analysis.orbits.returns import Returns, returns_at
+from analysis.signal.noise import noise_levels
+from analysis.signal.phase_grid import PhaseGrid, phase_grid
+
+EPSILON = 0.005  # closure asked for, fraction of the span (thesis: 0.5 %)
+RELAXED = 0.02  # when fewer than ENOUGH periods close within EPSILON
+ENOUGH = 4
+MERGE = 0.02  # two recurrences this close everywhere (rms, fraction of the span) follow the same orbit
+
+
+@dataclass(frozen=True, eq=False)
+class PeriodicOrbit:
+    """A segment of the record that follows a periodic orbit, the closest of all that follow the same one.
+
+    Distances are fractions of the scale of each coordinate (see :class:`Orbits`), root mean square over
+    coordinates.
+    """
+
+    start: int  # first sample of the segment
+    period: float  # in samples, not necessarily whole
+    multiple: int | None  # the period in drive periods; None for an autonomous system
+    closure: float  # over the window at start and end, the share of noise removed
+    closure_bound: float  # upper 95 % bound of it, given the noise
+    starts: NDArray[np.int64]  # every recurrence that follows this orbit, the closest first
+    multipliers: NDArray[np.complex128] = field(default_factory=lambda: np.empty(0, np.complex128))
+    error_bound: float = np.nan  # of the distance between segment and true orbit, eq. 5.14: a guide
+    offset: float = np.nan  # that distance as the motion of neighbours implies it
+
+    @property
+    def count(self) -> int:
+        """How many separate recurrences follow this orbit."""
+        return len(self.starts)
+
+    @property
+    def segment(self) -> slice:
+        """The samples of one period, its end point included: the first and the last nearly agree."""
+        return slice(self.start, self.start + round(self.period) + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Orbits:
+    """Distinct periodic orbits by period, then closure; the curves behind them; remarks in words."""
+
+    orbits: tuple[PeriodicOrbit, ...]
+    epsilon: float  # closure that was asked for in the end
+    scale: NDArray[np.float64]  # of each coordinate, in its unit
+    noise: NDArray[np.float64]  # standard deviation of each coordinate, in its unit
+    lags: NDArray[np.float64]  # samples
+    recurrences: NDArray[np.int64]  # by lag: runs of close returns, before merging
+    lowest: NDArray[np.float64]  # by lag: closest return of all
+    messages: tuple[str, ...] = ()
+    peaks: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))  # autonomous: favoured lags
+
+    def __len__(self) -> int:
+        return len(self.orbits)
+
+    def __iter__(self):  # type: ignore[no-untyped-def]
+        return iter(self.orbits)
+
+    def of_multiple(self, multiple: int) -> tuple[PeriodicOrbit, ...]:
+        """Orbits of one period (in drive periods), the closest first."""
+        return tuple(o for o in self.orbits if o.multiple == multiple)
+
+
+def forced_orbits(
+    points: NDArray[np.float64],
+    period: float,
+    *,
+    multiples: Iterable[int] = range(1, 21),
+    epsilon: float | None = None,
+    scale: NDArray[np.float64] | None = None,
+    noise: NDArray[np.float64] | None = None,
+    window: float = 0.25,
+    velocity: NDArray[np.float64] | None = None,
+    valid: NDArray[np.bool_] | None = None,
+    maps: bool = True,
+    progress: Progress = SILENT,
+) -> Orbits:
+    """Periodic orbits of a periodically forced system.
+
+    ``points`` [n, N] is the trajectory in measured states, delay or singular coordinates, ``period`` the
+    drive period in samples (any real number above 4). Each lag k * period for k in ``multiples`` is compared
+    over ``window`` of a drive period around the start of the segment. ``epsilon`` is the closure asked for as
+    a fraction of ``scale`` (default: the span of each coordinate); unset it is 0.5 %, relaxed to 2 % when
+    fewer than four periods are found. ``noise`` (standard deviations; default: measured from the points) is
+    taken out of the closure. ``velocity``: a channel that must integrate to nothing over the segment, for
+    records in which only a rate was measured.
+    """
+    points = checked(points)
+    if not period > 4:
+        raise DataError(f"The drive period must be longer than 4 samples, not {period:g}.")
+    lags = np.array([k for k in multiples if k * period < points.shape[1] / 2], dtype=np.int64)
+    if len(lags) == 0:
+        raise DataError(
+            f"The record of {points.shape[1]} samples is too short for a drive period of {period:g} samples."
+        )
+    bad = bad_before(points, valid)
+    points = np.nan_to_num(points) if not np.isfinite(points).all() else points
+    scale = span(points) if scale is None else np.broadcast_to(scale, points.shape[:1]).astype(float)
+    noise = noise_levels(points) if noise is None else np.broadcast_to(noise, points.shape[:1]).astype(float)
+    half = max(int(window * period / 2), 0)
+    search = _Search(points, period, lags, scale, noise, half, bad, velocity)
+    grid = phase_grid(points, period)
+    asked = [epsilon] if epsilon is not None else [EPSILON, RELAXED]
+    messages: list[str] = []
+    for step in asked:
+        returns = search.run(step, progress.part(0.0, 0.6))
+        orbits, remarks = search.distinct(returns, step, grid)
+        if len({o.multiple for o in orbits}) >= min(ENOUGH, len(lags)):
+            break
+    if epsilon is None and step > EPSILON:
+        messages.append(
+            f"Fewer than {ENOUGH} different periods close within {100 * EPSILON:g} % of the span; "
+            f"the closure was relaxed to {100 * RELAXED:g} %. A longer record would give closer orbits."
+        )
+    messages += remarks + search.remarks(step, orbits)
+    if maps and orbits:
+        orbits = with_stability(
+            orbits, forced_stabilities(orbits, grid, scale, noise, progress.part(0.7, 1.0))
+        )
+    progress.report(1.0, "orbits")
+    return Orbits(
+        tuple(sorted(orbits, key=lambda o: (o.period, o.closure))),
+        step,
+        scale,
+        noise,
+        lags.astype(np.float64) * period,
+        np.array([len(r.starts) for r in returns]),
+        np.sqrt(np.array([r.lowest for r in returns])),
+        tuple(messages),
+    )
+
+
+def span(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Largest minus smallest value of each coordinate; one for a constant."""
+    extent = np.ptp(points, axis=1)
+    return np.where(extent > 0, extent, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Search:
+    points: NDArray[np.float64]
+    period: float
+    multiples: NDArray[np.int64]
+    scale: NDArray[np.float64]
+    noise: NDArray[np.float64]
+    half: int
+    bad: NDArray[np.int64]
+    velocity: NDArray[np.float64] | None
+
+    @property
+    def noise_square(self) -> float:
+        """Noise variance of a point, averaged over the scaled coordinates."""
+        return float(np.mean((self.noise / self.scale) ** 2))
+
+    def spread(self, gain: float) -> float:
+        """Standard deviation that noise gives to the windowed mean square of a difference."""
+        return gain * self.noise_square * float(np.sqrt(2.0 / (2 * self.half + 1)))
+
+    def run(self, epsilon: float, progress: Progress) -> list[Returns]:
+        weights = 1.0 / (self.scale**2 * len(self.scale))
+        work = np.empty(self.points.shape[1])
+        found = []
+        for n, k in enumerate(self.multiples):
+            progress.report(n / len(self.multiples), f"returns after {k} periods")
+            threshold = epsilon**2 + 2.0 * self.noise_square
+            found.append(
+                returns_at(self.points, weights, k * self.period, self.half, threshold, self.bad, work)
+            )
+        return found
+
+    def distinct(
+        self, returns: list[Returns], epsilon: float, grid: PhaseGrid
+    ) -> tuple[list[PeriodicOrbit], list[str]]:
+        """Recurrences grouped into orbits: repeats of a shorter orbit dropped, cyclic shifts merged."""
+        scaled = PhaseGrid(grid.points / self.scale[:, None], grid.per_period, grid.period)
+        orbits: list[PeriodicOrbit] = []
+        drifting = 0
+        tolerance = max(MERGE, 3 * epsilon) ** 2 + 2 * self.noise_square
+        for k, found in zip(self.multiples, returns, strict=True):
+            order = np.argsort(found.squares, kind="stable")
+            starts, squares = found.starts[order], found.squares[order]
+            closed = comes_home(self.velocity, starts, k * self.period)
+            drifting += int(np.sum(~closed))
+            starts, squares = starts[closed], squares[closed]
+            columns = np.array([scaled.column_from(s) for s in starts], dtype=np.int64)
+            fits = columns + k * grid.per_period <= scaled.points.shape[1]
+            starts, squares, columns = starts[fits], squares[fits], columns[fits]
+            group = _group(scaled.points, columns, int(k), grid.per_period, tolerance)
+            for g in range(group.max(initial=-1) + 1):
+                members = np.flatnonzero(group == g)
+                best = members[0]
+                own = max(squares[best] - found.noise_gain * self.noise_square, 0.0)
+                bound = np.sqrt(own + 2 * self.spread(found.noise_gain))
+                orbits.append(
+                    PeriodicOrbit(
+                        int(starts[best]), float(k * self.period), int(k), float(np.sqrt(own)), float(bound),
+                        starts[members],
+                    )
+                )  # fmt: skip
+        remarks = []
+        if drifting:
+            remarks.append(
+                f"{drifting} segments close in the measured coordinates but end displaced (another well): "
+                "rejected."
+            )
+        return orbits, remarks
+
+    def remarks(self, epsilon: float, orbits: Sequence[PeriodicOrbit]) -> list[str]:
+        texts = []
+        resolution = np.sqrt(2 * self.spread(2.0))
+        if resolution > epsilon:
+            texts.append(
+                f"The noise ({100 * np.sqrt(self.noise_square):.2g} % of the span) lets closure be judged "
+                f"only to {100 * resolution:.2g} %, not to the {100 * epsilon:g} % asked for."
+            )
+        missing = sorted(set(self.multiples.tolist()) - {o.multiple for o in orbits})
+        if not orbits:
+            texts.append("No segment of the record closes: the data do not support any periodic orbit.")
+        elif missing:
+            texts.append(f"No orbit found of period {', '.join(map(str, missing))}.")
+        return texts
+
+
+def checked(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    points = np.ascontiguousarray(np.atleast_2d(points), dtype=np.float64)
+    if points.ndim != 2 or points.shape[1] < 100:
+        raise DataError(f"Close returns need at least 100 points; there are {points.shape[-1]}.")
+    return points
+
+
+def bad_before(points: NDArray[np.float64], valid: NDArray[np.bool_] | None) -> NDArray[np.int64]:
+    """Number of invalid samples before each index, [N + 1]."""
+    bad = ~np.isfinite(points).all(axis=0)
+    if valid is not None:
+        bad |= ~valid[: points.shape[1]]
+    return np.concatenate(([0], np.cumsum(bad)))
+
+
+def comes_home(
+    velocity: NDArray[np.float64] | None, starts: NDArray[np.int64], lengths: float | NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Whether the integral of the velocity over each segment is small beside its extent in it."""
+    if velocity is None:
+        return np.ones(len(starts), dtype=bool)
+    way = np.concatenate(([0.0], np.cumsum(velocity - np.nanmean(velocity))))
+    ends = np.minimum(starts + np.rint(lengths).astype(np.int64), len(way) - 1)
+    net = np.abs(way[ends] - way[starts])
+    extent = np.array([np.ptp(way[a : b + 1]) for a, b in zip(starts, ends, strict=True)])
+    return net <= 0.1 * extent
+
+
+@njit(cache=True, nogil=True)
+def _group(points, columns, multiple, per_period, tolerance):  # type: ignore[no-untyped-def]
+    """Group number of each recurrence, -1 for a repeat of a shorter orbit; the closest comes first."""
+    n = points.shape[0]
+    length = multiple * per_period
+    group = np.full(len(columns), -1, np.int64)
+    first = np.empty(len(columns), np.int64)  # the column of each group's closest member, at phase 0
+    groups = 0
+    for a in range(len(columns)):
+        c = columns[a]
+        prime = True
+        for shift in range(1, multiple):
+            if multiple % shift == 0 and _apart(points, c, c, shift * per_period, length, n, tolerance):
+                prime = False
+                break
+        if not prime:
+            continue
+        for g in range(groups):
+            other = first[g]
+            turn = (c - other) % per_period
+            for shift in range(multiple):
+                # Both run over the same phases: the other starts ``turn`` columns into its segment.
+                if _apart(points, c, other, turn + shift * per_period, length, n, tolerance):
+                    group[a] = g
+                    break
+            if group[a] >= 0:
+                break
+        if group[a] < 0:
+            group[a] = groups
+            first[groups] = c
+            groups += 1
+    return group
+
+
+@njit(cache=True, nogil=True)
+def _apart(points, a, b, shift, length, n, tolerance):  # type: ignore[no-untyped-def]
+    """True when segment a and segment b turned by shift agree: mean squared distance below the tolerance."""
+    limit = tolerance * length * n
+    total = 0.0
+    for j in range(length):
+        k = j + shift
+        if k >= length:
+            k -= length
+        for c in range(n):
+            difference = points[c, a + j] - points[c, b + k]
+            total += difference * difference
+        if total > limit:
+            return False
+    return True
+
+
+def with_stability(orbits: Sequence[PeriodicOrbit], found: Sequence[Stability | None]) -> list[PeriodicOrbit]:
+    """The orbits with multipliers and the bound of chapter 5."""
+    return [
+        orbit
+        if stability is None
+        else replace(
+            orbit,
+            multipliers=stability.multipliers,
+            error_bound=stability.bound_factor * orbit.closure_bound,
+            offset=stability.offset,
+        )
+        for orbit, stability in zip(orbits, found, strict=True)
+    ]

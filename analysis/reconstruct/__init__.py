@@ -1,0 +1,1 @@
+"""Phase space from data: delay, dimension, neighbours, exponents."""

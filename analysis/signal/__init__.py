@@ -1,0 +1,1 @@
+"""Sampled signals: noise, smoothing, splines, inputs between samples, tones, spectra."""

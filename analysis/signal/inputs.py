@@ -1,0 +1,186 @@
+"""Measured inputs of a model as a function of time that compiled code can evaluate.
+
+Each channel is a piecewise cubic on the uniform sample grid. Jumps stay jumps: a stepped channel is held,
+never splined, and the times of the jumps are known so that an integrator can stop and restart there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.compiling import njit
+from analysis.base.errors import DataError
+
+if TYPE_CHECKING:
+    from analysis.base.record import Record
+
+KINDS = ("cubic", "linear", "hold")
+
+GUARD = 1e-9  # of a sample interval: a time that is a sample time but for rounding belongs to that sample
+
+
+@njit(cache=True, nogil=True, inline="always", _nrt=False, error_model="numpy")  # type: ignore[call-overload]
+def input_values(t, t0, dt, coefficients, u):  # type: ignore[no-untyped-def]
+    """Write the inputs at time t into u[m]; before the first and after the last sample their values hold.
+
+    At a jump the new value counts (continuous from the right).
+    """
+    if coefficients.shape[0] > 0:
+        position = (t - t0) / dt
+        j = min(max(int(np.floor(position + GUARD)), 0), coefficients.shape[1] - 1)
+        s = max(position - j, 0.0) * dt
+        for i in range(coefficients.shape[0]):
+            cubic = coefficients[i, j, 2] + s * coefficients[i, j, 3]
+            u[i] = coefficients[i, j, 0] + s * (coefficients[i, j, 1] + s * cubic)
+
+
+@njit(cache=True, nogil=True)
+def _values_at(times, t0, dt, coefficients, out):  # type: ignore[no-untyped-def]
+    u = np.empty(coefficients.shape[0])
+    for k in range(len(times)):
+        input_values(times[k], t0, dt, coefficients, u)
+        for i in range(len(u)):
+            out[i, k] = u[i]
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Measured inputs: ``coefficients[m, N, 4]`` of powers 0 to 3 of the time since the sample (the last
+    piece holds the last sample), and ``breaks``, the times of jumps (of the slope for straight lines)."""
+
+    t0: float
+    dt: float
+    coefficients: NDArray[np.float64]
+    breaks: NDArray[np.float64]
+
+    @classmethod
+    def none(cls) -> Inputs:
+        """For models without measured inputs."""
+        return _NONE
+
+    @classmethod
+    def from_samples(
+        cls,
+        t0: float,
+        dt: float,
+        samples: NDArray[np.float64] | Sequence[Sequence[float]],
+        kind: str | Sequence[str] = "cubic",
+    ) -> Inputs:
+        """Inputs through samples[m, N] taken at t0 + k dt.
+
+        ``kind`` is for all channels or one per channel. ``cubic``: a smooth spline, broken at isolated jumps;
+        a channel of plateaus is held. ``linear``: straight lines. ``hold``: each value holds until the next.
+        """
+        data = np.ascontiguousarray(np.atleast_2d(np.asarray(samples, dtype=np.float64)))
+        if not (np.isfinite(dt) and dt > 0 and np.isfinite(t0)):
+            raise DataError(f"The sample interval of the inputs must be a positive number, not {dt}.")
+        if data.ndim != 2 or data.shape[1] < 1:
+            raise DataError("The inputs need at least one sample per channel.")
+        if not np.all(np.isfinite(data)):
+            raise DataError("The measured inputs have missing or infinite samples: fill or cut them first.")
+        kinds = [kind] * len(data) if isinstance(kind, str) else list(kind)
+        if len(kinds) != len(data) or any(k not in KINDS for k in kinds):
+            raise DataError(f"Inputs are interpolated by one of {', '.join(KINDS)}, one kind per channel.")
+        coefficients = np.zeros((len(data), data.shape[1], 4))
+        coefficients[:, -1, 0] = data[:, -1]
+        knots: set[int] = set()
+        for row, how, pieces in zip(data, kinds, coefficients, strict=True):
+            knots.update(_PIECES[how](row, dt, pieces))
+        breaks = t0 + dt * np.array(sorted(knots), dtype=np.float64)
+        return cls(float(t0), float(dt), coefficients, breaks)
+
+    @classmethod
+    def from_record(
+        cls, record: Record, names: Sequence[str], kind: str | Sequence[str] = "cubic", t0: float = 0.0
+    ) -> Inputs:
+        """The channels of a record that bear the names of a model's measured inputs, in that order."""
+        if not names:
+            return _NONE
+        return cls.from_samples(t0, record.dt, np.stack([record[name] for name in names]), kind)
+
+    @property
+    def count(self) -> int:
+        return int(self.coefficients.shape[0])
+
+    @property
+    def end(self) -> float:
+        """Time of the last sample."""
+        return self.t0 + self.dt * (self.coefficients.shape[1] - 1)
+
+    @cached_property
+    def longest_step(self) -> float:
+        """Integration steps longer than a sample interval would miss how the inputs vary between stages."""
+        return self.dt if np.any(self.coefficients[:, :, 1:]) else np.inf
+
+    def values(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The inputs U[m, N] at the given times."""
+        out = np.empty((self.count, len(times)))
+        if self.count:
+            times = np.ascontiguousarray(times, dtype=np.float64)
+            _values_at(times, self.t0, self.dt, self.coefficients, out)
+        return out
+
+    def check(self, names: Sequence[str], first: float, last: float) -> None:
+        """Refuse inputs that do not fit the model or do not cover the times asked for."""
+        if len(names) != self.count:
+            wanted = ", ".join(names) or "none"
+            raise DataError(f"The model has the measured inputs {wanted}, but {self.count} were given.")
+        if self.count and (first < self.t0 - self.dt or last > self.end + 1.5 * self.dt):
+            raise DataError(
+                f"The measured inputs cover {self.t0:g} to {self.end:g}, "
+                f"but {first:g} to {last:g} is asked for."
+            )
+
+
+def jumps(samples: NDArray[np.float64]) -> NDArray[np.int64]:
+    """First samples after an isolated jump: a difference far above its neighbours and above the usual one."""
+    size = np.abs(np.diff(samples))
+    if len(size) < 3:
+        return np.flatnonzero(size > 0)[:0] + 1
+    padded = np.concatenate([np.zeros(2), size, np.zeros(2)])
+    around = np.maximum.reduce([padded[:-4], padded[1:-3], padded[3:-1], padded[4:]])
+    return np.flatnonzero((size > 8 * around) & (size > 20 * np.median(size))) + 1
+
+
+def _hold(row: NDArray[np.float64], dt: float, pieces: NDArray[np.float64]) -> list[int]:
+    pieces[:, 0] = row
+    return [int(k) for k in np.flatnonzero(np.diff(row)) + 1]
+
+
+def _linear(row: NDArray[np.float64], dt: float, pieces: NDArray[np.float64]) -> list[int]:
+    pieces[:-1, 0] = row[:-1]
+    pieces[:-1, 1] = np.diff(row) / dt
+    bends = np.flatnonzero(np.abs(np.diff(row, 2)) > 1e-12 * (np.ptp(row) or 1.0)) + 1
+    return [int(k) for k in bends]
+
+
+def _cubic(row: NDArray[np.float64], dt: float, pieces: NDArray[np.float64]) -> list[int]:
+    changes = np.count_nonzero(np.diff(row))
+    if 0 < changes < 0.05 * len(row):  # plateaus: an input that is stepped, however many steps there are
+        return _hold(row, dt, pieces)
+    edges = [0, *(int(k) for k in jumps(row)), len(row)]
+    for start, stop in pairwise(edges):
+        _spline(row[start:stop], dt, pieces[start:stop])
+    return edges[1:-1]
+
+
+def _spline(row: NDArray[np.float64], dt: float, pieces: NDArray[np.float64]) -> None:
+    """Not-a-knot cubic spline; its last sample holds until the next piece begins."""
+    pieces[-1, 0] = row[-1]
+    if len(row) < 2:
+        return
+    from scipy.interpolate import CubicSpline
+
+    spline = CubicSpline(np.arange(len(row)) * dt, row, bc_type="not-a-knot")
+    pieces[:-1] = spline.c[::-1].T
+
+
+_PIECES = {"cubic": _cubic, "linear": _linear, "hold": _hold}
+_NONE = Inputs(0.0, 1.0, np.zeros((0, 1, 4)), np.zeros(0))

@@ -1,0 +1,112 @@
+"""Noise level of a sampled smooth signal, from its high-order differences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import comb, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import DataError
+
+HIGHEST_ORDER = 12
+_BLOCKS = 8  # sub-records whose spread gives the standard error
+_PIECE = 5000  # samples of each sub-record of a long record
+_NORMAL = 1.4826022185056018  # standard deviation over median absolute value of a normal variable
+_SETTLED = 1.02  # the level counts as settled within this factor of the lowest ...
+_CHANCE = 3.0  # ... or this over the root of the samples above 1: by so much the levels differ by chance
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseLevel:
+    """Standard deviation of the noise on a channel, with the curve over the order of the difference.
+
+    ``settled`` is False when the level still falls at the highest order: then ``value`` is an upper bound.
+    ``message`` says so in words, and is empty when there is nothing to say.
+    """
+
+    value: float  # in the channel's unit
+    stderr: float
+    order: int
+    levels: NDArray[np.float64]  # estimate by order 1..HIGHEST_ORDER
+    settled: bool
+    message: str = ""
+
+
+def noise_level(samples: NDArray[np.float64]) -> NoiseLevel:
+    """Noise standard deviation of one channel.
+
+    A difference of order q raises white noise of variance s^2 to C(2q, q) s^2 and wipes out what is smooth,
+    so the rescaled rms of the differences falls with q until only noise is left. The median absolute value
+    stands for the rms, so that impacts, steps and stick-slip (a few large differences) do not count as noise.
+    """
+    x = np.asarray(samples, dtype=np.float64)
+    x = _enough(x[np.isfinite(x)])
+    if len(x) < 20 * HIGHEST_ORDER:
+        raise DataError(f"The noise level needs {20 * HIGHEST_ORDER} samples; there are {len(x)}.")
+    spread = float(np.std(x))
+    if spread == 0:
+        return NoiseLevel(0.0, 0.0, 1, np.zeros(HIGHEST_ORDER), True)
+    levels, blocks = np.empty(HIGHEST_ORDER), np.empty((HIGHEST_ORDER, _BLOCKS))
+    difference = x
+    for q in range(1, HIGHEST_ORDER + 1):
+        difference = np.diff(difference)
+        scale = _NORMAL / sqrt(comb(2 * q, q))
+        size = np.abs(difference)
+        levels[q - 1] = scale * np.median(size)
+        blocks[q - 1] = [scale * np.median(part) for part in np.array_split(size, _BLOCKS)]
+    order = _settled_order(levels, len(x))
+    settled = order < HIGHEST_ORDER - 1
+    value = float(levels[order - 1])
+    stderr = float(np.std(blocks[order - 1], ddof=1) / sqrt(_BLOCKS))
+    # Rounding of the arithmetic is the floor below which nothing can be said.
+    message = "" if settled or value < 1e-9 * spread else _unsettled(value)
+    return NoiseLevel(value, stderr, order, levels, settled, message)
+
+
+def _enough(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Pieces of a long record, together long enough for a standard error of one per cent."""
+    pieces = max(len(x) // _PIECE, 1)
+    if pieces <= _BLOCKS:
+        return x
+    starts = np.linspace(0, len(x) - _PIECE, _BLOCKS).astype(int)
+    return np.concatenate([x[s : s + _PIECE] for s in starts])
+
+
+def noise_levels(channels: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Noise standard deviation of each row."""
+    return np.array([noise_level(row).value for row in np.atleast_2d(channels)])
+
+
+def colour_words(names: Sequence[str], residuals: Sequence[NDArray[np.float64]]) -> list[str]:
+    """A sentence for each output whose residuals [q, N], segment by segment, resemble their neighbours."""
+    words = []
+    for i, name in enumerate(names):
+        pairs = [(r[i, :-1], r[i, 1:]) for r in residuals]
+        a, b = (np.concatenate(side) for side in zip(*pairs, strict=True))
+        good = np.isfinite(a) & np.isfinite(b)
+        power = float(np.mean(a[good] ** 2)) if good.sum() > 100 else 0.0
+        if power == 0.0:
+            continue
+        correlation = float(np.mean(a[good] * b[good])) / power
+        if correlation > max(0.2, 4 / np.sqrt(good.sum())):
+            words.append(
+                f"What is left of {name} is not white (correlation of neighbours {correlation:.2f}): the "
+                "model misses something or the noise is coloured, and the error bars are too small."
+            )
+    return words
+
+
+def _settled_order(levels: NDArray[np.float64], samples: int) -> int:
+    """Lowest order that already reaches the lowest level but for its statistical error."""
+    tolerance = max(_SETTLED, 1 + _CHANCE / sqrt(samples))
+    return int(np.argmax(levels <= tolerance * levels.min())) + 1
+
+
+def _unsettled(value: float) -> str:
+    return (
+        f"The differences still shrink at order {HIGHEST_ORDER}, so {value:.3g} is only an upper bound of "
+        "the noise: it is not white, or the signal is sampled too coarsely to tell them apart."
+    )

@@ -1,0 +1,127 @@
+"""Smoothing as far as a channel's own noise allows, and no further."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.signal.noise import HIGHEST_ORDER, noise_level
+
+if TYPE_CHECKING:
+    from analysis.base.record import Excitation
+
+Array = NDArray[np.float64]
+
+_WIDTHS = (5, 7, 9, 13, 17, 23, 31, 43, 61, 85)  # samples under a local cubic
+_HARMONICS = 7
+_SIGNIFICANT = 12.0  # squared amplitude over its variance
+_NEGLIGIBLE = 1e-5  # noise over standard deviation below which nothing is smoothed
+
+
+def smooth(row: Array, dt: float) -> tuple[Array, Array]:
+    """Local cubics: value and derivative. The widest window that leaves no more than the noise as
+    residual.
+    """
+    from scipy.signal import savgol_filter
+
+    noise = _noise(row)
+    best = _WIDTHS[0]
+    if noise > _NEGLIGIBLE * np.std(row):
+        for width in _WIDTHS:
+            if width > len(row) // 4:
+                break
+            residual = row - savgol_filter(row, width, 3)
+            left = 1.0 - _centre_weight(width)  # of white noise that the local cubic does not follow
+            if np.sqrt(np.mean(residual**2) / left) > 1.05 * noise:
+                break
+            best = width
+        value = savgol_filter(row, best, 3)
+    else:
+        value = row
+    return value, savgol_filter(row, best, 3, deriv=1, delta=dt)
+
+
+@dataclass(frozen=True, eq=False)
+class CleanInput:
+    """An input as far as it can be cleaned by itself."""
+
+    samples: Array  # [N]
+    modes: Array  # [modes, N] independent changes, each one standard deviation of what stays unknown of it
+    noise: float = 0.0  # standard deviation of the white noise still on the samples
+
+
+def clean_input(row: Array, dt: float, drive: Excitation | None = None) -> CleanInput:
+    """A periodic input by its harmonics; any other as it is, with its noise.
+
+    Smoothing an aperiodic input would take away some of what drives the motion; its noise is better left to
+    methods that weigh it. Stepped inputs, and those whose noise cannot be told from the signal, count as
+    exact.
+    """
+    changes = np.count_nonzero(np.diff(row))
+    exact = CleanInput(row, np.zeros((0, len(row))))
+    if changes < 0.05 * len(row) or len(row) < 20 * HIGHEST_ORDER:
+        return exact
+    level = noise_level(row)
+    if not level.settled or level.value < _NEGLIGIBLE * np.std(row):
+        return exact
+    periodic, modes = _periodic(row, dt, drive.frequency if drive is not None else None)
+    if np.std(row - periodic) < 1.1 * level.value:
+        return CleanInput(periodic, modes)
+    return CleanInput(row, exact.modes, level.value)
+
+
+def _periodic(row: Array, dt: float, frequency: float | None) -> tuple[Array, Array]:
+    """Fit by the harmonics of one frequency, a constant and a straight line; and its uncertainty as modes."""
+    from scipy.optimize import minimize_scalar
+
+    N = len(row)
+    t = np.arange(N) * dt
+    spread = 1.0 / (N * dt)
+    if frequency is None:
+        spectrum = np.abs(np.fft.rfft((row - row.mean()) * np.hanning(N)))
+        frequency = float(np.argmax(spectrum)) * spread
+        if frequency == 0:
+            return np.full(N, row.mean()), np.zeros((0, N))
+
+    def fit(f: float) -> tuple[Array, Array]:
+        harmonics = [h for h in range(1, _HARMONICS + 1) if h * f < 0.4 / dt]
+        columns = [np.ones(N), t / t[-1] - 0.5]
+        for h in harmonics:
+            columns += [np.cos(2 * np.pi * h * f * t), np.sin(2 * np.pi * h * f * t)]
+        basis = np.stack(columns, axis=1)
+        return basis, np.linalg.lstsq(basis, row, rcond=None)[0]
+
+    def misfit(f: float) -> float:
+        basis, weights = fit(f)
+        return float(np.sum((row - basis @ weights) ** 2))
+
+    best = minimize_scalar(
+        misfit,
+        bounds=(frequency - spread, frequency + spread),
+        method="bounded",
+        options={"xatol": 1e-6 * spread},
+    )
+    basis, weights = fit(float(best.x))
+    power = float(np.mean((row - basis @ weights) ** 2))
+    kept = [0, 1]
+    for pair in range(2, basis.shape[1], 2):  # a harmonic below its own uncertainty would only add noise
+        if np.sum(weights[pair : pair + 2] ** 2) >= _SIGNIFICANT * 2 * power / N:
+            kept += [pair, pair + 1]
+    fitted = basis[:, kept] @ weights[kept]
+    ahead = np.gradient(fitted - basis[:, :2] @ weights[:2], dt) * t  # change when the frequency is another
+    design = np.column_stack([basis[:, kept], ahead / (np.abs(ahead).max() or 1.0)])
+    root = np.linalg.cholesky(np.linalg.pinv(design.T @ design) * power + 1e-30 * np.eye(design.shape[1]))
+    return np.asarray(fitted), np.ascontiguousarray((design @ root).T)
+
+
+def _noise(row: Array) -> float:
+    return float(noise_level(row).value) if len(row) >= 20 * HIGHEST_ORDER else 0.0
+
+
+def _centre_weight(width: int) -> float:
+    """Weight of the middle sample in a local cubic over an odd number of samples."""
+    half = width // 2
+    return 3.0 * (3 * half * half + 3 * half - 1) / ((2 * half - 1) * (2 * half + 1) * (2 * half + 3))

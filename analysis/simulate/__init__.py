@@ -1,0 +1,1 @@
+"""Motion of a model: integrators, flows, sensitivities, sets of motions, virtual records."""

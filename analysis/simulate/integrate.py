@@ -1,0 +1,271 @@
+"""Compiled integrators: fixed-step Runge-Kutta 4 and adaptive DOP853, with inputs that may jump.
+
+Compiled once for every model: the model's kernel comes as a function-type argument. Results are written into
+``out[len(y), len(times)]``. A run that leaves ``bound``, loses its numbers or would need more steps than
+``most`` stops there. ``work`` has len(y) columns and ADAPTIVE_ROWS or RK4_ROWS rows.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from analysis.base.compiling import njit
+from analysis.model.compiled import COMPILED
+from analysis.model.tableau import STAGES
+from analysis.simulate.dop853 import dense_value, error_norm, prepare_dense, step
+from analysis.simulate.slope import FLOAT, INT, MATRIX, PAIR_TYPE, SYSTEM_TYPE, VECTOR, paired, slope
+
+ADAPTIVE_ROWS = 4 + STAGES + 7
+RK4_ROWS = 6
+PATIENCE = 10_000  # steps between two looks at the progress of an adaptive run
+
+FINISHED, DIVERGED, UNFINISHED = 0, 1, 2  # how an adaptive run ended
+
+_ADAPTIVE = types.Tuple((INT, FLOAT, FLOAT, INT, INT))  # columns filled, time, next step, steps taken, how
+_ADAPTIVE_ARGUMENTS = (
+    *(SYSTEM_TYPE, FLOAT, FLOAT, INT, VECTOR, VECTOR, INT, VECTOR),
+    *(FLOAT, FLOAT, FLOAT, INT, INT, MATRIX, MATRIX),
+)
+_RK4 = types.Tuple((INT, FLOAT, INT))  # columns filled, time reached, steps taken
+_RK4_ARGUMENTS = (SYSTEM_TYPE, VECTOR, VECTOR, INT, VECTOR, INT, FLOAT, MATRIX, MATRIX)
+
+
+@njit(**COMPILED)
+def _eighth_root(x):  # type: ignore[no-untyped-def]
+    return np.sqrt(np.sqrt(np.sqrt(x)))
+
+
+@njit(**COMPILED)
+def inside(y, states, bound):  # type: ignore[no-untyped-def]
+    """True while every state is a number within the bound."""
+    for i in range(states):  # noqa: SIM110 (a generator costs ten times as much when compiled)
+        if not (abs(y[i]) <= bound):  # written so that not-a-number fails
+            return False
+    return True
+
+
+@njit(**COMPILED)
+def breaks_until(breaks, t):  # type: ignore[no-untyped-def]
+    """How many breaks lie at or before t."""
+    count = 0
+    while count < len(breaks) and breaks[count] <= t:
+        count += 1
+    return count
+
+
+@njit(**COMPILED)
+def before(limit, dt):  # type: ignore[no-untyped-def]
+    """The latest time that still sees the inputs before a jump at ``limit``."""
+    return limit - 1e-8 * dt
+
+
+@njit(**COMPILED)
+def first_step(f, system, t, limit, y, k, w, states, rtol, atol):  # type: ignore[no-untyped-def]
+    """Size of the first step from the size of the slope and of its change (Hairer et al., II.4)."""
+    n = states
+    d0 = 0.0
+    d1 = 0.0
+    for i in range(n):
+        scale = atol + rtol * abs(y[i])
+        d0 += (y[i] / scale) ** 2
+        d1 += (k[0, i] / scale) ** 2
+    if not (np.isfinite(d0) and np.isfinite(d1)):
+        return 1e-6
+    h = 1e-6 if d0 < 1e-10 or d1 < 1e-10 else 0.01 * np.sqrt(d0 / d1)
+    for i in range(len(y)):
+        w[i] = y[i] + h * k[0, i]
+    slope(f, system, t + h, limit, w, k[1])
+    d2 = 0.0
+    for i in range(n):
+        d2 += ((k[1, i] - k[0, i]) / (atol + rtol * abs(y[i]))) ** 2
+    d2 = np.sqrt(d2 / n) / h
+    steepest = max(np.sqrt(d1 / n), d2)
+    if not np.isfinite(steepest):
+        return 1e-3 * h
+    return min(100.0 * h, max(1e-6, 1e-3 * h) if steepest <= 1e-15 else _eighth_root(0.01 / steepest))
+
+
+@njit(**COMPILED)
+def adaptive_step(f, system, t, h, end, limit, y, k, w, y_new, states, rtol, atol, peak):  # type: ignore[no-untyped-def]
+    """One accepted step from (t, y), never beyond ``end``: returns the time reached and the next step size.
+
+    The time reached equals t when no acceptable step is left (divergence or a singularity).
+    """
+    if end - t <= 1e-14 * abs(t):  # two breaks, or a break and an output time, that differ by rounding
+        for i in range(len(y)):
+            y_new[i] = y[i]
+            k[12, i] = k[0, i]
+        return end, h
+    grow = 6.0
+    h = min(h, system[8])
+    proposed = h
+    while True:
+        clipped = t + 1.01 * h >= end
+        if clipped:
+            h = end - t
+        if h <= 4e-16 * max(abs(t), 1e-300) or t + h == t:
+            return t, h
+        step(f, system, t, h, limit, y, k, w, y_new)
+        error = error_norm(system, h, y, y_new, k, states, rtol, atol, peak)
+        if error <= 1.0:
+            factor = grow if error < 1e-12 else min(grow, 0.9 / _eighth_root(error))
+            following = h * factor
+            if clipped:
+                following = max(following, proposed)
+            return (end if clipped else t + h), following
+        grow = 1.0
+        h *= max(0.2, 0.9 / _eighth_root(error)) if np.isfinite(error) else 0.1
+        proposed = h
+
+
+def _adaptive(  # type: ignore[no-untyped-def]
+    rhs,
+    own,
+    system,
+    start,
+    h,
+    column,
+    times,
+    initial,
+    states,
+    breaks,
+    rtol,
+    atol,
+    bound,
+    most,
+    budget,
+    work,
+    out,
+):
+    """DOP853 from (start, initial); fills ``out`` from ``column`` on by dense output at ``times``.
+
+    ``h`` is the first step (0: to be chosen). Ends when all columns are filled, when the motion diverges, or
+    after ``budget`` steps; then the state is in work[0] and the run can be taken up again.
+    """
+    f = paired(rhs, own)
+    n = len(initial)
+    y, y_new, w, peak = work[0], work[1], work[2], work[3]
+    k, dense = work[4 : 4 + STAGES], work[4 + STAGES :]
+    for i in range(n):
+        y[i] = initial[i]
+        peak[i] = abs(initial[i])
+    dt = system[3]
+    t = start
+    while column < len(times) and times[column] <= t:
+        for i in range(n):
+            out[i, column] = y[i]
+        column += 1
+    jump = breaks_until(breaks, t + 1e-9 * dt)
+    limit = breaks[jump] if jump < len(breaks) else np.inf
+    slope(f, system, t, before(limit, dt), y, k[0])
+    if h <= 0.0:
+        h = first_step(f, system, t, before(limit, dt), y, k, w, states, rtol, atol)
+    steps = 0
+    checked = t
+    while column < len(times):
+        if steps >= budget:
+            return column, t, h, steps, UNFINISHED
+        end = min(limit, times[-1])
+        latest = before(limit, dt)
+        reached, following = adaptive_step(
+            f, system, t, h, end, latest, y, k, w, y_new, states, rtol, atol, peak
+        )
+        steps += 1
+        if steps % PATIENCE == 0:  # a motion that escapes may turn so stiff that it would never end
+            if times[-1] - t > most / PATIENCE * (t - checked):
+                return column, t, h, steps, DIVERGED
+            checked = t
+        if reached == t:
+            return column, t, h, steps, DIVERGED
+        if times[column] < reached:
+            size = reached - t
+            prepare_dense(f, system, t, size, latest, y, y_new, k, w, dense)
+            while column < len(times) and times[column] < reached:
+                s = (times[column] - t) / size
+                for i in range(n):
+                    out[i, column] = dense_value(y, dense, i, s)
+                column += 1
+        while column < len(times) and times[column] == reached:
+            for i in range(n):
+                out[i, column] = y_new[i]
+            column += 1
+        t, h = reached, following
+        for i in range(n):
+            y[i] = y_new[i]
+            k[0, i] = k[12, i]
+            peak[i] = max(peak[i], abs(y[i]))
+        if not inside(y, states, bound):
+            return column, t, h, steps, DIVERGED
+        if reached == limit:
+            jump += 1
+            limit = breaks[jump] if jump < len(breaks) else np.inf
+            slope(f, system, t, before(limit, dt), y, k[0])
+    return column, t, h, steps, FINISHED
+
+
+@njit(**COMPILED)
+def rk4_step(f, system, t, h, limit, y, k, w):  # type: ignore[no-untyped-def]
+    """One classical Runge-Kutta step of y in place; a jump of the inputs at its end is not yet seen."""
+    n = len(y)
+    slope(f, system, t, limit, y, k[0])
+    for i in range(n):
+        w[i] = y[i] + 0.5 * h * k[0, i]
+    slope(f, system, t + 0.5 * h, limit, w, k[1])
+    for i in range(n):
+        w[i] = y[i] + 0.5 * h * k[1, i]
+    slope(f, system, t + 0.5 * h, limit, w, k[2])
+    for i in range(n):
+        w[i] = y[i] + h * k[2, i]
+    slope(f, system, t + h, limit, w, k[3])
+    for i in range(n):
+        y[i] += h / 6.0 * (k[0, i] + 2.0 * (k[1, i] + k[2, i]) + k[3, i])
+
+
+def _rk4(f, system, times, initial, states, breaks, substeps, bound, work, out):  # type: ignore[no-untyped-def]
+    """Runge-Kutta 4 with ``substeps`` equal steps between consecutive times; a jump inside splits a step."""
+    n = len(initial)
+    y, w, k = work[0], work[1], work[2:]
+    dt = system[3]
+    for i in range(n):
+        y[i] = initial[i]
+        out[i, 0] = initial[i]
+    jump = breaks_until(breaks, times[0] + 1e-9 * dt)
+    steps = 0
+    for column in range(1, len(times)):
+        start = times[column - 1]
+        h = (times[column] - start) / substeps
+        for s in range(substeps):
+            t = start + s * h
+            end = start + (s + 1) * h
+            while jump < len(breaks) and breaks[jump] < end + 1e-9 * dt:
+                part = breaks[jump] - t
+                rk4_step(f, system, t, part, before(breaks[jump], dt), y, k, w)
+                t = breaks[jump]
+                jump += 1
+                steps += 1
+            if end - t > 2e-9 * dt or len(breaks) == 0:
+                limit = breaks[jump] if jump < len(breaks) else np.inf
+                rk4_step(f, system, t, end - t, before(limit, dt), y, k, w)
+                steps += 1
+        if not inside(y, states, bound):
+            return column, times[column], steps
+        for i in range(n):
+            out[i, column] = y[i]
+    return len(times), times[-1], steps
+
+
+@lru_cache(maxsize=4)
+def adaptive(kernel_type: types.Type) -> Any:
+    """The adaptive integrator for RHS_TYPE, JAC_TYPE or PAIR_TYPE kernels, compiled when first needed."""
+    kernels = kernel_type.types[1:] if kernel_type == PAIR_TYPE else (kernel_type, types.none)
+    return njit(_ADAPTIVE(*kernels, *_ADAPTIVE_ARGUMENTS), **COMPILED)(_adaptive)
+
+
+@lru_cache(maxsize=4)
+def rk4(kernel_type: types.Type) -> Any:
+    """The fixed-step integrator for RHS_TYPE or JAC_TYPE kernels, compiled when first needed."""
+    return njit(_RK4(kernel_type, *_RK4_ARGUMENTS), **COMPILED)(_rk4)

@@ -1,0 +1,26 @@
+"""Does the identified model move as the specimen does? Checks, one to a file, and a verdict.
+
+A chaotic model cannot be judged by its trajectory alone; it is judged by what is invariant (Yuan 1995,
+section 4.7), by forecasts over a few Lyapunov times, and by what it leaves unexplained.
+"""
+
+from analysis.validate.bifurcation import Sweep
+from analysis.validate.check import Check, Panel, Trace
+from analysis.validate.section import energy_distance
+from analysis.validate.subject import Subject, prepare
+from analysis.validate.transfer import TransferFunction, h1
+from analysis.validate.verdict import Validation, validate
+
+__all__ = [
+    "Check",
+    "Panel",
+    "Subject",
+    "Sweep",
+    "Trace",
+    "TransferFunction",
+    "Validation",
+    "energy_distance",
+    "h1",
+    "prepare",
+    "validate",
+]

@@ -1,0 +1,119 @@
+"""The same model with its drive changed: opened, so that any input can be put in; a tone in place of a
+measured input; a factor on the drive. And the period of a model's own drive.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import DataError
+from analysis.base.record import Record
+from analysis.model import Model
+from analysis.model.reading import from_tables
+
+Array = NDArray[np.float64]
+
+SCALE = "drive_scale"  # the factor's name
+_HARMONICS = 3  # of a tone that a shaker distorts
+_MISS = 0.03  # of the input's spread that its tone may leave unexplained
+_PROBES = (0.1234, 1.377, 2.911, 4.02)  # times, in periods, at which explicit time is looked for
+
+
+def depends_on_time(model: Model) -> bool:
+    """Whether the equations hold t, so that they are driven from within."""
+    return _period_fails(model, 0.37) or _period_fails(model, 0.61)
+
+
+def drive_period(model: Model) -> float | None:
+    """Period of the model's own drive, read off its parameters (an angular frequency or a frequency)."""
+    values = np.abs([v for v in model.values() if v])
+    candidates = sorted([*(2 * np.pi / values), *(1.0 / values), 2 * np.pi, 1.0])
+    if not depends_on_time(model):
+        return None
+    return next((float(period) for period in candidates if not _period_fails(model, float(period))), None)
+
+
+def _period_fails(model: Model, period: float) -> bool:
+    """Whether the right-hand side changes over this time somewhere."""
+    kernels, n = model.kernels(), len(model.states)
+    x, u, p = np.linspace(0.31, 0.73, n), np.zeros(len(model.inputs)), model.values()
+    one, other = np.empty(n), np.empty(n)
+    for part in _PROBES:
+        kernels.rhs(part * period, x, u, p, one)
+        kernels.rhs((part + 1) * period, x, u, p, other)
+        if np.any(np.abs(one - other) > 1e-9 * (1 + np.abs(one))):
+            return True
+    return False
+
+
+def opened(model: Model) -> Model:
+    """The model with every input as a measured one; its own drive is then zero when the inputs are."""
+    tables = tomllib.loads(model.text)
+    if not any(text != "measured" for text in tables.get("inputs", {}).values()):
+        return model
+    tables["inputs"] = dict.fromkeys(tables["inputs"], "measured")
+    return from_tables(tables, model.name)
+
+
+def scaled(model: Model) -> Model | None:
+    """The model with a factor ``drive_scale`` on its own drive; None if the drive is no [inputs] entry."""
+    tables = tomllib.loads(model.text)
+    inputs = tables.get("inputs", {})
+    if not inputs or "measured" in inputs.values() or depends_on_time(opened(model)):
+        return None
+    tables["inputs"] = {name: f"{SCALE}*({text})" for name, text in inputs.items()}
+    tables["parameters"] = {**tables.get("parameters", {}), SCALE: 1.0}
+    return from_tables(tables, model.name)
+
+
+@dataclass(frozen=True)
+class Tone:
+    """A measured input as offset and harmonics of the drive, time from the first sample."""
+
+    offset: float
+    cosines: tuple[float, ...]
+    sines: tuple[float, ...]
+    miss: float  # rms left over, of the spread
+
+
+def tone_of(row: Array, dt: float, frequency: float) -> Tone:
+    """Least squares of offset and three harmonics."""
+    t = dt * np.arange(len(row))
+    angles = [2 * np.pi * k * frequency * t for k in range(1, _HARMONICS + 1)]
+    basis = np.stack([np.ones_like(t), *(np.cos(a) for a in angles), *(np.sin(a) for a in angles)])
+    good = np.isfinite(row)
+    found, *_ = np.linalg.lstsq(basis[:, good].T, row[good], rcond=None)
+    left = float(np.std(row[good] - found @ basis[:, good]) / max(float(np.std(row[good])), 1e-300))
+    return Tone(float(found[0]), tuple(found[1:4].tolist()), tuple(found[4:7].tolist()), left)
+
+
+def toned(model: Model, record: Record, frequency: float, noise: float) -> Model:
+    """The model with each measured input as the tone that the record shows; DataError if it is none.
+
+    ``noise``: share of the inputs' spread that is sensor noise and may be left over.
+    """
+    tables = tomllib.loads(model.text)
+    tables["inputs"] = dict(tables["inputs"])
+    parameters: dict[str, Any] = dict(tables.get("parameters", {}))
+    parameters |= {"drive_frequency": frequency, SCALE: 1.0}
+    for name in model.inputs:
+        tone = tone_of(record[name], record.dt, frequency)
+        if tone.miss > max(_MISS, 1.2 * noise):
+            raise DataError(
+                f"The input {name} is no tone ({100 * tone.miss:.0f} % of it is something else), so the "
+                "model has no orbits or exponents of its own."
+            )
+        text = f"{name}_offset"
+        parameters[f"{name}_offset"] = tone.offset
+        for k, (c, s) in enumerate(zip(tone.cosines, tone.sines, strict=True), 1):
+            angle = f"2*pi*{k}*drive_frequency*t"
+            text += f" + {name}_cos{k}*cos({angle}) + {name}_sin{k}*sin({angle})"
+            parameters |= {f"{name}_cos{k}": c, f"{name}_sin{k}": s}
+        tables["inputs"][name] = f"{SCALE}*({text})"
+    tables["parameters"] = parameters
+    return from_tables(tables, model.name)

@@ -1,0 +1,113 @@
+"""Lyapunov exponents: of the record and of the model, by the same method and from the same kind of data."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import ShakedownError
+from analysis.base.progress import Progress
+from analysis.dynamics.lyapunov import LyapunovSpectrum, lyapunov_spectrum
+from analysis.reconstruct.exponents import LargestExponent, largest_exponent
+from analysis.signal.noise import noise_levels
+from analysis.validate.check import Check, Panel, Status, Trace, impossible
+from analysis.validate.subject import Subject
+
+Array = NDArray[np.float64]
+
+NAME, TITLE = "exponents", "Lyapunov exponents"
+_LONG_RUN, _TRANSIENT = 400.0, 50.0  # periods (or turns) over which the model's spectrum is taken
+_A_PERIOD, _MOST = 40, 25_000  # samples a period, and in all
+_NEAR, _FAR = 0.25, 0.5  # relative difference of the exponents: agreement, doubt
+_PHASE = 3.0  # weight of the phase, in spreads of the motion
+_FLAT = 0.02  # nats a period: below it, neighbours do not part
+
+
+def thinned(subject: Subject, states: Array) -> tuple[Array, float]:
+    """States in units of their spread, no more of them a period than are needed, and their interval."""
+    every = max(1, round(subject.base / subject.dt / _A_PERIOD))
+    part = states[:, ::every][:, :_MOST]
+    size = np.std(part, axis=1, keepdims=True)
+    return np.ascontiguousarray(part / np.where(size > 0, size, 1.0)), every * subject.dt
+
+
+def model_spectrum(subject: Subject, progress: Progress) -> LyapunovSpectrum | None:
+    """Variational spectrum of the model; None where it has none."""
+    if subject.driven is None or subject.escapes:
+        return None
+    try:
+        return lyapunov_spectrum(
+            subject.driven, _LONG_RUN * subject.base, _TRANSIENT * subject.base, initial=subject.states[:, 0],
+            start=subject.origin, rtol=1e-7, atol=1e-9, progress=progress,
+        )  # fmt: skip
+    except ShakedownError:
+        return None
+
+
+def check_exponents(subject: Subject, spectrum: LyapunovSpectrum | None) -> Check:
+    """The record's largest exponent beside the model's, by diverging neighbours; the model's spectrum."""
+    if subject.driven is None or subject.fading:
+        return impossible(NAME, TITLE, subject.reason or subject.fading)
+    if subject.escapes or spectrum is None or subject.twin is None:
+        return Check(NAME, TITLE, "failed", "The model escapes: its motion grows without bound.")
+    numbers = {f"model_{i}": float(v) for i, v in enumerate(spectrum.exponents, 1)}
+    numbers |= {f"model_{i}_stderr": float(v) for i, v in enumerate(spectrum.stderr, 1)}
+    own = ", ".join(f"{v:.3g} ± {e:.1g}" for v, e in zip(spectrum.exponents, spectrum.stderr, strict=True))
+    said = f"The model's own spectrum is {own} per {subject.unit}."
+    measured = _estimate(subject, subject.states)
+    if measured is None:
+        words = f"The record is too short for an exponent. {said}"
+        return replace(impossible(NAME, TITLE, words), numbers=numbers)
+    numbers |= {"record": measured.value, "record_stderr": measured.stderr}
+    chaotic = float(spectrum.exponents[0]) * subject.base > _FLAT
+    twin = _estimate(subject, subject.twin, measured.region) if chaotic else None
+    part = f"Neighbouring motions part at {measured.value:.3g} ± {measured.stderr:.1g} in the record"
+    if twin is None:
+        status, verdict = _without_chaos(measured, subject.base)
+    else:
+        numbers |= {"model_by_same_method": twin.value, "model_by_same_method_stderr": twin.stderr}
+        status, verdict = _judged(measured, twin, subject.base)
+        part += f" and at {twin.value:.3g} ± {twin.stderr:.1g} in the model"
+    words = f"{part}, nats per {subject.unit}: {verdict}. {said}"
+    return Check(NAME, TITLE, status, words, numbers, (), (_panel(subject, measured, twin),))
+
+
+def _estimate(
+    subject: Subject, states: Array, region: tuple[float, float] | None = None
+) -> LargestExponent | None:
+    """By diverging neighbours; the phase of a drive is part of the state, so neighbours share it."""
+    points, dt = thinned(subject, states)
+    level = np.sqrt(np.sum(noise_levels(points) ** 2))
+    if subject.forced:
+        angle = 2 * np.pi * dt / subject.base * np.arange(points.shape[1])
+        points = np.concatenate([points, _PHASE * np.cos(angle)[None], _PHASE * np.sin(angle)[None]])
+    try:
+        found = largest_exponent(points, dt, region=region, noise=float(level / np.sqrt(len(points))))
+    except ShakedownError:
+        return None
+    return found if np.isfinite(found.value) and np.isfinite(found.stderr) else None
+
+
+def _without_chaos(record: LargestExponent, base: float) -> tuple[Status, str]:
+    if record.value * base < _FLAT + 2 * record.stderr * base:
+        return "passed", "neither is chaotic"
+    return "failed", "the record is chaotic, the model is not"
+
+
+def _judged(record: LargestExponent, twin: LargestExponent, base: float) -> tuple[Status, str]:
+    gap, size = abs(twin.value - record.value), max(abs(record.value), _FLAT / base)
+    noise = 2 * float(np.hypot(record.stderr, twin.stderr))
+    if gap <= max(_NEAR * size, noise):
+        return "passed", "they agree"
+    if gap <= _FAR * size or record.message:
+        return "doubtful", "they hardly agree"
+    return "failed", "they do NOT agree"
+
+
+def _panel(subject: Subject, record: LargestExponent, twin: LargestExponent | None) -> Panel:
+    traces = [Trace("measured", record.times, record.curve, "measured")]
+    if twin is not None:
+        traces.append(Trace("model", twin.times, twin.curve, "model"))
+    return Panel("Neighbours part", f"time [{subject.unit}]", "mean ln distance [–]", tuple(traces))

@@ -1,0 +1,175 @@
+"""Are the residuals noise? The model's best motion through each stretch of the record, and what it leaves.
+
+Within stretches of a few periods the states are free and the equations hold exactly (the maximum-likelihood
+path with the parameters as given). Of a right model only the sensors' noise is left: white, uncorrelated with
+the input, and as large as the noise that the high-order differences of the record show without any model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import ShakedownError
+from analysis.base.progress import Progress
+from analysis.estimate.measurement import path_segments
+from analysis.estimate.path.estimate import Segment, estimate_path
+from analysis.validate.check import Check, Panel, Trace, graded, impossible
+from analysis.validate.subject import Subject
+
+Array = NDArray[np.float64]
+
+NAME, TITLE = "residuals", "Residuals"
+_PERIODS = 5.0  # of the drive (or turns) in a stretch
+_MOST = 6000  # samples that are looked at
+_ROUNDS, _STEPS = 3, 15
+_EXACT = 1e-6  # miss of the equations, of the span, that counts as none
+_LAGS = 40
+_LEVEL = 1e-3  # probability below which white noise is ruled out
+_SMALL, _LARGE = 0.005, 0.01  # systematic part of the residuals, of the spread: unimportant, unacceptable
+
+
+def check_residuals(subject: Subject, progress: Progress) -> Check:
+    """Size, autocorrelation and cross-correlation with the input of what the model leaves unexplained."""
+    segments = _stretches(subject)
+    if not segments:
+        return impossible(NAME, TITLE, "The record is too short for residuals.")
+    try:
+        residuals = _residuals(subject, segments, progress)
+    except (ShakedownError, np.linalg.LinAlgError) as error:
+        return Check(NAME, TITLE, "failed", f"No motion of the model follows the record: {error}")
+    size = np.sqrt(np.mean(np.concatenate(residuals, axis=1) ** 2, axis=1))
+    systematic = np.sqrt(np.maximum(size**2 - subject.noise**2, 0.0)) / subject.spread
+    worst = int(np.argmax(systematic))
+    rows = [r[worst] for r in residuals]
+    lags, correlation, band = autocorrelation(rows)
+    probability = ljung_box(rows, lags)
+    noise = float(subject.noise[worst] / subject.spread[worst])  # what the sensor hides cannot be asked for
+    status = graded(float(systematic[worst]), _SMALL, max(_LARGE, noise))
+    white = probability > _LEVEL
+    name = subject.model.outputs[subject.shown[worst]]
+    numbers = {
+        "rms": float(size[worst]),
+        "noise": float(subject.noise[worst]),
+        "systematic_of_spread": float(systematic[worst]),
+        "ljung_box_probability": probability,
+    }
+    panels = [_panel("Autocorrelation", lags * subject.dt, correlation, band, subject, 1)]
+    if subject.data.inputs.count:
+        reach, cross, wide = _cross(subject, segments, rows, correlation)
+        numbers["largest_cross_correlation"] = float(np.max(np.abs(cross)))
+        panels.append(_panel("Correlation with the input", reach * subject.dt, cross, wide, subject, 0))
+    return Check(NAME, TITLE, status, _words(name, numbers, white, status), numbers, (), tuple(panels))
+
+
+def _words(name: str, numbers: dict[str, float], white: bool, status: str) -> str:
+    colour = "white noise" if white else "not white"
+    rms, noise, part = numbers["rms"], numbers["noise"], 100 * numbers["systematic_of_spread"]
+    words = (
+        f"The best motion of the model leaves {rms:.2g} rms in {name}, the sensor's own noise being "
+        f"{noise:.2g}: {colour}, systematic part {part:.2g} % of the spread"
+    )
+    ending = {
+        "passed": "." if white else ", too little to matter.",
+        "doubtful": "; the model lacks something small.",
+    }
+    return words + ending.get(status, "; the model lacks something.")
+
+
+def _stretches(subject: Subject) -> list[Segment]:
+    """Pieces of the record, each with a path of its own, evenly spread over it."""
+    try:
+        whole = path_segments(subject.model, [subject.data], [subject.model.values()], [subject.states])
+    except ShakedownError:
+        return []
+    length = int(np.clip(round(_PERIODS * subject.base / subject.dt), 40, 2000))
+    pieces = []
+    for s in whole:
+        for a in range(0, len(s.times) - length + 1, length):
+            part = slice(a, a + length)
+            outputs, states = (np.ascontiguousarray(rows[:, part]) for rows in (s.outputs, s.states))
+            times = np.ascontiguousarray(subject.origin + s.times[part])
+            pieces.append(replace(s, times=times, outputs=outputs, states=states, variants=()))
+    most = max(_MOST // length, 1)
+    chosen: Any = (
+        np.unique(np.linspace(0, len(pieces) - 1, min(most, len(pieces))).astype(int)) if pieces else []
+    )
+    return [pieces[int(i)] for i in chosen]
+
+
+def _residuals(subject: Subject, segments: list[Segment], progress: Progress) -> list[Array]:
+    """Measured minus model [shown, N] in each stretch; the search is repeated until the equations hold."""
+    level = np.full(len(subject.model.outputs), np.nan)
+    level[subject.shown] = np.maximum(subject.noise, 1e-4 * subject.spread)
+    for turn in range(_ROUNDS):
+        part = progress.part(turn / _ROUNDS, (turn + 1) / _ROUNDS)
+        found = estimate_path(
+            subject.model.kernels(), segments, subject.model.values(), [], sigma=level, max_iterations=_STEPS,
+            progress=part,
+        )  # fmt: skip
+        if found.defect < _EXACT:
+            break
+        segments = [replace(s, states=z) for s, z in zip(segments, found.states, strict=True)]
+    return [np.nan_to_num(r[subject.shown]) for r in found.residuals]
+
+
+def autocorrelation(rows: list[Array]) -> tuple[Array, Array, float]:
+    """Lags from 1 on, autocorrelation over all stretches, and half the 95 % band of white noise."""
+    count = min(_LAGS, min(len(r) for r in rows) // 3)
+    power = sum(float(r @ r) for r in rows) or 1.0
+    values = [sum(float(r[k:] @ r[:-k]) for r in rows) / power for k in range(1, count + 1)]
+    total = sum(len(r) for r in rows)
+    return np.arange(1.0, count + 1), np.array(values), float(1.96 / np.sqrt(total))
+
+
+def ljung_box(rows: list[Array], lags: Array) -> float:
+    """Probability that white noise is as correlated as these residuals (Ljung and Box 1978)."""
+    from scipy.stats import chi2
+
+    _, correlation, _ = autocorrelation(rows)
+    total = sum(len(r) for r in rows)
+    pairs = np.array([sum(len(r) - int(k) for r in rows) for k in lags], dtype=np.float64)
+    statistic = float(total * (total + 2) * np.sum(correlation**2 / pairs))
+    return float(chi2.sf(statistic, len(lags)))
+
+
+def _cross(
+    subject: Subject, segments: list[Segment], rows: list[Array], own: Array
+) -> tuple[Array, Array, float]:
+    """Correlation of the residuals with the (first) input by lag, and half its 95 % band.
+
+    Both are coloured, so the band is widened by their autocorrelations (Bartlett 1946).
+    """
+    inputs = [subject.data.inputs.values(s.times - subject.origin)[0] for s in segments]
+    inputs = [u - u.mean() for u in inputs]
+    count = len(own)
+    scale = np.sqrt(sum(float(r @ r) for r in rows) * sum(float(u @ u) for u in inputs)) or 1.0
+    lags = np.arange(-count, count + 1)
+
+    def at(k: int) -> float:
+        pairs = (
+            (r[k:], u[: len(u) - k]) if k >= 0 else (r[:k], u[-k:]) for r, u in zip(rows, inputs, strict=True)
+        )
+        return sum(float(a @ b) for a, b in pairs) / scale
+
+    _, drive, band = autocorrelation(inputs)
+    width = min(len(drive), len(own))
+    wide = band * np.sqrt(max(1.0, 1.0 + 2.0 * float(np.sum(own[:width] * drive[:width]))))
+    return lags.astype(np.float64), np.array([at(int(k)) for k in lags]), float(wide)
+
+
+def _panel(title: str, x: Array, y: Array, band: float, subject: Subject, first: int) -> Panel:
+    edges = np.array([x[0] if not first else 0.0, x[-1]])
+    return Panel(
+        title,
+        f"lag [{subject.unit}]",
+        "correlation [–]",
+        (
+            Trace("residuals", x, y, "model"),
+            Trace("95 % band", edges, np.full(2, band), "limit"),
+            Trace("", edges, np.full(2, -band), "limit"),
+        ),
+    )

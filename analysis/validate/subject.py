@@ -1,0 +1,238 @@
+"""What is under test: a model with its values, a record, and both in the same terms.
+
+The model is put beside the record like with like: its long run passes the same sensors, with the same noise
+and the same smoothing, before anything is counted or measured on it. So a bias of an estimator is in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import DataError
+from analysis.base.record import Channel, Excitation, Record
+from analysis.estimate.measurement import Measurement, measurements, noise_of, start_states, state_samples
+from analysis.model import Model
+from analysis.signal.drive import drive_frequency
+from analysis.signal.inputs import Inputs
+from analysis.simulate.simulation import simulate
+from analysis.validate.drive import depends_on_time, drive_period, toned
+
+Array = NDArray[np.float64]
+
+LONGEST = 60_000  # samples that are used
+_COARSE = 1.5  # what smoothing takes away, over the noise, beyond which samples are used as they are
+# Ratio of the spreads in quarters of a record up to which its motion counts as steady, and where they only
+# grow or only fall.
+_STEADY, _TREND = 2.0, 1.2
+_PHASES = 24  # of the drive that are tried when the record does not know it
+_PLACES = 30  # from which each is tried
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """The model, the record, and what is known of the drive."""
+
+    model: Model  # with the values under test
+    record: Record
+    data: Measurement
+    states: Array  # [n, N] as the sensors show them, smoothed
+    hidden: tuple[str, ...]  # states that nothing shows
+    base: float  # period of the drive, or mean turn, in the record's unit of time
+    forced: bool
+    origin: float  # the model's time at the first sample
+    driven: Model | None  # the model as a system by itself: without measured inputs, or those as tones
+    reason: str  # why there is none
+
+    @property
+    def dt(self) -> float:
+        return self.record.dt
+
+    @property
+    def inputs(self) -> Inputs | None:
+        return self.data.inputs if self.data.inputs.count else None
+
+    @property
+    def shown(self) -> NDArray[np.intp]:
+        """Outputs that were measured."""
+        return np.flatnonzero(self.data.measured)
+
+    @property
+    def spread(self) -> Array:
+        """Standard deviation of each measured output."""
+        return np.maximum(np.nanstd(self.data.outputs[self.shown], axis=1), 1e-300)
+
+    @property
+    def times(self) -> Array:
+        """The model's time at the samples."""
+        return np.asarray(self.origin + self.data.times)
+
+    @property
+    def unit(self) -> str:
+        """Of time: seconds, unless the model has it otherwise."""
+        return self.model.units.get("t", "s")
+
+    def label(self, name: str) -> str:
+        channel = self.record.channels.get(name)
+        unit = (channel.unit if channel is not None else "") or self.model.unit(name)
+        return f"{name} [{unit or '–'}]"
+
+    @cached_property
+    def noise(self) -> Array:
+        """Noise of each measured output, from its high-order differences: no model is needed for it."""
+        return np.array([noise_of(row) for row in self.data.outputs[self.shown]])
+
+    @cached_property
+    def run(self) -> Array | None:
+        """States [n, N] of the model left to itself from the first measured state; None if it escapes."""
+        if self.driven is None:
+            return None
+        found = simulate(self.driven, self.times, self.states[:, 0], rtol=1e-8, atol=1e-10)
+        whole = found.diverged_at is None and bool(np.isfinite(found.states).all())
+        return found.states if whole else None
+
+    @cached_property
+    def fading(self) -> str:
+        """Why the motion has no exponents, dimension or section: it dies away or grows; empty if steady."""
+        spreads = [float(np.std(part)) for part in np.array_split(self.states[0], 4)]
+        trend = spreads == sorted(spreads) or spreads == sorted(spreads, reverse=True)
+        if max(spreads) <= (_TREND if trend else _STEADY) * min(spreads):
+            return ""
+        change = max(spreads) / max(min(spreads), 1e-300)
+        return f"The motion is not steady (its spread changes by a factor of {change:.3g} within the record)."
+
+    @property
+    def escapes(self) -> bool:
+        return self.driven is not None and self.run is None
+
+    @cached_property
+    def twin(self) -> Array | None:
+        """States of the model's long run as the record's sensors and smoothing would show them."""
+        if self.driven is None or self.run is None:
+            return None
+        outputs = np.empty((len(self.model.outputs), self.run.shape[1]))
+        none = np.zeros((len(self.driven.inputs), self.run.shape[1]))
+        self.driven.kernels().out_many(self.times, self.run, none, self.driven.values(), outputs)
+        rng = np.random.default_rng(0)  # any draw of the noise will do
+        channels = dict(self.record.channels)
+        for i, level in zip(self.shown, self.noise, strict=True):
+            name = self.model.outputs[i]
+            channels[name] = Channel(outputs[i] + level * rng.normal(size=outputs.shape[1]))
+        (data,) = measurements(self.model, [replace(self.record, channels=channels)])
+        return start_states(self.model, data, self.model.values())
+
+
+def prepare(
+    model: Model, record: Record, values: Mapping[str, float], frequency: float | None = None
+) -> Subject:
+    """Read the record as the model sees it, and find out how it is driven."""
+    known = model.with_values(_own(model, values))
+    record = _without_offsets(known, record, values).cut(0, LONGEST)
+    if frequency is not None:
+        drive = record.excitation or Excitation(frequency)
+        record = replace(record, excitation=replace(drive, frequency=frequency))
+    (data,) = measurements(known, [record])
+    samples = state_samples(known, data, known.values(), smoothed=False)
+    hidden = tuple(s for i, s in enumerate(known.states) if not samples.seen[i] and i not in samples.derived)
+    states = start_states(known, data, known.values())
+    for i in np.flatnonzero(samples.seen):  # coarse sampling: local cubics would miss more than the noise
+        raw = samples.values[i]
+        if np.std(raw - states[i]) > _COARSE * noise_of(raw):
+            states[i] = raw
+    subject = Subject(known, record, data, states, hidden, 1.0, False, 0.0, None, "")
+    return _with_drive(subject)
+
+
+def _own(model: Model, values: Mapping[str, float]) -> dict[str, float]:
+    """Values of the model's parameters; of those that differ by record, the first record's."""
+    first = {n.removesuffix("[1]"): v for n, v in values.items() if n.endswith("[1]")}
+    return {n: v for n, v in {**first, **values}.items() if n in model.parameters}
+
+
+def _without_offsets(model: Model, record: Record, values: Mapping[str, float]) -> Record:
+    """The record with the sensors' offsets, where they were identified, taken out."""
+    for name in model.outputs:
+        offset = values.get(f"{name} offset", values.get(f"offset {name}", 0.0))
+        if offset and name in record:
+            record = record.with_channels(**{name: record[name] - offset})
+    return record
+
+
+def _with_drive(subject: Subject) -> Subject:
+    """Drive, period and origin of time."""
+    model, record = subject.model, subject.record
+    drive = record.excitation
+    frequency = drive.frequency if drive is not None and drive.frequency > 0 else None
+    if model.inputs:
+        return _with_measured_drive(subject, frequency)
+    if not depends_on_time(model):
+        return replace(subject, base=_turn(subject), driven=model)
+    period = 1.0 / frequency if frequency is not None else drive_period(model)
+    if period is None:
+        return replace(
+            subject,
+            base=_turn(subject),
+            reason="The model is driven, but neither the record nor its parameters tell the drive's period: "
+            "give the frequency.",
+        )
+    forced = replace(subject, base=period, forced=True, driven=model)
+    return replace(forced, origin=_origin(forced))
+
+
+def _with_measured_drive(subject: Subject, frequency: float | None) -> Subject:
+    record, model = subject.record, subject.model
+    row = np.nan_to_num(record[model.inputs[0]])
+    if frequency is None and np.ptp(row) > 0 and len(row) >= 64:
+        frequency = drive_frequency(row) * record.rate
+    if frequency is None or frequency * record.duration < 5:
+        reason = "The measured input shows no drive of which there are several periods."
+        return replace(subject, base=_turn(subject), reason=reason)
+    noise = max(noise_of(record[n]) / max(float(np.nanstd(record[n])), 1e-300) for n in model.inputs)
+    try:
+        driven = toned(model, record, frequency, noise)
+    except DataError as error:
+        return replace(subject, base=_turn(subject), reason=str(error))
+    return replace(subject, base=1.0 / frequency, forced=True, driven=driven)
+
+
+def _turn(subject: Subject) -> float:
+    from analysis.orbits.autonomous import mean_turn
+
+    return float(mean_turn(subject.states)) * subject.dt
+
+
+def _origin(subject: Subject) -> float:
+    """The model's time at the first sample.
+
+    Zero where the drive was identified with the rest, the recorded phase where the model's drive is the
+    generator's; a grid over the period where nobody knows. Whichever lets the model follow the record.
+    """
+    drive = subject.record.excitation
+    candidates = [0.0]
+    if drive is not None and drive.phase is not None:
+        candidates.append(drive.phase / (2 * np.pi) * subject.base)
+    else:
+        candidates += (subject.base * np.arange(1, _PHASES) / _PHASES).tolist()
+    if candidates[1:] == [0.0]:
+        return 0.0
+    return min(candidates, key=lambda origin: _miss(subject, origin))
+
+
+def _miss(subject: Subject, origin: float) -> float:
+    """How far half a period from measured states leads astray, on average."""
+    length = max(round(0.5 * subject.base / subject.dt), 4)
+    count = subject.states.shape[1] - length - 1
+    if count < 1:
+        return 0.0
+    scale = np.ptp(subject.states, axis=1) + 1e-300
+    total = 0.0
+    for start in np.linspace(0, count, _PLACES).astype(int):
+        t = origin + subject.data.times[start] + np.array([0.0, length * subject.dt])
+        end = simulate(subject.model, t, subject.states[:, start], rtol=1e-6, atol=1e-9).states[:, -1]
+        gap = (end - subject.states[:, start + length]) / scale
+        total += min(float(np.sum(gap**2)), 1.0) if np.isfinite(gap).all() else 1.0
+    return total

@@ -1,0 +1,109 @@
+"""All checks of a model against a record, and the verdict in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from analysis.base.progress import SILENT, Progress
+from analysis.base.record import Record
+from analysis.model import Model
+from analysis.validate.bifurcation import Sweep, check_bifurcation
+from analysis.validate.check import Check
+from analysis.validate.dimension import check_dimension
+from analysis.validate.equilibria import check_equilibria, rest_states
+from analysis.validate.exponents import check_exponents, model_spectrum
+from analysis.validate.force import check_force
+from analysis.validate.orbits import check_orbits
+from analysis.validate.residuals import check_residuals
+from analysis.validate.response import check_response
+from analysis.validate.section import check_section
+from analysis.validate.subject import prepare
+from analysis.validate.transfer import TransferFunction, check_transfer
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """Every check in order, and what they amount to."""
+
+    checks: tuple[Check, ...]
+    passed: bool  # nothing failed, and more passed than is in doubt
+    verdict: str
+
+    def __getitem__(self, name: str) -> Check:
+        return next(check for check in self.checks if check.name == name)
+
+
+def validate(
+    model: Model,
+    record: Record,
+    values: Mapping[str, float],
+    progress: Progress = SILENT,
+    *,
+    frequency: float | None = None,
+    others: Sequence[Record] = (),
+    transfer: TransferFunction | Record | None = None,
+    sweep: Sweep | None = None,
+) -> Validation:
+    """Put the model with these parameter values beside the record.
+
+    ``frequency`` of the drive where the record does not say it; ``others`` are recordings at other settings
+    of the drive; ``transfer`` a measured transfer function or a recording under a broadband input; ``sweep``
+    what the bifurcation diagram is drawn over.
+    """
+    progress.report(0.0, "reading the record")
+    subject = prepare(model, record, values, frequency)
+    parts = iter(_shares(progress))
+    part = next(parts)
+    spectrum = model_spectrum(subject, part)
+    exponent = float(spectrum.exponents[0]) if spectrum is not None and not subject.fading else 0.0
+    rests = rest_states(subject)
+    steps: list[Callable[[Progress], Check]] = [
+        lambda p: check_response(subject, exponent, p),
+        lambda p: check_residuals(subject, p),
+        lambda p: check_orbits(subject, p),
+        lambda p: check_exponents(subject, spectrum),
+        lambda p: check_dimension(subject),
+        lambda p: check_section(subject),
+        lambda p: check_bifurcation(subject, sweep or Sweep(), others, p),
+        lambda p: check_force(subject),
+    ]
+    checks = []
+    for step, share in zip(steps, parts, strict=True):
+        share.report(0.0, "checking")
+        checks.append(step(share))
+    crossing, measured = check_transfer(subject, transfer, rests)
+    checks += [check_equilibria(subject, rests, measured), crossing]
+    progress.report(1.0, "done")
+    return judged(tuple(checks))
+
+
+def _shares(progress: Progress) -> list[Progress]:
+    """Parts of the whole: exponents first, then each check."""
+    edges = (0.02, 0.12, 0.25, 0.45, 0.65, 0.75, 0.85, 0.88, 0.97, 1.0)
+    return [progress.part(a, b) for a, b in pairwise(edges)]
+
+
+def judged(checks: tuple[Check, ...]) -> Validation:
+    """The verdict: rejected by any failure and when doubts prevail."""
+    names: dict[str, list[str]] = {"passed": [], "doubtful": [], "failed": [], "not possible": []}
+    for check in checks:
+        names[check.status].append(check.title.lower())
+    made = len(checks) - len(names["not possible"])
+    if not made:
+        return Validation(checks, False, "Nothing could be checked.")
+    if names["failed"]:
+        words = f"The model is NOT validated: {_listed(names['failed'])} failed"
+        return Validation(checks, False, f"{words}, {len(names['passed'])} of {made} checks passed.")
+    if len(names["passed"]) <= len(names["doubtful"]):
+        words = f"The model is NOT validated: there are doubts about {_listed(names['doubtful'])}"
+        return Validation(checks, False, f"{words}, {len(names['passed'])} of {made} checks passed.")
+    words = f"The model is validated: {len(names['passed'])} of {made} checks passed"
+    if names["doubtful"]:
+        words += f", with doubts about {_listed(names['doubtful'])}"
+    return Validation(checks, True, words + ".")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,1 @@
+"""What all drivers share: the protocols, waveforms, limits, triggers, clocks and processes."""

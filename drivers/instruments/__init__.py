@@ -1,0 +1,1 @@
+"""The real instruments: NI-DAQmx, serial controllers and generators, replay of a recording."""

@@ -1,0 +1,579 @@
+"""NI-DAQmx through the real nidaqmx package: analogue input, and analogue output on the same clock.
+
+The analogue output runs on the input's sample clock (or an exact multiple of it) and starts with the input's
+start trigger, so the drive's sample that belongs to each measured sample is known. It is streamed without
+regeneration: what was not written is never played again. ``server`` in the profile reaches a device server
+over the network (NI's own, or :mod:`drivers.virtual.nidaq_server`); without it the driver on this machine is
+used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from analysis.base.errors import ShakedownError
+from drivers.base.clock import Clock
+from drivers.base.limits import STOP_RAMP, Limits
+from drivers.base.overload import overloads
+from drivers.base.protocols import Block, ChannelSpan, DriveState, InstrumentError, LinkLost, Samples
+from drivers.base.waveform import Waveform
+from drivers.rig.player import Player
+from drivers.rig.profile import ChannelProfile, RigError, RigProfile
+
+BUFFER_SECONDS = 10.0  # of the input: what may pile up before samples are lost
+AHEAD_SECONDS = 0.04  # of the output: what is written ahead; STOP takes this, a quarter of it, and the ramp
+READ_TIMEOUT = 5.0  # s beyond the time that the samples take
+OVERRUN, OLDER_FIRMWARE_OVERRUN, TIMED_OUT, UNSUPPORTED = -200279, -200278, -200284, -200452
+STANDARD_GRAVITY = 9.80665
+
+
+def list_devices(session: Any = None) -> tuple[list[tuple[str, str]], str]:
+    """Name and description of each NI device, and a sentence if none could be looked for."""
+    from nidaqmx.errors import DaqNotFoundError, DaqNotSupportedError, Error
+    from nidaqmx.system import System
+
+    try:
+        system = System.local() if session is None else System.remote(session)
+        found = [(d.name, f"{d.product_type}, serial number {d.serial_num:X}") for d in system.devices]
+    except (DaqNotFoundError, DaqNotSupportedError):
+        return [], "The NI-DAQmx driver is not installed, so NI devices were not looked for."
+    except Error as error:
+        return [], f"NI devices could not be listed: {_first_sentence(error)}"
+    return found, "" if found else "No NI device was found."
+
+
+def connect(table: Mapping[str, Any]) -> Any:
+    """The session options of a profile's instrument: None for the driver on this machine."""
+    address = table.get("server")
+    if not address:
+        return None
+    import grpc
+    from nidaqmx import GrpcSessionOptions
+
+    megabytes = 256 << 20  # the default of 4 MB is less than a second of eight fast channels
+    options = [("grpc.max_receive_message_length", megabytes), ("grpc.max_send_message_length", megabytes)]
+    return GrpcSessionOptions(grpc.insecure_channel(str(address), options), "")
+
+
+def open_source(profile: RigProfile, clock: Clock | None, seed: int) -> NidaqSource:
+    return NidaqSource(profile, connect(profile.instruments["source"]))
+
+
+def open_exciter(profile: RigProfile, source: Any) -> NidaqExciter:
+    if not isinstance(source, NidaqSource):
+        raise RigError(
+            "[instruments.exciter]: an nidaqmx exciter needs an nidaqmx source to share its clock."
+        )
+    return NidaqExciter(profile, source)
+
+
+@contextlib.contextmanager
+def in_words(doing: str) -> Iterator[None]:
+    """Turn the driver's errors into sentences. A lost server is a LinkLost."""
+    from nidaqmx.errors import Error, RpcError
+
+    try:
+        yield
+    except RpcError as error:
+        raise LinkLost(
+            f"The NI device server cannot be reached while {doing} ({_first_sentence(error)}); "
+            "what was recorded is safe. Check the server and the network, then open the rig again."
+        ) from None
+    except Error as error:
+        raise InstrumentError(f"NI-DAQmx, {doing}: {_first_sentence(error)}") from None
+
+
+def _first_sentence(error: Exception) -> str:
+    text = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    code = getattr(error, "error_code", None)
+    return f"{text.rstrip('.')} ({code})." if code else text
+
+
+class NidaqSource:
+    """Analogue input of one or more NI devices on one clock."""
+
+    waits = False
+
+    def __init__(self, profile: RigProfile, session: Any = None) -> None:
+        self.session = session
+        self.name = profile.name
+        self._profiles = profile.channels
+        table = profile.instruments["source"]
+        self._buffer_seconds = float(table.get("buffer_seconds", BUFFER_SECONDS))
+        self.companion: NidaqExciter | None = None
+        self._running = False
+        self._overload_flags = True
+        with in_words("opening the input"):
+            self._task: Any = self._open(profile, table["wiring"])
+            self.rate = float(self._task.timing.samp_clk_rate)
+        self.channels = tuple(c.info() for c in profile.channels)
+        self.device = str(next(iter(table["wiring"].values()))).split("/")[0]
+        self._gains = np.array([_conversion(c) for c in profile.channels])
+        self._expected = 0
+
+    def _open(self, profile: RigProfile, wiring: Mapping[str, str]) -> Any:
+        import nidaqmx
+        from nidaqmx.constants import AcquisitionType, OverwriteMode
+        from nidaqmx.stream_readers import AnalogMultiChannelReader
+
+        task = nidaqmx.Task(grpc_options=self.session) if self.session else nidaqmx.Task()
+        try:
+            for channel in profile.channels:
+                _add_channel(task, channel, wiring[channel.name])
+            samples = max(2, round(self._buffer_seconds * profile.rate))
+            task.timing.cfg_samp_clk_timing(
+                profile.rate, sample_mode=AcquisitionType.CONTINUOUS, samps_per_chan=samples
+            )
+            # Lost samples are then a gap of known length and not the end of the task.
+            task.in_stream.overwrite = OverwriteMode.OVERWRITE_UNREAD_SAMPLES
+            self._reader = AnalogMultiChannelReader(task.in_stream)
+            self._reader.verify_array_shape = False
+        except BaseException:
+            task.close()
+            raise
+        return task
+
+    def start(self) -> None:
+        from nidaqmx.constants import ReadRelativeTo
+
+        if self._task is None:
+            raise InstrumentError("The NI device was closed: open the rig again.")
+        with in_words("starting"):
+            self._task.in_stream.relative_to = ReadRelativeTo.CURRENT_READ_POSITION
+            self._task.in_stream.offset = 0
+            if self.companion is not None:
+                self.companion.arm()  # waits for our start trigger
+            self._task.start()
+        self._running, self._expected = True, 0
+        if self.companion is not None:
+            self.companion.begin()
+
+    def read(self, into: Samples) -> Block:
+        if not self._running:
+            raise InstrumentError("The NI device is not running.")
+        start, reason = self._fill(into)
+        count = into.shape[1]
+        into *= self._gains[:, :1]
+        into += self._gains[:, 1:]
+        self._expected = start + count
+        found = overloads(into, self.channels, start) + self._flagged(start, count)
+        drive = None if self.companion is None else self.companion.state_at(start)
+        return Block(start, into, found, reason=reason, drive=drive)
+
+    def _fill(self, into: Samples) -> tuple[int, str]:
+        """Read one block; the index of its first sample, and why samples before it were lost if some were."""
+        from nidaqmx.errors import DaqReadError
+
+        count = into.shape[1]
+        data = into if into.flags.c_contiguous else np.empty_like(into)
+        start, reason = self._expected, ""
+        with in_words("reading"):
+            for _ in range(3):
+                try:
+                    self._reader.read_many_sample(data, count, count / self.rate + READ_TIMEOUT)
+                    break
+                except DaqReadError as error:
+                    if error.error_code not in (OVERRUN, OLDER_FIRMWARE_OVERRUN):
+                        raise
+                    start = self._skip_lost(count)
+                    reason = "the device's buffer overran: the program read too slowly"
+            else:
+                raise InstrumentError("The NI device's buffer overran three times in a row: lower the rate.")
+            if reason:
+                self._read_on()
+        if data is not into:
+            into[:] = data
+        return start, reason
+
+    def _skip_lost(self, count: int) -> int:
+        """Go on at a sample that is certainly still there; its index, counted by the device itself."""
+        from nidaqmx.constants import ReadRelativeTo
+
+        stream = self._task.in_stream
+        acquired = int(stream.total_samp_per_chan_acquired)
+        resume = max(self._expected, acquired - round(0.5 * self._buffer_seconds * self.rate))
+        stream.relative_to = ReadRelativeTo.FIRST_SAMPLE
+        stream.offset = resume
+        return resume
+
+    def _read_on(self) -> None:
+        from nidaqmx.constants import ReadRelativeTo
+
+        self._task.in_stream.relative_to = ReadRelativeTo.CURRENT_READ_POSITION
+        self._task.in_stream.offset = 0
+
+    def _flagged(self, start: int, count: int) -> tuple[ChannelSpan, ...]:
+        """Overloads that the device itself reports, where it can."""
+        from nidaqmx.errors import DaqError
+
+        if not self._overload_flags:
+            return ()
+        try:
+            with in_words("asking for overloads"):
+                try:
+                    if not self._task.in_stream.overloaded_chans_exist:
+                        return ()
+                    names = self._task.in_stream.overloaded_chans
+                except DaqError:
+                    self._overload_flags = False  # this device has no such flags
+                    return ()
+        except LinkLost:
+            raise
+        rows = [i for i, c in enumerate(self._profiles) if c.name in names]
+        return tuple(ChannelSpan(row, start, start + count) for row in rows)
+
+    def null_bridge(self, channel: str) -> float:
+        """Take a bridge's present output as zero strain; that output, in V. The task must not be running."""
+        self._check_bridge(channel)
+        with in_words(f"nulling '{channel}'"):
+            self._task.perform_bridge_offset_nulling_cal(channel)
+            return float(self._task.ai_channels[channel].ai_bridge_initial_voltage)
+
+    def shunt_calibrate(self, channel: str, resistor: float = 100_000.0) -> float:
+        """Correct a strain channel's gain with a shunt resistor (ohm) across one arm of its bridge; the gain.
+
+        The task must not be running.
+        """
+        self._check_bridge(channel)
+        with in_words(f"shunt calibration of '{channel}'"):
+            self._task.perform_strain_shunt_cal(channel, shunt_resistor_value=resistor)
+            return float(self._task.ai_channels[channel].ai_bridge_shunt_cal_gain_adjust)
+
+    def _check_bridge(self, channel: str) -> None:
+        if not any(c.name == channel and c.kind == "bridge" for c in self._profiles):
+            raise InstrumentError(f"Channel '{channel}' is no strain bridge, so it has nothing to calibrate.")
+        if self._task is None:
+            raise InstrumentError("The NI device was closed: open the rig again.")
+
+    def stop(self) -> None:
+        if not self._running:
+            return
+        self._running = False
+        if self.companion is not None:
+            self.companion.rest()
+        with contextlib.suppress(LinkLost), in_words("stopping"):
+            self._task.stop()
+
+    def close(self) -> None:
+        with contextlib.suppress(ShakedownError):
+            self.stop()
+        task, self._task = self._task, None
+        with contextlib.suppress(ShakedownError), in_words("closing"):
+            if task is not None:
+                task.close()
+
+
+class NidaqExciter:
+    """Analogue output that follows the input's clock."""
+
+    unit = "V"
+
+    def __init__(self, profile: RigProfile, source: NidaqSource) -> None:
+        table = profile.instruments["exciter"]
+        if "output" not in table:
+            raise RigError("[instruments.exciter]: 'output' is missing, such as output = \"Dev1/ao0\".")
+        self._output = str(table["output"])
+        self._source = source
+        self._oversampling = int(table.get("oversampling", 1))
+        self._rate = source.rate * self._oversampling
+        # A device server across a network may need more; STOP takes that much longer.
+        self._ahead_seconds = float(table.get("ahead_seconds", AHEAD_SECONDS))
+        self._ahead = max(4, round(self._ahead_seconds * self._rate))
+        self._chunk = max(1, self._ahead // 4)
+        self._range = float(table.get("range", 10.0))
+        if profile.limits.peak > self._range:
+            raise RigError(
+                f"The drive's limit of {profile.limits.peak:g} V is beyond the output's {self._range:g} V."
+            )
+        self._player = Player(profile.limits, self._rate)
+        self._states: deque[DriveState] = deque(maxlen=4096)
+        self._base = 0  # the player's count at the input's sample 0
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._streaming = threading.Event()
+        self.failure = ""
+        self._task: Any = None
+        with in_words("setting the output to zero"):
+            self._write_now(0.0)
+        self.watchdog = self._open_watchdog(table.get("watchdog"))
+        source.companion = self
+
+    # -- the exciter
+
+    @property
+    def limits(self) -> Limits:
+        return self._player.limits
+
+    def play(self, waveform: Waveform) -> None:
+        if self.failure:
+            raise InstrumentError(f"The drive has failed, start the acquisition again: {self.failure}")
+        self._player.play(waveform)
+
+    def change(self, frequency: float | None = None, amplitude: float | None = None) -> None:
+        self._player.change(frequency, amplitude)
+
+    def stop(self, reason: str = "stopped") -> None:
+        self._player.stop(reason)
+        if not self._streaming.is_set():
+            self._player.take(round(2 * STOP_RAMP * self._rate) + 1)  # nothing is connected to the player now
+
+    def state(self) -> DriveState:
+        state = self._player.state()
+        return replace(state, index=(state.index - self._base) // self._oversampling)
+
+    def close(self) -> None:
+        self.stop("closed")
+        self.rest()
+        with contextlib.suppress(ShakedownError), in_words("setting the output to zero"):
+            self._write_now(0.0)
+            watchdog, self.watchdog = self.watchdog, None
+            if watchdog is not None:
+                watchdog.close()
+
+    # -- called by the source
+
+    def arm(self) -> None:
+        """Prepare the output: it waits for the input's start trigger with some silence in its buffer."""
+        import nidaqmx
+        from nidaqmx.constants import AcquisitionType, RegenerationMode
+        from nidaqmx.stream_writers import AnalogSingleChannelWriter
+
+        self.failure = ""
+        session = self._source.session
+        task = nidaqmx.Task(grpc_options=session) if session else nidaqmx.Task()
+        try:
+            task.ao_channels.add_ao_voltage_chan(self._output, min_val=-self._range, max_val=self._range)
+            device = self._source.device
+            clock = f"/{device}/ai/SampleClock" if self._oversampling == 1 else ""
+            task.timing.cfg_samp_clk_timing(
+                self._rate, clock, sample_mode=AcquisitionType.CONTINUOUS, samps_per_chan=self._ahead
+            )
+            task.out_stream.regen_mode = RegenerationMode.DONT_ALLOW_REGENERATION
+            task.out_stream.output_buf_size = self._ahead
+            task.triggers.start_trigger.cfg_dig_edge_start_trig(f"/{device}/ai/StartTrigger")
+            self._writer = AnalogSingleChannelWriter(task.out_stream, auto_start=False)
+            self._task = task
+            self._states.clear()
+            self._base = self._player.state().index
+            self._write(self._ahead, 1.0)
+            task.start()
+        except BaseException:
+            task.close()
+            self._task = None
+            raise
+
+    def begin(self) -> None:
+        """Keep the output's buffer filled from now on, and the watchdog content."""
+        if self.watchdog is not None:
+            with in_words("starting the watchdog"):
+                self.watchdog.start()
+        self._streaming.set()
+        self._thread = threading.Thread(target=self._stream, name="analogue output", daemon=True)
+        self._thread.start()
+
+    def rest(self) -> None:
+        """The clock is about to stop: ramp down first, then end the output."""
+        if self._thread is None:
+            return
+        self._player.stop("the acquisition was stopped")
+        deadline = time.monotonic() + 1.0
+        while self._player.state().playing and not self.failure and time.monotonic() < deadline:
+            time.sleep(0.005)
+        time.sleep(self._ahead_seconds)  # what is in the buffer is silence now, once it has been played
+        self._streaming.clear()
+        self._thread.join()
+        self._thread = None
+        with contextlib.suppress(ShakedownError), in_words("stopping the watchdog"):
+            if self.watchdog is not None:
+                self.watchdog.stop()
+        self._end_task()
+        with contextlib.suppress(ShakedownError), in_words("setting the output to zero"):
+            self._write_now(0.0)  # a device that ran late would hold what it played last
+
+    def state_at(self, index: int) -> DriveState | None:
+        """The drive at a sample of the input."""
+        if self.failure:
+            return DriveState(index, reason=self.failure)
+        wanted = self._base + index * self._oversampling
+        with self._lock:
+            earlier = [s for s in self._states if s.index <= wanted]
+            if not earlier:
+                return None
+            while len(self._states) > 1 and self._states[1].index <= wanted:
+                self._states.popleft()
+        state = earlier[-1]
+        phase = state.phase + 2 * np.pi * state.frequency * (wanted - state.index) / self._rate
+        return replace(state, index=index, phase=float(phase % (2 * np.pi)))
+
+    # -- the output's thread
+
+    def _stream(self) -> None:
+        try:
+            while self._streaming.is_set():
+                self._write(self._chunk, 2.0)
+                if self.watchdog is not None:
+                    self.watchdog.reset_timer()
+        except Exception as error:  # the drive is off then; the samples go on being recorded
+            self.failure = str(_translated(error, "driving"))
+            self._player.stop(self.failure)
+            self._player.take(round(2 * STOP_RAMP * self._rate) + 1)
+            self._streaming.clear()
+            with contextlib.suppress(Exception):
+                self._end_task()
+                self._write_now(0.0)
+
+    def _write(self, count: int, timeout: float) -> None:
+        state = self._player.state()
+        samples = self._player.take(count)
+        with self._lock:
+            self._states.append(state)
+        self._writer.write_many_sample(samples, timeout)
+
+    def _end_task(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            with contextlib.suppress(LinkLost), in_words("ending the output"):
+                try:
+                    task.stop()
+                finally:
+                    task.close()
+
+    def _write_now(self, value: float) -> None:
+        import nidaqmx
+
+        session = self._source.session
+        with nidaqmx.Task(grpc_options=session) if session else nidaqmx.Task() as task:
+            task.ao_channels.add_ao_voltage_chan(self._output, min_val=-self._range, max_val=self._range)
+            task.write(value, auto_start=True)
+
+    def _open_watchdog(self, seconds: Any) -> Any:
+        """The device's own watchdog, which zeroes the output when this program is gone; None without one."""
+        if not seconds:
+            return None
+        from nidaqmx.constants import WatchdogAOExpirState
+        from nidaqmx.errors import DaqError
+        from nidaqmx.system.watchdog import AOExpirationState, WatchdogTask
+
+        session = self._source.session
+        options = {"grpc_options": session} if session else {}
+        try:
+            with in_words("setting up the watchdog"):
+                try:
+                    task = WatchdogTask(self._output.split("/")[0], timeout=float(seconds), **options)
+                except DaqError:
+                    return None
+                state = AOExpirationState(self._output, 0.0, WatchdogAOExpirState.VOLTAGE)
+                task.cfg_watchdog_ao_expir_states([state])
+        except InstrumentError:
+            return None
+        return task
+
+
+def _translated(error: Exception, doing: str) -> Exception:
+    try:
+        with in_words(doing):
+            raise error
+    except Exception as translated:
+        return translated
+
+
+def _conversion(channel: ChannelProfile) -> tuple[float, float]:
+    """Factor and summand from what the driver gives (V, strain, g, N) to the channel's unit."""
+    if channel.kind in ("iepe", "force"):
+        return 1.0, channel.zero
+    return 1.0 / channel.sensitivity, channel.zero
+
+
+def _add_channel(task: Any, channel: ChannelProfile, terminal: str) -> None:
+    adders: dict[str, Callable[[Any, ChannelProfile, str], Any]] = {
+        "voltage": _add_voltage,
+        "iepe": _add_acceleration,
+        "force": _add_force,
+        "bridge": _add_strain,
+    }
+    created = adders[channel.kind](task.ai_channels, channel, terminal)
+    if channel.coupling == "ac":
+        from nidaqmx.constants import Coupling
+
+        created.ai_coupling = Coupling.AC
+
+
+def _add_voltage(channels: Any, channel: ChannelProfile, terminal: str) -> Any:
+    return channels.add_ai_voltage_chan(terminal, channel.name, min_val=-channel.range, max_val=channel.range)
+
+
+def _add_acceleration(channels: Any, channel: ChannelProfile, terminal: str) -> Any:
+    from nidaqmx.constants import AccelSensitivityUnits, AccelUnits, ExcitationSource
+
+    units = {
+        "g": AccelUnits.G,
+        "m/s^2": AccelUnits.METERS_PER_SECOND_SQUARED,
+        "m/s²": AccelUnits.METERS_PER_SECOND_SQUARED,
+    }
+    if channel.unit not in units:
+        raise RigError(
+            f"channel '{channel.name}': an accelerometer's unit is g or m/s^2, not '{channel.unit}'."
+        )
+    volts_per_g = channel.sensitivity * (1.0 if channel.unit == "g" else STANDARD_GRAVITY)
+    reach = channel.range / channel.sensitivity
+    return channels.add_ai_accel_chan(
+        terminal,
+        channel.name,
+        min_val=-reach,
+        max_val=reach,
+        units=units[channel.unit],
+        sensitivity=1000 * volts_per_g,
+        sensitivity_units=AccelSensitivityUnits.MILLIVOLTS_PER_G,
+        current_excit_source=ExcitationSource.INTERNAL,
+        current_excit_val=channel.excitation_current,
+    )
+
+
+def _add_force(channels: Any, channel: ChannelProfile, terminal: str) -> Any:
+    from nidaqmx.constants import ExcitationSource, ForceIEPESensorSensitivityUnits, ForceUnits
+
+    reach = channel.range / channel.sensitivity
+    return channels.add_ai_force_iepe_chan(
+        terminal,
+        channel.name,
+        min_val=-reach,
+        max_val=reach,
+        units=ForceUnits.NEWTONS,
+        sensitivity=1000 * channel.sensitivity,
+        sensitivity_units=ForceIEPESensorSensitivityUnits.MILLIVOLTS_PER_NEWTON,
+        current_excit_source=ExcitationSource.INTERNAL,
+        current_excit_val=channel.excitation_current,
+    )
+
+
+def _add_strain(channels: Any, channel: ChannelProfile, terminal: str) -> Any:
+    from nidaqmx.constants import ExcitationSource, StrainGageBridgeType
+
+    bridges = {
+        "quarter": StrainGageBridgeType.QUARTER_BRIDGE_I,
+        "half": StrainGageBridgeType.HALF_BRIDGE_I,
+        "full": StrainGageBridgeType.FULL_BRIDGE_I,
+    }
+    created = channels.add_ai_strain_gage_chan(
+        terminal,
+        channel.name,
+        min_val=-channel.range,
+        max_val=channel.range,
+        strain_config=bridges[channel.bridge],
+        voltage_excit_source=ExcitationSource.INTERNAL,
+        voltage_excit_val=channel.bridge_excitation,
+        gage_factor=channel.gauge_factor,
+        initial_bridge_voltage=channel.initial_bridge_voltage,
+        nominal_gage_resistance=channel.bridge_resistance,
+    )
+    if channel.shunt_gain != 1.0:  # the driver multiplies by it, and the next calibration starts from it
+        created.ai_bridge_shunt_cal_gain_adjust = channel.shunt_gain
+    return created

@@ -1,0 +1,184 @@
+"""Lines of text to and from an instrument: RS-232, USB, or a TCP socket (``socket://host:port``).
+
+What goes wrong on such lines is handled once, here. After a time-out the line is drained and the instrument
+asked who it is, so that a late answer is never taken for the next one. Garbage is refused, not guessed at. A
+link that was lost is opened again with the next call, and said so in ``events``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from drivers.base.protocols import InstrumentError, LinkLost
+
+QUIET_SECONDS = 0.15  # without a byte: then the line is taken for drained
+DRAIN_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class LinkSettings:
+    """How the instrument wants to be spoken to."""
+
+    baudrate: int = 9600
+    stopbits: int = 1
+    timeout: float = 0.5  # s to wait for an answer
+    ending: bytes = b"\n"
+
+
+class SerialLink:
+    """One instrument on one line. Calls may come from any thread."""
+
+    def __init__(
+        self, port: str, settings: LinkSettings, on_event: Callable[[str], None] | None = None
+    ) -> None:
+        self.port, self._settings = port, settings
+        self._on_event = on_event
+        self._lock = threading.RLock()
+        self._serial: Any = None
+        self._doubtful = False  # an answer may still be on its way
+        self._late = False  # it did not come in time
+        self._was_open = False
+        self.hello: Callable[[], object] | None = (
+            None  # asks the instrument who it is; raises if it is another
+        )
+        self.events: list[str] = []  # what happened to the link, with the time
+
+    def write(self, command: str) -> None:
+        """Send a line that is not answered."""
+        with self._lock:
+            self._ready()
+            self._send(command)
+
+    def query(self, command: str) -> str:
+        """Send a line and give the answer. One repetition covers a lost or garbled answer."""
+        with self._lock:
+            self._ready()
+            try:
+                return self._ask(command)
+            except LinkLost:
+                raise
+            except InstrumentError:
+                self._doubtful = True
+                self._ready()
+                return self._ask(command)
+
+    def close(self) -> None:
+        with self._lock:
+            self._drop()
+
+    # -- inside
+
+    def _ready(self) -> None:
+        if self._serial is None:
+            self._open()
+        if self._doubtful:
+            hello, self.hello = self.hello, None  # it uses query itself
+            try:
+                self._recover(hello)
+            finally:
+                self.hello = hello
+
+    def _recover(self, hello: Callable[[], object] | None) -> None:
+        """Drain the line until the instrument says who it is and nothing else comes."""
+        for attempt in (1, 2):
+            self._drain()
+            self._doubtful = False
+            try:
+                if hello is not None:
+                    hello()
+                return
+            except LinkLost:
+                raise
+            except InstrumentError:
+                self._doubtful = True
+                if attempt == 2:
+                    raise
+
+    def _open(self) -> None:
+        import serial
+
+        s = self._settings
+        try:
+            self._serial = serial.serial_for_url(
+                self.port, baudrate=s.baudrate, stopbits=s.stopbits, timeout=s.timeout, write_timeout=1.0
+            )
+        except (OSError, ValueError) as error:  # SerialException is an OSError
+            raise LinkLost(
+                f"The instrument on {self.port} cannot be reached ({_reason(error)}): "
+                "check cable, power and the name of the port."
+            ) from None
+        if self._was_open:
+            self._event(f"{self.port}: connected again")
+        self._was_open = True
+        self._doubtful = True  # whatever was under way when the port was opened
+
+    def _ask(self, command: str) -> str:
+        self._send(command)
+        answer = self._guarded(lambda: self._serial.read_until(self._settings.ending))
+        if not answer:
+            self._doubtful = self._late = True
+            raise InstrumentError(f"The instrument on {self.port} did not answer '{command}'.")
+        if not answer.endswith(self._settings.ending):
+            self._doubtful = True
+            raise InstrumentError(
+                f"The instrument on {self.port} broke off in its answer to '{command}': {answer!r}."
+            )
+        try:
+            text = answer.decode("ascii").strip("\r\n")
+        except UnicodeDecodeError:
+            text = "\0"
+        if not text.isprintable():
+            self._doubtful = True
+            raise InstrumentError(
+                f"The instrument on {self.port} answered '{command}' with garbage: {answer!r}."
+            )
+        return text
+
+    def _send(self, command: str) -> None:
+        self._guarded(lambda: self._serial.write(command.encode("ascii") + self._settings.ending))
+
+    def _drain(self) -> None:
+        """Throw away what still comes, until the line is quiet."""
+        deadline = time.monotonic() + DRAIN_SECONDS
+        quiet_since = time.monotonic()
+        quiet = self._settings.timeout if self._late else QUIET_SECONDS  # an answer may still come
+        self._late = False
+        while time.monotonic() - quiet_since < quiet:
+            if self._guarded(lambda: self._serial.read(self._serial.in_waiting)):
+                quiet_since = time.monotonic()
+            if time.monotonic() > deadline:
+                raise InstrumentError(f"The line on {self.port} is never quiet: is the baud rate right?")
+            time.sleep(0.01)
+
+    def _guarded(self, action: Callable[[], Any]) -> Any:
+        """Do something with the port; any failure of it means that the link is gone."""
+        try:
+            return action()
+        except Exception as error:  # SerialException, OSError, and termios.error, which is neither
+            self._drop()
+            self._event(f"{self.port}: connection lost ({_reason(error)})")
+            raise LinkLost(
+                f"The connection to the instrument on {self.port} was lost ({_reason(error)}); "
+                "it is opened again with the next command."
+            ) from None
+
+    def _drop(self) -> None:
+        port, self._serial = self._serial, None
+        if port is not None:
+            with contextlib.suppress(Exception):
+                port.close()
+
+    def _event(self, text: str) -> None:
+        self.events.append(f"{datetime.now().astimezone().isoformat(timespec='seconds')} {text}")
+        if self._on_event is not None:
+            self._on_event(text)
+
+
+def _reason(error: Exception) -> str:
+    return str(error).split("\n")[0] or type(error).__name__

@@ -1,0 +1,1 @@
+"""What a rig is: its profile, and the player of its drive."""

@@ -1,0 +1,321 @@
+"""Rig profiles: TOML files that say which instruments, channels, calibration and limits make up a rig.
+
+    name = "Two-well beam"
+    rate = 187.5                          # Hz
+    [drive]                               # what plays when the rig is switched on: a waveform
+    [limits]                              # amplitude, frequency, slew, displacement of the drive
+    [[channels]]                          # name, unit, sensor, sensitivity, range ... of each signal
+    [instruments.source]                  # driver = "virtual" or "nidaqmx", and how the channels are wired
+    [instruments.exciter]                 # driver = "virtual", "nidaqmx", "ds345", "scpi"
+    [instruments.NAME]                    # further ones: controllers of sensors, such as "ofv5000"
+
+A profile for real hardware differs from one for the virtual rig only in its instruments.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar
+
+from analysis.base.errors import ShakedownError
+from drivers.base.clock import Clock
+from drivers.base.limits import Limits
+from drivers.base.protocols import ChannelInfo, Exciter, Perturbable, SensorController, Source
+from drivers.base.waveform import Waveform, waveform_from
+
+T = TypeVar("T")
+
+
+class RigError(ShakedownError):
+    """A rig profile that cannot be understood or opened."""
+
+
+@dataclass(frozen=True)
+class ChannelProfile:
+    """One channel: what the sensor is, how it is calibrated and connected."""
+
+    name: str
+    unit: str = ""
+    sensor: str = ""
+    kind: str = "voltage"  # voltage, iepe, bridge, force
+    sensitivity: float = 1.0  # V per unit (iepe: mV/g style values converted by the author of the profile)
+    zero: float = 0.0  # reading at 0 V, in the unit
+    range: float = 10.0  # V, plus and minus
+    coupling: str = "dc"  # dc or ac
+    noise: float = 0.0  # V rms, of the virtual sensor
+    limit: float | None = None  # beyond this, in the unit, the drive is stopped
+    excitation_current: float = 0.004  # A, of IEPE sensors
+    bridge: str = "full"  # quarter, half, full
+    gauge_factor: float = 2.0
+    bridge_excitation: float = 2.5  # V
+    bridge_resistance: float = 350.0  # ohm
+    initial_bridge_voltage: float = 0.0  # V, from null-offset calibration
+    shunt_gain: float = 1.0  # from shunt calibration
+    calibrated: str = ""  # day of the last null or shunt calibration
+
+    def __post_init__(self) -> None:
+        for name, allowed in (
+            ("kind", ("voltage", "iepe", "bridge", "force")),
+            ("coupling", ("dc", "ac")),
+            ("bridge", ("quarter", "half", "full")),
+        ):
+            if (value := getattr(self, name)) not in allowed:
+                raise RigError(
+                    f"channel '{self.name}': {name} is one of {', '.join(allowed)}, not '{value}'."
+                )
+        if self.sensitivity == 0 or self.range <= 0:
+            raise RigError(
+                f"channel '{self.name}': the sensitivity must not be 0 and the range must be positive."
+            )
+
+    def info(self) -> ChannelInfo:
+        """The channel as a source shows it; the range in its unit."""
+        ends = sorted((-self.range / self.sensitivity + self.zero, self.range / self.sensitivity + self.zero))
+        defaults = {f.name: f.default for f in fields(self)}
+        kept = {
+            k: v for k, v in vars(self).items()
+            if k not in ("name", "unit", "sensor", "limit", "noise") and v != defaults[k]
+        }  # fmt: skip
+        return ChannelInfo(self.name, self.unit, ends[0], ends[1], self.sensor, kept)
+
+
+@dataclass(frozen=True)
+class RigProfile:
+    """A rig as its file describes it."""
+
+    key: str  # file name without ending
+    name: str
+    rate: float
+    channels: tuple[ChannelProfile, ...]
+    limits: Limits
+    instruments: Mapping[str, Mapping[str, Any]]
+    drive: Waveform | None = None
+    description: str = ""
+    model: str = ""  # of the library: the equations that are meant to describe the specimen
+    settle: float = 0.0  # s of motion to let pass before a recording means anything
+    folder: Path = field(default=Path(), compare=False)
+
+    @property
+    def virtual(self) -> bool:
+        return self.instruments["source"].get("driver") == "virtual"
+
+    def with_changes(
+        self, rate: float | None = None, specimen: Mapping[str, float] | None = None, **drive: float
+    ) -> RigProfile:
+        """A copy with another rate, drive (amplitude, frequency ...) or parameters of a virtual specimen."""
+        profile = self if rate is None else replace(self, rate=_positive("rate", rate))
+        if drive:
+            if profile.drive is None:
+                raise RigError(f"The rig '{self.key}' has no drive to change.")
+            profile = replace(profile, drive=waveform_from({**profile.drive.describe(), **drive}))
+        if specimen:
+            if not self.virtual:
+                raise RigError(f"The rig '{self.key}' is real: {', '.join(specimen)} cannot be set on it.")
+            source = dict(profile.instruments["source"])
+            part = dict(source.get("specimen", {}))
+            part["parameters"] = {**part.get("parameters", {}), **specimen}
+            profile = replace(
+                profile, instruments={**profile.instruments, "source": {**source, "specimen": part}}
+            )
+        return profile
+
+
+@dataclass
+class Rig:
+    """A rig that has been opened."""
+
+    profile: RigProfile
+    source: Source
+    exciter: Exciter | None = None
+    controllers: dict[str, SensorController] = field(default_factory=dict)
+    specimen: Perturbable | None = None
+
+    def play(self) -> None:
+        """Start the profile's own drive."""
+        if self.exciter is not None and self.profile.drive is not None:
+            self.exciter.play(self.profile.drive)
+
+    def beat(self) -> None:
+        """A sign of life of the window; a rig that runs in the window's own process needs none."""
+
+    def emergency_stop(self) -> None:
+        """STOP the drive, from any thread."""
+        if self.exciter is not None:
+            self.exciter.stop("STOP")
+
+    def close(self) -> None:
+        """Ramp down and let go of every instrument, whatever one of them says."""
+        problems = []
+        for part in (self.exciter, self.source, *self.controllers.values()):
+            try:
+                if part is not None:
+                    part.close()
+            except ShakedownError as error:
+                problems.append(str(error))
+        if problems:
+            raise RigError(" ".join(problems))
+
+
+# Drivers of each role: module and function. Imported only when a rig asks for them.
+SOURCES = {
+    "virtual": ("drivers.virtual.parts", "open_source"),
+    "nidaqmx": ("drivers.instruments.nidaq", "open_source"),
+}
+EXCITERS = {
+    "virtual": ("drivers.virtual.parts", "open_exciter"),
+    "nidaqmx": ("drivers.instruments.nidaq", "open_exciter"),
+    "ds345": ("drivers.instruments.generators", "open_ds345"),
+    "scpi": ("drivers.instruments.generators", "open_scpi"),
+}
+CONTROLLERS = {
+    "ofv5000": ("drivers.instruments.polytec", "open_ofv5000"),
+    "ofv3001": ("drivers.instruments.polytec", "open_ofv3001"),
+}
+
+
+def rig_files() -> dict[str, Path]:
+    """The profiles that come with the program, by name."""
+    folder = Path(str(files("resources"))) / "rigs"
+    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+
+
+def load_rig(name_or_path: str | Path) -> RigProfile:
+    """A rig profile by its name or by the path of a profile file."""
+    wanted = str(name_or_path)
+    known = rig_files()
+    path = known.get(wanted, Path(wanted))
+    if path.suffix != ".toml" and not path.is_file():
+        close = get_close_matches(wanted, known, 1, 0.5)
+        hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}."
+        raise RigError(f"No rig '{wanted}': {hint}")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise RigError(f"{path.name} is not a text file, so not a rig profile.") from None
+    except OSError as error:
+        raise RigError(f"The rig profile {path} cannot be read: {error.strerror or error}.") from None
+    return replace(rig_from_text(text, path.stem, path.name), folder=path.parent)
+
+
+def rig_from_text(text: str, key: str, source: str = "rig") -> RigProfile:
+    """A profile from its text; every mistake is one sentence that names the place."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise RigError(f"{source}: {error}.") from None
+    try:
+        return _profile(table, key)
+    except ShakedownError as error:
+        raise RigError(f"{source}: {error}") from None
+
+
+def _profile(table: dict[str, Any], key: str) -> RigProfile:
+    known = {"name", "description", "rate", "model", "settle", "drive", "limits", "channels", "instruments"}
+    _only(table, known, "a rig profile")
+    for needed in ("name", "rate", "channels", "instruments"):
+        if needed not in table:
+            raise RigError(f"'{needed}' is missing.")
+    channels = tuple(build(ChannelProfile, c, f"channel {i + 1}") for i, c in enumerate(table["channels"]))
+    names = [c.name for c in channels]
+    if not channels or len(set(names)) < len(names):
+        raise RigError("every channel needs a name of its own, and there must be at least one.")
+    instruments = table["instruments"]
+    if not isinstance(instruments, dict) or "source" not in instruments:
+        raise RigError("[instruments.source] is missing: it says where the samples come from.")
+    for name, instrument in instruments.items():
+        _driver(name, instrument)
+    _wired(instruments["source"], names)
+    return RigProfile(
+        key,
+        str(table["name"]),
+        _positive("rate", table["rate"]),
+        channels,
+        build(Limits, table.get("limits", {"amplitude": 1.0}), "limits"),
+        instruments,
+        waveform_from(table["drive"]) if "drive" in table else None,
+        str(table.get("description", "")),
+        str(table.get("model", "")),
+        float(table.get("settle", 0.0)),
+    )
+
+
+def open_rig(profile: RigProfile, clock: Clock | None = None, seed: int = 0) -> Rig:
+    """Open every instrument of a profile; if one fails those opened before are closed again."""
+    rig = Rig(profile, _driver("source", profile.instruments["source"])(profile, clock, seed))
+    if isinstance(rig.source, Perturbable):
+        rig.specimen = rig.source
+    try:
+        for name, instrument in profile.instruments.items():
+            if name == "source":
+                continue
+            opened = _driver(name, instrument)
+            if name == "exciter":
+                rig.exciter = opened(profile, rig.source)
+            else:
+                rig.controllers[name] = opened(instrument)
+    except BaseException:
+        rig.close()
+        raise
+    return rig
+
+
+def _driver(name: str, instrument: Mapping[str, Any]) -> Callable[..., Any]:
+    """The function that opens an instrument (as a promise: its module is imported when it is called)."""
+    table = {"source": SOURCES, "exciter": EXCITERS}.get(name, CONTROLLERS)
+    driver = instrument.get("driver") if isinstance(instrument, Mapping) else None
+    if driver not in table:
+        raise RigError(f"[instruments.{name}]: driver is one of {', '.join(table)}, not '{driver}'.")
+    module, function = table[driver]
+
+    def opener(*args: Any) -> Any:
+        return getattr(import_module(module), function)(*args)
+
+    return opener
+
+
+def _wired(source: Mapping[str, Any], names: list[str]) -> None:
+    wiring = source.get("wiring", {})
+    missing = [n for n in names if n not in wiring]
+    unknown = [n for n in wiring if n not in names]
+    if missing:
+        raise RigError(f"[instruments.source] wiring: channel '{missing[0]}' is connected to nothing.")
+    if unknown:
+        raise RigError(f"[instruments.source] wiring: there is no channel '{unknown[0]}'.")
+
+
+def build(kind: Callable[..., T], table: Any, where: str) -> T:
+    """A dataclass from a table, with the table's mistakes in words."""
+    if not isinstance(table, dict):
+        raise RigError(f"{where}: a table of values is needed.")
+    known = {f.name: f for f in fields(kind)}  # type: ignore[arg-type]
+    _only(table, set(known), where)
+    for name, field_ in known.items():
+        if field_.default is MISSING and field_.default_factory is MISSING and name not in table:
+            raise RigError(f"{where}: '{name}' is missing.")
+    for name, value in table.items():
+        wanted = str(known[name].type)
+        if wanted in ("float", "float | None") and (
+            isinstance(value, bool) or not isinstance(value, int | float)
+        ):
+            raise RigError(f"{where}: {name} must be a number, not {value!r}.")
+    return kind(**table)
+
+
+def _only(table: Mapping[str, Any], known: set[str], where: str) -> None:
+    for name in table:
+        if name not in known:
+            close = get_close_matches(name, known, 1, 0.6)
+            hint = f"did you mean '{close[0]}'?" if close else f"it takes {', '.join(sorted(known))}."
+            raise RigError(f"{where} has no '{name}': {hint}")
+
+
+def _positive(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e12:
+        raise RigError(f"{name} must be a positive number, not {value!r}.")
+    return float(value)

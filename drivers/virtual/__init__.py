@@ -1,0 +1,1 @@
+"""Stand-ins for the hardware: specimen, sensors, device server, simulated instruments."""

@@ -1,0 +1,62 @@
+"""The result type: what is saved is what is read back."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from analysis.base.errors import DataError
+from analysis.base.identification import Curve, Estimate, Identification, estimates, interval_ends, with_error
+
+
+def a_result() -> Identification:
+    return Identification(
+        method="weak",
+        model="Duffing",
+        converged=True,
+        parameters=estimates(["c", "k"], np.array([0.2, 1.0]), np.diag([1e-4, 4e-4]), {"c": "N s/m"}),
+        residual={"x": 0.1, "chi2": math.nan},
+        covariance=[[1e-4, 0.0], [0.0, math.nan]],
+        curves={"H": Curve([0.0, 1.0], [0.0, 2.0], [-0.1, 1.9], [0.1, 2.1], "x [mm]", "H [N]")},
+        extra={"orbits": [1, 2], "name": "a"},
+    )
+
+
+def test_given_a_result_when_saved_and_read_then_it_is_equal() -> None:
+    result = a_result()
+    again = Identification.from_json(result.to_json())
+    assert again == result
+    assert again.parameters["c"].unit == "N s/m"
+    assert math.isnan(again.residual["chi2"])
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"parameters": 3}', '{"method": "weak"}'])
+def test_given_something_else_when_read_then_one_sentence_says_so(text: str) -> None:
+    with pytest.raises(DataError, match="not a result"):
+        Identification.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "shown"),
+    [
+        (0.123456, 0.00123, "0.1235 ± 0.0012"),
+        (9811.4, 12.0, "9811 ± 12"),
+        (1.0, math.nan, "1"),
+        (2e9, 1e5, "2e+09 ± 1e+05"),
+    ],
+)
+def test_given_an_error_bar_when_shown_then_digits_follow_it(value: float, error: float, shown: str) -> None:
+    assert with_error(Estimate.normal(value, error)) == shown
+
+
+def test_given_a_narrow_interval_when_shown_then_its_ends_differ() -> None:
+    assert interval_ends(Estimate.normal(0.035000041, 1.5e-8)) == ("0.035000012", "0.035000070")
+    assert interval_ends(Estimate(1.0)) == ("–", "–")
+
+
+def test_given_a_normal_estimate_then_its_interval_covers_two_standard_errors() -> None:
+    estimate = Estimate.normal(1.0, 0.1)
+    assert estimate.covers(1.19)
+    assert not estimate.covers(1.2)

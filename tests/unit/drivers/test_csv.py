@@ -1,0 +1,132 @@
+"""Tables of text: every usual way to write one is understood; what cannot be is said by line and column."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis.base.errors import DataError
+from drivers.formats import read
+
+
+def table(tmp_path: Path, text: str, name: str = "a.csv") -> Path:
+    path = tmp_path / name
+    path.write_bytes(text.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "t,x,v\n0,1.5,2\n0.1,2.5,3\n0.2,-3.5e0,4\n",
+        "t;x;v\n0;1.5;2\n0.1;2.5;3\n0.2;-3.5;4\n",
+        "t;x;v\n0,0;1,5;2\n0,1;2,5;3\n0,2;-3,5;4\n",  # decimal comma
+        "t\tx\tv\n0,0\t1,5\t2\n0,1\t2,5\t3\n0,2\t-3,5\t4\n",
+        "t\tx\tv\r\n0\t1.5\t2\r\n0.1\t2.5\t3\r\n0.2\t-3.5\t4\r\n",
+        "t x v\n0   1.5 2\n0.1 2.5 3\n0.2 -3.5 4\n",
+        '"t","x","v",\n0,1.5,2,\n0.1,2.5,3,\n0.2,-3.5,4,\n',
+        "# a comment\n\nt,x,v\n0,1.5,2\n0.1,2.5,3\n# another\n0.2,-3.5,4",
+        "\ufefftime [ms], x, v\n0, 1.5, 2\n100, 2.5, 3\n200, -3.5, 4\n",
+        "t,x,v\n0D0,1.5D0,2\n1D-1,2.5,3\n2D-1,-3.5,4\n",  # Fortran
+        "t,x,v\n[s],[],[]\n0,1.5,2\n0.1,2.5,3\n0.2,-3.5,4\n",
+    ],
+)
+def test_given_any_usual_table_then_the_same_record_is_read(tmp_path: Path, text: str) -> None:
+    record = read(table(tmp_path, text))
+    assert record.rate == 10.0
+    assert record.names == ("x", "v")
+    assert record["x"].tolist() == [1.5, 2.5, -3.5]
+    assert record["v"].tolist() == [2.0, 3.0, 4.0]
+
+
+def test_given_units_in_brackets_or_in_a_second_row_then_they_are_units(tmp_path: Path) -> None:
+    record = read(table(tmp_path, 't [s],"x, raw [mm/s^2]",f []\n0,1,2\n1,2,3\n2,3,4\n'))
+    assert {n: c.unit for n, c in record.channels.items()} == {"x, raw": "mm/s^2", "f": ""}
+    record = read(table(tmp_path, "Time;x;f\ns;mm;N\n0;1;2\n1;2;3\n2;3;4\n"))
+    assert {n: c.unit for n, c in record.channels.items()} == {"x": "mm", "f": "N"}
+
+
+def test_given_no_times_then_the_given_rate_counts(tmp_path: Path) -> None:
+    record = read(table(tmp_path, "x,f\n1,2\n2,3\n"), rate=50.0)
+    assert record.rate == 50.0
+    record = read(table(tmp_path, "1 2\n2 3\n"), rate=50.0)
+    assert record.names == ("c1", "c2")
+    assert record["c2"].tolist() == [2.0, 3.0]
+
+
+def test_given_a_single_column_then_it_is_a_channel(tmp_path: Path) -> None:
+    assert read(table(tmp_path, "x\n1\n2\n3\n"), rate=1.0)["x"].tolist() == [1.0, 2.0, 3.0]
+    assert read(table(tmp_path, "x [mm]\n1,5\n2,5\n"), rate=1.0)["x"].tolist() == [1.5, 2.5]
+
+
+def test_given_an_empty_cell_then_it_is_not_a_number(tmp_path: Path) -> None:
+    record = read(table(tmp_path, "t,x,v\n0,1,2\n1,,3\n2,nan,inf\n"))
+    assert np.isnan(record["x"][1:]).all()
+    assert record.channels["v"].valid().tolist() == [True, True, False]
+
+
+def test_given_repeated_and_missing_names_then_all_channels_are_kept(tmp_path: Path) -> None:
+    record = read(table(tmp_path, "t,x,x,,x_2\n0,1,2,3,4\n1,1,2,3,4\n"))
+    assert len(set(record.names)) == 4
+    assert record.names[0] == "x"
+    assert record["x_2"].tolist() == [4.0, 4.0]
+
+
+@pytest.mark.parametrize("digits", [4, 5, 6])
+def test_given_rounded_times_then_the_rate_is_right_within_their_rounding(
+    tmp_path: Path, digits: int
+) -> None:
+    rows = "".join(f"{i / 610.35:.{digits}f},{i}\n" for i in range(2000))
+    assert read(table(tmp_path, "t,x\n" + rows)).rate == pytest.approx(610.35, rel=1e-4)
+
+
+def test_given_whole_rates_then_they_are_exact(tmp_path: Path) -> None:
+    for rate in (1.0, 44_100.0, 51_200.0, 1000.0):
+        rows = "".join(f"{i / rate:.7f},{i}\n" for i in range(3000))
+        assert read(table(tmp_path, "t,x\n" + rows)).rate == rate
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("t,x\n0,1\n0.1,2\n0.3,3\n0.4,4\n", "not sampled uniformly.*--resample"),
+        ("t,x\n0,1\n0.1,2\n0.1,3\n", "not sampled uniformly"),
+        ("t,x\n0,1\n-1,2\n-2,3\n", "do not increase"),
+        ("t,x\n0,1\nnan,2\n2,3\n", "not a number at sample 1"),
+        ("t,x\n0,1\n1,2\ninf,3\n", "do not increase"),
+        ("t,x\n0,1\n", "too few samples"),
+        ("t,x\n", "not one sample"),
+        ("x,f\n1,2\n3,4\n", "--rate"),
+        ("t\n1\n2\n", "times but no channel"),
+        ("t,x\n0,1\n1,abc\n2,3\n", "line 3, column x: 'abc' is not a number"),
+        ("t,x\n0,1\n1,2,3\n2,3\n", "line 3: 3 columns"),
+        ("t [fortnight],x\n0,1\n1,2\n", "fortnight"),
+        ("", "empty"),
+        ("\n\n\n", "no table"),
+        ("# only a comment\n", "no table"),
+        ("hello world\n", "no|not"),
+    ],
+)
+def test_given_a_bad_table_then_one_sentence_says_what_and_where(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    with pytest.raises(DataError, match=message) as caught:
+        read(table(tmp_path, text))
+    assert "\n" not in str(caught.value)
+
+
+def test_given_uneven_times_when_resampling_is_asked_then_a_smooth_signal_is_interpolated(
+    tmp_path: Path, rng: np.random.Generator
+) -> None:
+    times = np.sort(rng.uniform(0, 10, 5000))
+    rows = "".join(f"{t!r},{float(np.sin(t))!r}\n" for t in times.tolist())
+    path = table(tmp_path, "t,x\n" + rows)
+    with pytest.raises(DataError, match="uniformly"):
+        read(path)
+    record = read(path, resample=1000.0)
+    assert record.rate == 1000.0
+    np.testing.assert_allclose(record["x"], np.sin(times[0] + record.times), atol=1e-6)
+    with pytest.raises(DataError, match="alias"):
+        read(path, resample=100.0)

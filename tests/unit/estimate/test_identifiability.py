@@ -1,0 +1,45 @@
+"""Undetermined combinations, named in words."""
+
+import numpy as np
+import pytest
+
+from analysis.estimate.identifiability import covariance_of, undetermined_words
+
+
+def information(jacobian):
+    J = np.asarray(jacobian, dtype=float)
+    return J.T @ J
+
+
+def test_given_a_regular_problem_when_inverted_then_covariance_is_the_inverse_and_nothing_is_said():
+    rng = np.random.default_rng(0)
+    J = rng.standard_normal((50, 3)) * [1e-4, 1.0, 1e5]
+    assert covariance_of(J.T @ J) == pytest.approx(np.linalg.inv(J.T @ J), rel=1e-6)
+    assert undetermined_words(J.T @ J, np.array([1e6, 1.0, 1.0]), ["a", "b", "c"]) == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "values", "words"),
+    [
+        (lambda r: [3 * r, 2 * r], [2.0, 3.0], "alpha and A only appear as a product."),
+        (lambda r: [3 * r, -2 * r], [2.0, 3.0], "alpha and A only appear as a ratio."),
+        (lambda r: [r, r], [2.0, 3.0], "alpha and A: only alpha + A is determined."),
+        (lambda r: [r, 0 * r], [2.0, 3.0], "A has no visible effect on the data."),
+    ],
+)
+def test_given_a_dependence_when_named_then_the_sentence_says_which(columns, values, words):
+    rng = np.random.default_rng(1)
+    r, other = rng.standard_normal((2, 80))
+    J = np.stack([*columns(r), other], axis=1)
+    names = ["alpha", "A", "c"]
+    assert undetermined_words(information(J), np.array([*values, 1.0]), names) == [words]
+    covariance = covariance_of(information(J))
+    assert np.isinf(covariance[1, 1])
+    assert covariance[2, 2] == pytest.approx(1 / (other @ other - (other @ r) ** 2 / (r @ r)), rel=1e-6)
+
+
+def test_given_a_parameter_lost_in_noise_when_named_then_it_is_called_hardly_determined():
+    J = np.diag([100.0, 0.1])
+    assert undetermined_words(information(J), np.array([1.0, 1.0]), ["a", "b"]) == [
+        "b is hardly determined: standard error 10 times its value."
+    ]
