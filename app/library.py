@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError, ShakedownError
+from analysis.base.parsing import parse_toml
 from analysis.base.progress import Progress
 from analysis.base.record import Record
 
@@ -118,7 +119,7 @@ def _notes_path(path: Path) -> Path:
 
 def read_notes(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(_notes_path(path).read_text(encoding="utf-8"))
+        return parse_toml(_notes_path(path).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         return {}
 

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis.base.errors import DataError
+from analysis.base.parsing import parse_toml
 
 if TYPE_CHECKING:
     from analysis.base.identification import Identification
@@ -75,7 +76,7 @@ class Session:
         folder = Path(folder)
         path = folder / NAME if folder.is_dir() else folder
         try:
-            raw = tomllib.loads(path.read_text(encoding="utf-8"))
+            raw = parse_toml(path.read_text(encoding="utf-8"))
             return cls(
                 path.parent,
                 str(raw.get("title", path.parent.name)),

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
+from analysis.base.parsing import parse_json, read_as
 
 Z95 = 1.959963984540054  # two-sided 95 % point of the normal distribution
 
@@ -82,15 +83,10 @@ class Identification:
 
     @classmethod
     def from_json(cls, text: str) -> Identification:
+        """A result as :meth:`to_json` wrote it; DataError for a field missing or of another type."""
         try:
-            raw = json.loads(text)
-            raw["parameters"] = {k: _estimate(v) for k, v in raw["parameters"].items()}
-            raw["curves"] = {k: Curve(**v) for k, v in raw.get("curves", {}).items()}
-            raw["residual"] = {k: _number(v) for k, v in raw.get("residual", {}).items()}
-            raw["covariance"] = [[_number(v) for v in row] for row in raw.get("covariance", [])]
-            raw["history"] = [{k: _number(v) for k, v in row.items()} for row in raw.get("history", [])]
-            return cls(**raw)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            return read_as(cls, parse_json(text))
+        except ValueError as error:
             raise DataError(f"This is not a result of an identification ({error}).") from None
 
     def __eq__(self, other: object) -> bool:
@@ -141,15 +137,6 @@ def _decimals(estimate: Estimate) -> int | None:
         return None
     digits = 1 - math.floor(math.log10(error))
     return max(digits, 0) if -3 <= digits <= 12 else None
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else float(value)
-
-
-def _estimate(raw: dict[str, Any]) -> Estimate:
-    value, stderr, lower, upper = (_number(raw[key]) for key in ("value", "stderr", "lower", "upper"))
-    return Estimate(value, stderr, lower, upper, raw.get("unit") or "")
 
 
 def _without_nan(value: Any) -> Any:

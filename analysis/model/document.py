@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analysis.base.errors import ModelError
+from analysis.base.parsing import parse_toml
 
 MAX_CHARACTERS = 400_000
 MAX_LINE = 20_000
-MAX_DOTS = 300  # outside of quotes, in a line: reading a dotted key takes time with the square of its length
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _SPACE = re.compile(r"[ \t]*")
 _BLANK = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
-_QUOTED = re.compile(r'"[^"]*"|\'[^\']*\'')
 _BARE_VALUE = re.compile(r"[^,\]}#\n]*")
 
 
@@ -59,14 +58,10 @@ def read(text: str, source: str) -> Document:
             raise ModelError(
                 f"{source}, line {number}: the line is too long for a model ({len(line)} characters)."
             )
-        if line.count(".") > MAX_DOTS and _QUOTED.sub("", line).partition("#")[0].count(".") > MAX_DOTS:
-            raise ModelError(f"{source}, line {number}: a key with so many dots has no place in a model.")
     try:
-        data = tomllib.loads(text)
+        data = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise _not_toml(source, str(error)) from None
-    except (ValueError, RecursionError):
-        raise ModelError(f"{source}: this is not a model (TOML with a [states] table).") from None
     document = Document(source, text, data)
     _Scanner(document).scan()
     return document

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from analysis.base.parsing import parse_toml
+
 RECENT = 12  # files remembered
 
 
@@ -72,7 +74,7 @@ class Settings:
     def load(cls) -> Settings:
         path = config_folder() / "settings.toml"
         try:
-            raw = tomllib.loads(path.read_text(encoding="utf-8"))
+            raw = parse_toml(path.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
             return cls()
         return cls(**_accepted(raw))

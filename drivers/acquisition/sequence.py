@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from analysis.base.errors import ShakedownError
+from analysis.base.parsing import parse_toml
 from analysis.base.progress import SILENT, Progress
 from drivers.acquisition.capture import recording_to
 from drivers.acquisition.engine import Engine
@@ -87,7 +88,7 @@ def load_sequence(path: Path | str) -> Sequence:
 
 def sequence_from_text(text: str, source: str = "sequence") -> Sequence:
     try:
-        table = tomllib.loads(text)
+        table = parse_toml(text)
         name = str(table.get("name", source.removesuffix(".toml")))
         if "steps" in table:
             steps = tuple(_step({"name": name, **table, **s}) for s in table["steps"])

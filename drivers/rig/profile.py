@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from analysis.base.errors import ShakedownError
+from analysis.base.parsing import parse_toml
 from drivers.base.clock import Clock
 from drivers.base.limits import Limits
 from drivers.base.protocols import ChannelInfo, Exciter, Perturbable, SensorController, Source
@@ -206,7 +207,7 @@ def load_rig(name_or_path: str | Path) -> RigProfile:
 def rig_from_text(text: str, key: str, source: str = "rig") -> RigProfile:
     """A profile from its text; every mistake is one sentence that names the place."""
     try:
-        table = tomllib.loads(text)
+        table = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise RigError(f"{source}: {error}.") from None
     try:

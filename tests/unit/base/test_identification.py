@@ -32,7 +32,15 @@ def test_given_a_result_when_saved_and_read_then_it_is_equal() -> None:
     assert math.isnan(again.residual["chi2"])
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"parameters": 3}', '{"method": "weak"}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "", "{}", "[1]", '{"parameters": 3}', '{"method": "weak"}', "[" * 100_000,
+        a_result().to_json().replace("0.2,", '"0.2",'),
+        a_result().to_json().replace('"Duffing"', "[]"),
+        a_result().to_json().replace("true", "1"),
+    ],
+)  # fmt: skip
 def test_given_something_else_when_read_then_one_sentence_says_so(text: str) -> None:
     with pytest.raises(DataError, match="not a result"):
         Identification.from_json(text)

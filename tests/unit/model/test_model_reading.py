@@ -217,12 +217,12 @@ def replaced(old: str, new: str) -> str:
         ("[states]\nx = '\\'", "unexpected character"),
         ("\ufeff[states]\r\nx = 'y'", "line 2, column 6: unknown name `y`"),
         ("[" * 50_000, "line 1"),
-        ("x = " + "[" * 19_000, "not a model"),
-        ("x = " + "1" * 10_000, "not a model"),
+        ("x = " + "[" * 19_000, "nested too deeply"),
+        ("x = " + "1" * 10_000, "4300 digits"),
         ("a" * 10_000_000, "too long"),
         ("[states]\nx = '" + "1+" * 15_000 + "1'", "too long"),
         ("\x00\x01", "line 1"),
-        ("\n" + "a." * 9000 + "b = 1", "line 2: a key with so many dots"),
+        ("\n" + "a." * 9000 + "b = 1", "line 2, column 1: A key has too many dots"),
     ],
 )
 def test_given_bad_model_when_read_then_one_sentence_with_place_and_fix(text: str, message: str) -> None:

@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import ModelError
+from analysis.base.parsing import parse_toml
 from analysis.estimate.functions.beam.galerkin import ENDS
 
 Array = NDArray[np.float64]
@@ -116,7 +117,7 @@ class Beam:
     @classmethod
     def from_toml(cls, text: str, source: str = "") -> Beam:
         try:
-            raw = tomllib.loads(text)
+            raw = parse_toml(text)
         except tomllib.TOMLDecodeError as error:
             raise ModelError(f"{source or 'The beam'}: {error}.") from None
         return _Reader(source or "the beam").beam(raw, text)
