@@ -61,7 +61,8 @@ def read_as(kind: type[T], value: Any, where: str = "") -> T:
 
     Dataclasses are read from tables by their fields' names. ``null`` stands for a real number that is none.
     """
-    return _read(kind, value, where)  # type: ignore[no-any-return]
+    read: T = _read(kind, value, where)
+    return read
 
 
 def _read(kind: Any, value: Any, where: str) -> Any:
