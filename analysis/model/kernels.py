@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-import inspect
 import os
 import sys
 import tempfile
@@ -24,9 +23,8 @@ import numpy as np
 from numba import types
 from numba.core.compiler_lock import global_compiler_lock
 
-from analysis.base.compiling import njit
+from analysis.base.compiling import njit_at_once
 from analysis.base.errors import ShakedownError
-from analysis.model import runtime
 from analysis.model.code import source
 from analysis.model.equations import Equations
 
@@ -201,7 +199,9 @@ class Kernels:
 
 
 def _compile(name: str, function: Any) -> Any:
-    options = njit(SIGNATURES[name], nogil=True, cache=True, error_model="numpy", fastmath=set(FASTMATH))
+    options = njit_at_once(
+        SIGNATURES[name], nogil=True, cache=True, error_model="numpy", fastmath=set(FASTMATH)
+    )
     return options(function)
 
 
@@ -219,16 +219,10 @@ def kernels_of(equations: Equations) -> Kernels:
     """The kernels of the equations; the same object for equal equations."""
     with global_compiler_lock:
         text = source(equations)
-        key = hashlib.sha256(f"{numba.__version__}\n{_runtime_text()}\n{text}".encode()).hexdigest()
+        key = hashlib.sha256(f"{numba.__version__}\n{text}".encode()).hexdigest()
         if key not in _loaded:
             _loaded[key] = Kernels(_module(key, text))
         return _loaded[key]
-
-
-@lru_cache(maxsize=1)
-def _runtime_text() -> str:
-    """The source of what kernels call: when it changes, they have to be compiled again."""
-    return inspect.getsource(runtime)
 
 
 def _module(key: str, text: str) -> ModuleType:

@@ -26,7 +26,7 @@ KINDS = ("cubic", "linear", "hold")
 GUARD = 1e-9  # of a sample interval: a time that is a sample time but for rounding belongs to that sample
 
 
-@njit(cache=True, nogil=True, inline="always", _nrt=False, error_model="numpy")  # type: ignore[call-overload]
+@njit(cache=True, nogil=True, inline="always", _nrt=False, error_model="numpy")
 def input_values(t, t0, dt, coefficients, u):  # type: ignore[no-untyped-def]
     """Write the inputs at time t into u[m]; before the first and after the last sample their values hold.
 

@@ -100,9 +100,11 @@ def _b_spline(t, k, out):  # type: ignore[no-untyped-def]
     third, fourth = np.zeros(3), np.zeros(2)
     for d in range(1, 6):
         if d == 4:
-            third[:] = base[:3]
+            for i in range(3):
+                third[i] = base[i]
         if d == 5:
-            fourth[:] = base[:2]
+            for i in range(2):
+                fourth[i] = base[i]
         for i in range(6 - d):
             left = (t - k[i]) / (k[i + d] - k[i]) * base[i]
             base[i] = left + (k[i + d + 1] - t) / (k[i + d + 1] - k[i + 1]) * base[i + 1]

@@ -51,11 +51,8 @@ def advance(rhs, t, length, steps, z, p, t0, dt, coefficients):  # type: ignore[
         s = start - t0 - piece * dt
         for stage in range(4):
             c = 0.0 if stage == 0 else (1.0 if stage == 3 else 0.5)
-            if stage == 0:
-                x[:] = z
-            else:
-                for i in range(n):
-                    x[i] = z[i] + c * h * k[stage - 1, i]
+            for i in range(n):
+                x[i] = z[i] if stage == 0 else z[i] + c * h * k[stage - 1, i]
             piece_values(piece, s + c * h, coefficients, u)
             rhs(start + c * h, x, u, p, k[stage])
         for i in range(n):
@@ -93,15 +90,11 @@ def advance_with_derivatives(  # type: ignore[no-untyped-def]
         for stage in range(4):
             c = 0.0 if stage == 0 else (1.0 if stage == 3 else 0.5)
             weight = 1.0 if stage == 0 or stage == 3 else 2.0
-            if stage == 0:
-                x[:] = z
-                Vx[:] = V
-            else:
-                a = c * h
-                for i in range(n):
-                    x[i] = z[i] + a * dx[i]
-                    for j in range(columns):
-                        Vx[i, j] = V[i, j] + a * dV[i, j]
+            a = c * h
+            for i in range(n):
+                x[i] = z[i] if stage == 0 else z[i] + a * dx[i]
+                for j in range(columns):
+                    Vx[i, j] = V[i, j] if stage == 0 else V[i, j] + a * dV[i, j]
             piece_values(piece, s + c * h, coefficients, u)
             jac(start + c * h, x, u, p, dx, Jx, Jp)
             for i in range(n):

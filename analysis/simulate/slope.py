@@ -14,11 +14,9 @@ from numba import types
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from analysis.model.compiled import COMPILED, forget_stale_code
+from analysis.model.compiled import COMPILED
 from analysis.model.kernels import JAC_TYPE, RHS_TYPE, STEP_TYPE
 from analysis.signal.inputs import Inputs, input_values
-
-forget_stale_code()
 
 FLOAT, INT = types.float64, types.int64
 VECTOR = types.float64[::1]

@@ -89,7 +89,8 @@ def linearise(  # type: ignore[no-untyped-def]
                     wanted = wanted or free[j] == k + q + i
                 if not wanted:
                     continue
-                back[:] = z
+                for m in range(n):
+                    back[m] = z[m]
                 advance_with_derivatives(jac, t, -lag, 2 * steps, back, p, wrt, Vback, t0, dt, coefficients)
                 piece = piece_at(t - lag, t0, dt, coefficients)
                 piece_values(piece, t - lag - t0 - piece * dt, coefficients, u)
@@ -145,7 +146,8 @@ def evaluate(rhs, out, times, X, Y, sigma, p_all, steps, t0, dt, coefficients, C
         for i in range(q):
             lag = p_all[k + q + i]
             if lag != 0.0:
-                back[:] = z
+                for m in range(n):
+                    back[m] = z[m]
                 advance(rhs, t, -lag, 2 * steps, back, p, t0, dt, coefficients)
                 piece = piece_at(t - lag, t0, dt, coefficients)
                 piece_values(piece, t - lag - t0 - piece * dt, coefficients, u)
@@ -155,6 +157,29 @@ def evaluate(rhs, out, times, X, Y, sigma, p_all, steps, t0, dt, coefficients, C
             advance(rhs, t, times[node + 1] - t, steps, z, p, t0, dt, coefficients)
             for i in range(n):
                 C[node, i] = z[i] - X[i, node + 1]
+
+
+@njit(cache=True, nogil=True)
+def triangularise(a):  # type: ignore[no-untyped-def]
+    """Householder reflections that leave the triangular factor R of a[m, n], m >= n, on and above its
+    diagonal (a fifth of the time to compile of a call to the library)."""
+    m, n = a.shape
+    for j in range(n):
+        size = 0.0
+        for i in range(j, m):
+            size += a[i, j] * a[i, j]
+        if size == 0.0:
+            continue
+        diagonal = -np.sqrt(size) if a[j, j] > 0.0 else np.sqrt(size)
+        a[j, j] -= diagonal  # the reflection's vector stands in the column until it is done
+        half = -diagonal * a[j, j]
+        for c in range(j + 1, n):
+            dot = 0.0
+            for i in range(j, m):
+                dot += a[i, j] * a[i, c]
+            for i in range(j, m):
+                a[i, c] -= dot / half * a[i, j]
+        a[j, j] = diagonal
 
 
 @njit(
@@ -204,17 +229,18 @@ def forward(V, C, R, G, D, start, spread, slack, S, M, K, s, E, H, g):  # type: 
             for i in range(n):
                 for j in range(n):
                     root[i, j] = carried[i, j] if abs(carried[i, j]) > _NEGLIGIBLE else 0.0
-            mean[:] = moved
+                for j in range(p + 1):
+                    mean[i, j] = moved[i, j]
             if r > 0:
                 for i in range(n):
                     for j in range(n):
                         tall[j, i] = root[i, j]
                     for j in range(r):
                         tall[n + j, i] = slack[i, j]
-                upper = np.linalg.qr(tall)[1]
+                triangularise(tall)
                 for i in range(n):
                     for j in range(n):
-                        root[i, j] = upper[j, i]
+                        root[i, j] = tall[j, i] if j <= i else 0.0
         for i in range(q):
             if np.isnan(R[node, i]):
                 s[node, i] = 0.0
@@ -255,8 +281,11 @@ def forward(V, C, R, G, D, start, spread, slack, S, M, K, s, E, H, g):  # type: 
                 g[j] -= f * row[p]
                 for m in range(j + 1):
                     H[j, m] += f * row[m]
-        S[node] = root
-        M[node] = mean
+        for i in range(n):
+            for j in range(n):
+                S[node, i, j] = root[i, j]
+            for j in range(p + 1):
+                M[node, i, j] = mean[i, j]
     for j in range(p):
         for m in range(j):
             H[m, j] = H[j, m]
@@ -304,4 +333,5 @@ def backward(V, G, step, S, M, K, s, E, dX, L):  # type: ignore[no-untyped-def]
             for i in range(n):
                 for j in range(n):
                     carried[j] += V[node - 1, i, j] * adjoint[i]
-            adjoint[:] = carried
+            for j in range(n):
+                adjoint[j] = carried[j]
