@@ -247,6 +247,8 @@ def stylesheet(c: Colours, scale: float) -> str:
         selection-background-color: {c.accent}; selection-color: {c.on_accent}; }}
     QLineEdit:focus, QComboBox:focus, QAbstractSpinBox:focus, QPlainTextEdit:focus, QTextEdit:focus {{
         border: 2px solid {c.accent}; }}
+    QLineEdit[state="pending"] {{ border: 2px solid {c.warn}; }}
+    QLineEdit[state="bad"] {{ border: 2px solid {c.stop}; color: {c.bad}; }}
     QLineEdit:disabled, QComboBox:disabled, QAbstractSpinBox:disabled {{ color: {c.muted};
         background: {c.window}; }}
     QComboBox QAbstractItemView {{ background: {c.surface}; border: 1px solid {c.border};

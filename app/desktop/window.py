@@ -9,10 +9,11 @@ from importlib import import_module
 from pathlib import Path
 
 from PyQt6.QtCore import QEvent, QObject, QSize, Qt, QTimer
-from PyQt6.QtGui import QCloseEvent, QIcon, QKeyEvent, QKeySequence, QResizeEvent, QShortcut
+from PyQt6.QtGui import QCloseEvent, QIcon, QKeyEvent, QKeySequence, QResizeEvent, QShortcut, QWheelEvent
 from PyQt6.QtWidgets import (
     QApplication,
     QButtonGroup,
+    QComboBox,
     QFrame,
     QHBoxLayout,
     QMainWindow,
@@ -35,7 +36,6 @@ from app.desktop.widgets.notice import NoticeBar
 from app.desktop.widgets.statusbar import StatusBar
 from app.desktop.workbench import Workbench
 
-STOP_KEYS = (Qt.Key.Key_Escape, Qt.Key.Key_F12)
 AHEAD = 200  # ms between two pages that are built before they are asked for
 
 
@@ -59,6 +59,7 @@ class MainWindow(QMainWindow):
         self._buttons: dict[str, QPushButton] = {}
         self.page: Page | None = None
         self.tour: Tour | None = None
+        self._escape_closes = False  # the press of Esc under way closes a list, a menu or a dialog
         self._ahead = timer(self, AHEAD, self._build_ahead)
         self._build()
         self._keys()
@@ -210,14 +211,30 @@ class MainWindow(QMainWindow):
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
         # Every event of the program comes by here: asking for its class is much cheaper than for its type.
-        if (
-            isinstance(event, QKeyEvent)
-            and event.type() == QEvent.Type.KeyPress
-            and event.key() in STOP_KEYS
-            and not event.isAutoRepeat()
-        ):
-            self.stop()
+        if isinstance(event, QKeyEvent):
+            if not event.isAutoRepeat() and self._is_stop(event):
+                self.stop()
+        elif isinstance(event, QWheelEvent) and isinstance(watched, QComboBox):
+            event.ignore()  # the wheel scrolls what lies around; it never chooses a waveform or a channel
+            return True
         return False
+
+    def _is_stop(self, event: QKeyEvent) -> bool:
+        """F12 always; Esc unless it closes a list, a menu or a dialog."""
+        if event.key() == Qt.Key.Key_Escape:
+            if event.type() == QEvent.Type.KeyRelease:
+                self._escape_closes = False
+            elif event.type() == QEvent.Type.KeyPress:
+                # The same press comes by several times, and again when the list is already closed.
+                is_open = QApplication.activePopupWidget() or QApplication.activeModalWidget()
+                self._escape_closes = self._escape_closes or is_open is not None
+                if self._escape_closes:
+                    QTimer.singleShot(0, self._escape_done)
+                return not self._escape_closes
+        return event.key() == Qt.Key.Key_F12 and event.type() == QEvent.Type.KeyPress
+
+    def _escape_done(self) -> None:
+        self._escape_closes = False
 
     def stop(self) -> None:
         """Ramp the drive to zero, now."""

@@ -30,12 +30,15 @@ class Limits:
     slew: float = np.inf  # per second
     displacement: float = np.inf  # peak travel of the shaker table
     travel: float = 0.0  # most displacement that one unit of drive can cause, over all allowed frequencies
+    ramp: float = np.inf  # per second: how fast the amplitude of a running drive changes to another one
+    ask_above: float | None = None  # amplitude above which a person confirms a doubling; None: half the peak
 
     def __post_init__(self) -> None:
         for name, value in (
             ("amplitude", self.amplitude),
             ("slew", self.slew),
             ("displacement", self.displacement),
+            ("ramp", self.ramp),
         ):
             if not value > 0:
                 raise LimitError(f"The {name} limit must be a positive number, not {value}.")
@@ -58,6 +61,11 @@ class Limits:
         if self.travel == 0:
             return self.amplitude
         return min(self.amplitude, self.displacement / self.travel)
+
+    def is_big_step(self, before: float, after: float) -> bool:
+        """Whether a person is to be asked before a running drive goes from one amplitude to another."""
+        threshold = 0.5 * self.peak if self.ask_above is None else self.ask_above
+        return after > 2 * before and after > threshold
 
     def check_amplitude(self, peak: float) -> None:
         """Refuse a peak value beyond what amplitude and displacement allow."""

@@ -44,7 +44,8 @@ class Voice(ABC):
         """Frequency and amplitude at the end of the glide under way, if there is one."""
         return self.frequency, self.amplitude
 
-    def change(self, frequency: float | None, amplitude: float | None) -> None:
+    def change(self, frequency: float | None, amplitude: float | None, ramp: float = np.inf) -> None:
+        """Glide to another frequency or amplitude, the amplitude by no more than ``ramp`` a second."""
         raise WaveformError("Only a sine can change its frequency and amplitude while it plays.")
 
 
@@ -114,11 +115,11 @@ class _SineVoice(Voice):
             return float(self._glides[0][-1]), float(self._glides[1][-1])
         return self.frequency, self.amplitude
 
-    def change(self, frequency: float | None, amplitude: float | None) -> None:
-        steps = max(1, round(GLIDE * self._rate))
-        course = np.arange(1, steps + 1) / steps
+    def change(self, frequency: float | None, amplitude: float | None, ramp: float = np.inf) -> None:
         to_f = self.target[0] if frequency is None else frequency
         to_a = self.target[1] if amplitude is None else amplitude
+        steps = max(1, round(max(GLIDE, abs(to_a - self.amplitude) / ramp) * self._rate))
+        course = np.arange(1, steps + 1) / steps
         self._glides = (
             self.frequency + (to_f - self.frequency) * course,
             self.amplitude + (to_a - self.amplitude) * course,

@@ -65,7 +65,7 @@ class Player:
             self.limits.check_frequency(f)
             self.limits.check_amplitude(a)
             self.limits.check_slew(2 * np.pi * f * a)
-            target.change(frequency, amplitude)
+            target.change(frequency, amplitude, self.limits.ramp)
 
     def stop(self, reason: str = "stopped") -> None:
         """Ramp to zero within STOP_RAMP seconds, whatever is going on."""

@@ -6,17 +6,18 @@ from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
-from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QSpinBox, QStackedWidget, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
 from analysis.base.record import Record
 from app.desktop import tasks
+from app.desktop.numbers import NumberError
 from app.desktop.page import Page
 from app.desktop.plots.orbit import OrbitTile
 from app.desktop.plots.plot import Plot
 from app.desktop.tasks import Space
-from app.desktop.widgets.basics import Card, Empty, Number, add_row, button, form, label, scrolled, set_role
+from app.desktop.widgets.basics import Card, Empty, add_row, button, form, label, scrolled, set_role
 from app.desktop.widgets.flow import FlowLayout
+from app.desktop.widgets.number import Count, Number
 from app.desktop.workbench import Workbench
 from app.desktop.worker import Job
 
@@ -62,13 +63,8 @@ class OrbitsPage(Page):
         fields = form(theme)
         self.channels = QComboBox()
         self.frequency = Number(0.0, 0.0, 1e9, "Hz", 4)
-        self.longest = QSpinBox()
-        self.longest.setRange(1, 50)
-        self.longest.setValue(10)
-        self.longest.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
-        self.longest.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.epsilon = Number(0.0, 0.0, 20.0, "%", 2)
-        self.epsilon.setSpecialValueText("chosen by itself")
+        self.longest = Count(10, 1, 50)
+        self.epsilon = Number(0.0, 0.0, 20.0, "%", 2, empty="chosen by itself")
         add_row(theme, fields, "Motion from", self.channels, "Measured channels, or one channel and its past")
         add_row(theme, fields, "Drive", self.frequency, "Frequency of the drive; 0 for a system without one")
         add_row(theme, fields, "Longest", self.longest, "Longest orbit, in periods of the drive")
@@ -135,12 +131,16 @@ class OrbitsPage(Page):
         if record is None or self.job is not None:
             return
         names = self.channels.currentData()
-        frequency = self.frequency.value()
+        try:
+            frequency, longest = self.frequency.read(), self.longest.read()
+            epsilon = self.epsilon.read() / 100 or None
+        except NumberError as error:
+            self._say(str(error), "bad")
+            return
         dimension, delay = self._embedding(record.record, frequency)
-        epsilon = self.epsilon.value() / 100 or None
         self.job = self.bench.workers.run(
             "Finding orbits", tasks.find_orbits, record.record, names, dimension, delay, frequency,
-            self.longest.value(), epsilon,
+            longest, epsilon,
         )  # fmt: skip
         self.job.stepped.connect(lambda step: self._say(step.message, "small"))
         self.job.done.connect(lambda answer: self._show(*answer))

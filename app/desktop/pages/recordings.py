@@ -13,7 +13,6 @@ from PyQt6.QtWidgets import (
     QDialogButtonBox,
     QFileDialog,
     QHBoxLayout,
-    QInputDialog,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
@@ -31,9 +30,11 @@ from app import library
 from app.desktop.page import Page
 from app.desktop.plots.recordview import RecordView
 from app.desktop.theme import Theme
-from app.desktop.widgets.basics import Card, Empty, IconButton, Number, add_row, button, form, label
+from app.desktop.widgets.asknumber import NumberDialog
+from app.desktop.widgets.basics import Card, Empty, IconButton, add_row, button, form, label
 from app.desktop.widgets.basics import entry as text_field
 from app.desktop.widgets.jobbar import duration
+from app.desktop.widgets.number import Number
 from app.desktop.widgets.statusbar import quantity
 from app.desktop.workbench import Workbench
 from app.library import Entry
@@ -287,16 +288,10 @@ class RecordingsPage(Page):
 
     def _import_failed(self, text: str, path: Path, rate: float | None) -> None:
         if (rate is None and "--rate" in text) or "sample rate" in text:
-            given, ok = QInputDialog.getDouble(
-                self,
-                "Sample rate",
-                f"{path.name} does not say its sample rate. Samples per second:",
-                1000,
-                0.001,
-                1e9,
-                3,
-            )
-            if ok:
+            question = f"{path.name} does not say its sample rate. Samples per second:"
+            number = Number(1000.0, 0.001, 1e9, "Hz", 3)
+            given = NumberDialog(self.theme, self, "Sample rate", question, number).ask()
+            if given is not None:
                 self.import_files([path], given)
             return
         self.bench.say(text, "bad")
@@ -329,10 +324,9 @@ class RecordingsPage(Page):
         entry = self.current()
         if entry is None:
             return
-        rate, ok = QInputDialog.getDouble(
-            self, "Resample", "New sample rate in Hz:", entry.rate / 2, 0.001, 100 * entry.rate, 3
-        )
-        if ok:
+        number = Number(entry.rate / 2, 0.001, 100 * entry.rate, "Hz", 3)
+        rate = NumberDialog(self.theme, self, "Resample", "New sample rate:", number).ask()
+        if rate is not None:
             self._derive("Resampling", library.resampled, entry.path, rate, self.folder)
 
     def calibrate(self) -> None:
@@ -505,6 +499,11 @@ class CalibrationDialog(QDialog):
 
     def values(self) -> tuple[str, float, float, str]:
         return self.channel.currentText(), self.factor.value(), self.offset.value(), self.unit.text().strip()
+
+    def accept(self) -> None:
+        """Close, unless a number cannot be read: its field says why."""
+        if self.factor.apply() and self.offset.apply():
+            super().accept()
 
 
 def facts(entry: Entry) -> str:

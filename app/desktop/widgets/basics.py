@@ -1,4 +1,4 @@
-"""Cards, headings, lamps and number fields: the vocabulary of every page."""
+"""Cards, headings, lamps and rows of forms: the vocabulary of every page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable
 from PyQt6.QtCore import QObject, QSize, Qt, QTimer
 from PyQt6.QtGui import QColor, QPainter, QPaintEvent
 from PyQt6.QtWidgets import (
-    QDoubleSpinBox,
     QFormLayout,
     QFrame,
     QHBoxLayout,
@@ -16,7 +15,6 @@ from PyQt6.QtWidgets import (
     QProgressBar,
     QPushButton,
     QScrollArea,
-    QSizePolicy,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -24,6 +22,7 @@ from PyQt6.QtWidgets import (
 
 from app.desktop.icons import icon
 from app.desktop.theme import Theme
+from app.desktop.widgets.number import Number
 
 
 def label(text: str, role: str = "", wrap: bool = False) -> QLabel:
@@ -105,32 +104,6 @@ class IconButton(QToolButton):
         self.setIcon(icon(self._name, c.muted, c.accent))
 
 
-class Number(QDoubleSpinBox):
-    """A number with its unit; steps in proportion to its size, shows no more digits than it needs."""
-
-    def __init__(
-        self, value: float, lower: float, upper: float, unit: str = "", digits: int = 4, step: float = 0.0
-    ) -> None:
-        super().__init__()
-        self.setDecimals(digits)
-        self.setRange(lower, upper)
-        if unit:
-            self.setSuffix(f" {unit}")
-        if step:
-            self.setSingleStep(step)
-        else:
-            self.setStepType(QDoubleSpinBox.StepType.AdaptiveDecimalStepType)
-        self.setValue(value)
-        self.setKeyboardTracking(False)
-        self.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self.setButtonSymbols(QDoubleSpinBox.ButtonSymbols.NoButtons)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-
-    def textFromValue(self, value: float) -> str:
-        text = f"{value:.{self.decimals()}f}"
-        return text.rstrip("0").rstrip(".") if "." in text else text
-
-
 def entry(text: str = "", placeholder: str = "", tip: str = "") -> QLineEdit:
     """A field for words."""
     result = QLineEdit(text)
@@ -175,6 +148,8 @@ def add_row(theme: Theme, layout: QFormLayout, words: str, field: QWidget, tip: 
         part.setToolTip(tip or field.toolTip())
     field.setAccessibleName(words)
     layout.addRow(name, field)
+    if isinstance(field, Number):
+        field.show_words_in(layout)
 
 
 class Lamp(QWidget):

@@ -19,8 +19,11 @@ from PyQt6.QtWidgets import (
 )
 
 from analysis.base.errors import ShakedownError
+from app.desktop.numbers import NumberError, number_text, read_number
 from app.desktop.rigfile import keep, key_of, save_text
+from app.desktop.widgets.asknumber import NumberDialog
 from app.desktop.widgets.basics import Card, button, label
+from app.desktop.widgets.number import Number
 from app.desktop.workbench import Workbench
 from drivers.rig.profile import ChannelProfile, RigProfile
 
@@ -111,9 +114,8 @@ class ChannelTable(Card):
                     self.table.setCellWidget(r, c, box)
                 else:
                     self.table.removeCellWidget(r, c)
-                    text = (
-                        "" if value is None or not used else f"{value:g}" if name in NUMBERS else str(value)
-                    )
+                    shown = used and value is not None
+                    text = "" if not shown else number_text(value, 6) if name in NUMBERS else str(value)
                     item = QTableWidgetItem(text)
                     item.setToolTip(f"{text}\n{tip}" if name == "sensor" and text else tip)
                     if name in NUMBERS:
@@ -249,10 +251,10 @@ class ChannelTable(Card):
 
     def ask_shunt(self) -> None:
         """Ask for the resistor, then calibrate."""
-        resistor, ok = QInputDialog.getDouble(
-            self, "Shunt calibration", "Shunt resistor in kohm:", SHUNT, 0.1, 10_000.0, 2
-        )
-        if ok:
+        number = Number(SHUNT, 0.1, 10_000.0, "kohm", 2)
+        dialog = NumberDialog(self.bench.theme, self, "Shunt calibration", "Shunt resistor:", number)
+        resistor = dialog.ask()
+        if resistor is not None:
             self.shunt_channel(1e3 * resistor)
 
     def shunt_channel(self, resistor: float) -> None:
@@ -306,6 +308,6 @@ class ChannelTable(Card):
 
 def _number(text: str, where: str) -> float:
     try:
-        return float(text.replace(",", "."))
-    except ValueError:
-        raise ShakedownError(f"{where}: '{text}' is not a number.") from None
+        return read_number(text)
+    except NumberError as error:
+        raise ShakedownError(f"{where}: {error}") from None

@@ -12,7 +12,8 @@ from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 from analysis.base.identification import Identification, with_error
 from app.desktop.livefit import LiveFit
 from app.desktop.plots.plot import Plot
-from app.desktop.widgets.basics import Card, Number, add_row, button, form, label, set_role
+from app.desktop.widgets.basics import Card, add_row, button, form, label, set_role
+from app.desktop.widgets.number import Number
 from app.desktop.workbench import Workbench
 from drivers.base.protocols import Block
 

@@ -7,8 +7,9 @@ import time
 from PyQt6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 
 from analysis.base.errors import ShakedownError
-from app.desktop.widgets.basics import Card, IconButton, Number, add_row, button, form, label
+from app.desktop.widgets.basics import Card, IconButton, add_row, button, form, label
 from app.desktop.widgets.jobbar import duration
+from app.desktop.widgets.number import Number
 from app.desktop.workbench import Workbench
 from drivers.base.trigger import Trigger
 
@@ -36,6 +37,7 @@ class RecordPanel(Card):
         rows = form(bench.theme)
         for words, field in (("Name", self.name), ("Length", self.length), ("", self.amount)):
             add_row(bench.theme, rows, words, field)
+        self.amount.setAccessibleName("Length")
         for words, field in (("Notes", self.notes), ("Tags", self.tags)):
             add_row(bench.theme, rows, words, field)
         self._rows = rows
@@ -87,7 +89,7 @@ class RecordPanel(Card):
 
     def _length_chosen(self, index: int) -> None:
         self._rows.setRowVisible(self.amount, index > 0)
-        self.amount.setSuffix(" s" if index < 2 else " periods")
+        self.amount.set_unit("s" if index < 2 else "periods")
 
     # -- acting
 
@@ -113,20 +115,20 @@ class RecordPanel(Card):
         if self.length.currentIndex() == 0:
             return None
         if self.length.currentIndex() == 1:
-            return self.amount.value()
+            return self.amount.read()
         frequency = self.rig.drive().frequency
         if not frequency:
             raise ShakedownError("nothing drives the rig, so there are no drive periods to count.")
-        return self.amount.value() / frequency
+        return self.amount.read() / frequency
 
     def trigger(self) -> Trigger | None:
         if not self.wait.isChecked():
             return None
         return Trigger(
             self.trigger_channel.currentText(),
-            self.level.value(),
+            self.level.read(),
             self.slope.currentText(),
-            self.before.value(),
+            self.before.read(),
         )
 
     def _follow(self) -> None:

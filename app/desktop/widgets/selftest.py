@@ -8,8 +8,9 @@ from PyQt6.QtWidgets import QHBoxLayout, QHeaderView, QTableWidget, QTableWidget
 
 from analysis.base.errors import ShakedownError
 from analysis.signal.tone import ToneResponse, tone_response
-from app.desktop.widgets.basics import Card, Lamp, Number, add_row, button, form, label, progress_bar, timer
+from app.desktop.widgets.basics import Card, Lamp, add_row, button, form, label, progress_bar, timer
 from app.desktop.widgets.channelstrip import value_text
+from app.desktop.widgets.number import Number
 from app.desktop.workbench import Workbench
 from drivers.base.waveform import Sine
 
@@ -67,7 +68,7 @@ class SelfTest(Card):
             self.bench.say("Open a rig with a shaker first.", "warn")
             return
         try:
-            rig.play(Sine(rig.limits.peak * self.part.value() / 100, self.frequency.value()))
+            rig.play(Sine(rig.limits.peak * self.part.read() / 100, self.frequency.read()))
         except ShakedownError as error:
             self.bench.say(str(error), "bad")
             return

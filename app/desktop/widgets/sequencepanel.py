@@ -6,13 +6,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QSpinBox, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from analysis.base.errors import ShakedownError
 from analysis.base.progress import Step
-from app.desktop.widgets.basics import Card, Number, add_row, button, form, label, progress_bar, set_role
+from app.desktop.widgets.basics import Card, add_row, button, form, label, progress_bar, set_role
 from app.desktop.widgets.jobbar import duration
+from app.desktop.widgets.number import Count, Number
 from app.desktop.workbench import Workbench
 from drivers.acquisition.sequence import Sequence, sequence_from_text
 
@@ -28,11 +28,7 @@ class SequencePanel(QWidget):
         card = Card(theme, "Sequence", "Steps through frequencies and records at each")
         fields = form(theme)
         self.low, self.high = Number(2.0, 0.001, 1e6, "Hz", 3), Number(12.0, 0.001, 1e6, "Hz", 3)
-        self.points = QSpinBox()
-        self.points.setRange(1, 1000)
-        self.points.setValue(11)
-        self.points.setButtonSymbols(QSpinBox.ButtonSymbols.NoButtons)
-        self.points.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.points = Count(11, 1, 1000)
         self.amplitude = Number(0.5, 0.0, 1e6, "V", 4)
         self.direction = QComboBox()
         self.direction.addItems(DIRECTIONS)
@@ -95,14 +91,14 @@ class SequencePanel(QWidget):
         import tomli_w
 
         table: dict[str, Any] = {
-            "name": f"{self.low.value():g} to {self.high.value():g} Hz",
-            "from": self.low.value(),
-            "to": self.high.value(),
-            "points": self.points.value(),
-            "amplitude": self.amplitude.value(),
+            "name": f"{self.low.read():g} to {self.high.read():g} Hz",
+            "from": self.low.read(),
+            "to": self.high.read(),
+            "points": self.points.read(),
+            "amplitude": self.amplitude.read(),
             "directions": self.direction.currentText(),
-            "settle": self.settle.value(),
-            "seconds": self.seconds.value(),
+            "settle": self.settle.read(),
+            "seconds": self.seconds.read(),
         }
         if self.tap.isChecked() and self.bench.rig.can_tap:
             table["tap"] = 1.0
