@@ -19,6 +19,7 @@ from scipy.optimize import differential_evolution
 from analysis.base.identification import Identification
 from analysis.estimate.homotopy.coupled import CLASSICAL, Controller, run_coupled, segments_of
 from analysis.estimate.methods import identify
+from analysis.experiment import Experiment
 from analysis.simulate.simulation import sensitivities, simulate
 from app.reproduce.manikantan2020.common import at_bound
 from app.reproduce.manikantan2020.wells import model_name, well_record
@@ -159,7 +160,7 @@ def _casadi_problem(casadi: Any, x: Array, every: int = 20) -> Any:
 def _run() -> list[Measurement]:
     """One simulation with sensitivities, 2000 samples x 3 parameters: alone, and as the method makes it."""
     model, moments = load_model(model_name(CASE)), np.arange(2001) / 100.0
-    segment = segments_of(model, [well_record(CASE)])[0]
+    segment = segments_of(Experiment(model, well_record(CASE)))[0]
     free, alone = np.arange(3), Controller.none(model)
     names = ["alpha", "beta", "mu"]
     runs: dict[str, Any] = {

@@ -18,6 +18,7 @@ from analysis.estimate.homotopy.coupled import Controller, segments_of
 from analysis.estimate.homotopy.output_error import OutputError, Point, Unknowns
 from analysis.estimate.homotopy.search import noise_levels, set_accuracy
 from analysis.estimate.methods import identify
+from analysis.experiment import Experiment
 from analysis.model import Model
 from analysis.simulate.simulation import sensitivities, simulate
 from app.reproduce.manikantan2020.common import at_bound
@@ -56,7 +57,7 @@ def worst_error(model: Model, found: Mapping[str, float]) -> float:
 
 def single_shooting(model: Model, record: Record) -> dict[str, float]:
     """The same Levenberg-Marquardt on the model alone, without a controller."""
-    segments, unknowns = segments_of(model, [record]), Unknowns.of(model)
+    segments, unknowns = segments_of(Experiment(model, record)), Unknowns.of(model)
     problem = OutputError(model, segments, unknowns, noise_levels(segments))
     start, alone = Point(model.values(), tuple(s.initial for s in segments)), Controller.none(model)
     set_accuracy(problem, start, alone, 0.0)

@@ -26,6 +26,7 @@ class Estimate:
     lower: float = math.nan
     upper: float = math.nan
     unit: str = ""
+    stderr_ideal: float = math.nan  # standard error if the noise were white and the model right
 
     @classmethod
     def normal(cls, value: float, stderr: float, unit: str = "") -> Estimate:
@@ -66,6 +67,8 @@ class Identification:
     residual: dict[str, float] = field(default_factory=dict)  # such as rms by output, chi2, dof
     undetermined: list[str] = field(default_factory=list)  # sentences naming what the data cannot determine
     warnings: list[str] = field(default_factory=list)
+    verdict: str = ""  # fits | close | misses | cannot tell; empty: nothing was judged
+    reasons: list[str] = field(default_factory=list)  # sentences behind the verdict
     covariance: list[list[float]] = field(default_factory=list)  # in the order of ``parameters``
     history: list[dict[str, float]] = field(default_factory=list)  # one entry per iteration: cost, parameters
     curves: dict[str, Curve] = field(default_factory=dict)

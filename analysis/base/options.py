@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from analysis.base.errors import ShakedownError
 
 
-def parse_options(options: type, texts: Iterable[str]) -> dict[str, Any]:
-    """Keyword arguments for the dataclass ``options`` from texts ``name=value``.
+def parse_options(options: type | Sequence[type], texts: Iterable[str]) -> dict[str, Any]:
+    """Keyword arguments for the dataclass ``options`` (or several) from texts ``name=value``.
 
     Lists are separated by commas; a table is written ``name:value,name:value``; ``none`` is no value.
     """
-    hints = get_type_hints(options)
-    known = [f.name for f in fields(options)]
+    kinds = [options] if isinstance(options, type) else list(options)
+    hints = {name: hint for kind in reversed(kinds) for name, hint in get_type_hints(kind).items()}
+    known = [f.name for kind in kinds for f in fields(kind)]
     chosen = {}
     for text in texts:
         name, sign, value = text.partition("=")

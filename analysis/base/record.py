@@ -50,6 +50,7 @@ class Record:
     channels: Mapping[str, Channel]
     start: str | None = None  # ISO 8601 with zone
     excitation: Excitation | None = None
+    drive_time: float | None = None  # the drive's own time at the first sample (a model's t); None: unknown
     metadata: Mapping[str, Any] = field(
         default_factory=dict
     )  # rig, operator, notes, tags, calibration, versions
@@ -111,7 +112,7 @@ class Record:
         return np.arange(len(self)) / self.rate
 
     def cut(self, start: int, stop: int) -> Record:
-        """Samples start to stop; gaps, clipping, the drive's phase and the start time move along."""
+        """Samples start to stop; gaps, clipping, the drive's phase and time and the start time move along."""
         start, stop, _ = slice(start, stop).indices(len(self))
 
         def moved(spans: tuple[Span, ...]) -> tuple[Span, ...]:
@@ -127,7 +128,8 @@ class Record:
             turned = drive.phase + 2 * np.pi * drive.frequency * start / self.rate
             drive = replace(drive, phase=float(turned % (2 * np.pi)))
         begun = moment_after(self.start, start / self.rate)
-        return replace(self, channels=channels, excitation=drive, start=begun)
+        later = None if self.drive_time is None else self.drive_time + start / self.rate
+        return replace(self, channels=channels, excitation=drive, start=begun, drive_time=later)
 
     def with_channels(self, **arrays: NDArray[np.float64]) -> Record:
         """A copy with channels added or their samples replaced (units and spans of replaced ones kept)."""

@@ -15,9 +15,10 @@ from analysis.base.errors import Cancelled, ShakedownError
 from analysis.base.identification import Identification
 from analysis.base.progress import Progress
 from analysis.base.record import Record
-from analysis.estimate.measurement import measurements, state_samples
 from analysis.estimate.methods import METHODS
 from analysis.estimate.methods import identify as identify_by
+from analysis.experiment import Experiment
+from analysis.experiment.states import state_samples
 
 if TYPE_CHECKING:
     from analysis.model import Model
@@ -33,8 +34,8 @@ class Options:
 
 def identify(model: Model, records: Sequence[Record], options: Options, progress: Progress) -> Identification:
     """Choose, identify, and say in ``extra["chosen"]`` what was chosen and why."""
-    data = measurements(model, records)
-    samples = state_samples(model, data[0], model.values(), smoothed=False)
+    seen = Experiment(model, records)
+    samples = state_samples(seen.model, seen.runs[0], seen.model.values(), smoothed=False)
     hidden = [s for i, s in enumerate(model.states) if not samples.seen[i] and i not in samples.derived]
     if hidden:
         order = ["homotopy", "path"]

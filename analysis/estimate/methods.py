@@ -1,16 +1,12 @@
-"""The identification methods, by name. Each lives in its own file and has the same shape.
+"""The identification methods, by name. Each is a frozen dataclass in a file of its own (see start.py).
 
-A method module holds a frozen dataclass ``Options`` (every option with a default and a comment) and
-
-    def identify(model: Model, records: Sequence[Record], options: Options, progress: Progress)
-        -> Identification
-
-Modules are imported when asked for, so that a start does not pay for what is not used.
+Methods are imported when asked for, so that a start does not pay for what is not used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, fields
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -21,66 +17,147 @@ from analysis.base.record import Record
 
 if TYPE_CHECKING:
     from analysis.base.identification import Identification
+    from analysis.estimate.start import Method
     from analysis.model import Model
 
-# name: module, what it is for (shown by --help and in the desktop's chooser)
-METHODS: dict[str, tuple[str, str]] = {
-    "auto": ("analysis.estimate.auto", "the method that suits the data, said why"),
-    "weak": (
-        "analysis.estimate.weak.method",
-        "weak form with B-spline test functions: fast, all states measured",
-    ),
-    "path": (
-        "analysis.estimate.path.method",
-        "maximum likelihood over the states at all samples and the parameters",
-    ),
-    "balance": (
-        "analysis.estimate.balance.method",
+
+def _weak() -> type[Method]:
+    from analysis.estimate.weak.method import Weak
+
+    return Weak
+
+
+def _path() -> type[Method]:
+    from analysis.estimate.path.method import Path
+
+    return Path
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method of the registry: how to get it, and what it is for (shown by --help and the chooser)."""
+
+    words: str
+    load: Callable[[], type[Method]] | None = None
+    module: str = ""  # of a method that describes its own kind of specimen: Options and identify
+
+
+METHODS: dict[str, Entry] = {
+    "auto": Entry("the method that suits the data, said why", module="analysis.estimate.auto"),
+    "weak": Entry("weak form with B-spline test functions: fast, all states measured", _weak),
+    "path": Entry("maximum likelihood over the states at all samples and the parameters", _path),
+    "balance": Entry(
         "harmonic balance on the periodic orbits hidden in a chaotic record",
+        module="analysis.estimate.balance.method",
     ),
-    "surface": (
-        "analysis.estimate.functions.surface",
+    "surface": Entry(
         "restoring force over displacement, without a model of its shape",
+        module="analysis.estimate.functions.surface",
     ),
-    "homotopy": (
-        "analysis.estimate.homotopy.method",
+    "homotopy": Entry(
         "few sensors and poor guesses: couple the model to the record, then let go",
+        module="analysis.estimate.homotopy.method",
     ),
-    "global": (
-        "analysis.estimate.search.global_search",
+    "global": Entry(
         "differential evolution, particle swarm or genetic search, as a baseline",
+        module="analysis.estimate.search.global_search",
     ),
-    "energetic": (
-        "analysis.estimate.functions.energetic",
+    "energetic": Entry(
         "unknown damping c(t) or restoring force H(x), H(x,v) as curves",
+        module="analysis.estimate.functions.energetic",
     ),
-    "beam": (
-        "analysis.estimate.functions.beam",
+    "beam": Entry(
         "stiffness, mass and damping along a beam from point sensors or frequencies",
+        module="analysis.estimate.functions.beam",
     ),
 }
 
 
-def method_module(name: str) -> ModuleType:
-    """The module of a method; an unknown name is an error that lists the known ones."""
+def entry(name: str) -> Entry:
+    """A method's entry; an unknown name is an error that lists the known ones."""
     if name not in METHODS:
         raise ShakedownError(f"No method '{name}': choose one of {', '.join(METHODS)}.")
-    return import_module(METHODS[name][0])
+    return METHODS[name]
+
+
+def own_module(name: str) -> ModuleType | None:
+    """The module of a method that describes its own kind of specimen; None for those of equations."""
+    module = entry(name).module
+    return import_module(module) if module else None
+
+
+def option_types(name: str) -> tuple[type, ...]:
+    """The dataclasses whose fields are the options of a method, its own first."""
+    from analysis.estimate.finish.finish import Ending
+    from analysis.experiment import Conditions
+
+    load = entry(name).load
+    if load is not None:
+        return load(), Conditions, Ending
+    module = own_module(name)
+    assert module is not None
+    return (module.Options,)
 
 
 def identify(
     model: Model,
     record: Record | Sequence[Record],
-    method: str = "auto",
+    method: str | Method = "auto",
     progress: Progress = SILENT,
     **options: Any,
 ) -> Identification:
-    """Identify the free parameters of a model from one record or several, by the named method."""
-    module = method_module(method)
+    """Identify the free parameters of a model from one record or several, by a method or its name.
+
+    ``options``: those of the method (unless it is given as an object), of the data
+    (:class:`analysis.experiment.Conditions`) and of the finish.
+    """
+    records = [record] if isinstance(record, Record) else list(record)
+    name = method if isinstance(method, str) else method.name
+    module = own_module(name) if isinstance(method, str) else None
+    if module is None:
+        return _identify(model, records, method, progress, options)
     try:
         chosen = module.Options(**options)
     except TypeError as error:
         raise ShakedownError(f"Method {method}: {error}.") from None
-    records = [record] if isinstance(record, Record) else list(record)
     result: Identification = module.identify(model, records, chosen, progress)
     return result
+
+
+def _identify(
+    model: Model,
+    records: Sequence[Record],
+    method: str | Method,
+    progress: Progress,
+    options: dict[str, Any],
+) -> Identification:
+    from analysis.estimate.finish import assemble_start, finish
+    from analysis.estimate.finish.finish import Ending
+    from analysis.experiment import Conditions, Experiment
+
+    name = method if isinstance(method, str) else method.name
+    own = option_types(name)[0]
+    parts: dict[type, dict[str, Any]] = {kind: {} for kind in (own, Conditions, Ending)}
+    for key, value in options.items():
+        kind = next((k for k in parts if key in {f.name for f in fields(k)}), None)
+        if kind is None or (kind is own and not isinstance(method, str)):
+            known = ", ".join(f.name for k in parts for f in fields(k))
+            raise ShakedownError(f"Method {name} has no option '{key}': it takes {known}.")
+        parts[kind][key] = value
+    chosen = own(**parts[own]) if isinstance(method, str) else method
+    conditions, ending = Conditions(**parts[Conditions]), Ending(**parts[Ending])
+    experiment = Experiment(model, records, conditions)
+    mine = {f.name: getattr(chosen, f.name) for f in fields(own)}
+    said = {**mine, **asdict(conditions), **asdict(ending)}
+    share = 0.3 if ending.finish else 1.0
+    start = chosen.start(experiment, progress.part(0.0, share), alone=not ending.finish)
+    if not (ending.finish and start.finishable):
+        return assemble_start(experiment, start, said)
+    return finish(
+        experiment,
+        start,
+        progress.part(share, 1.0),
+        max_iterations=ending.max_iterations,
+        profile=ending.profile,
+        options=said,
+    )

@@ -36,6 +36,7 @@ class Equations:
     parameters: tuple[str, ...]
     definitions: Mapping[str, Expression | Implicit]
     outputs: Mapping[str, Expression]
+    time_shift: str = ""  # parameter that is added to t wherever the equations hold it; empty: none
 
     @cached_property
     def system(self) -> System:
@@ -49,6 +50,12 @@ class Equations:
 
     def __getstate__(self) -> dict[str, object]:
         return {key: value for key, value in self.__dict__.items() if key not in ("system", "kernels")}
+
+    @property
+    def hold_time(self) -> bool:
+        """Whether the right-hand side or the outputs depend on t explicitly."""
+        system = self.system
+        return "t" in system.graph.symbols(system.closure([*system.rhs, *system.outputs]))
 
     def named(self) -> dict[str, Expression | Implicit]:
         """Everything that a name may stand for besides symbols."""
@@ -102,6 +109,8 @@ class _Builder:
             name: graph.symbol(name)
             for name in ("t", *equations.states, *equations.measured, *equations.parameters)
         }
+        if equations.time_shift:
+            self.symbols["t"] = graph.add(self.symbols["t"], self.symbols[equations.time_shift])
         self.operations = 0
 
     def resolve_all(self) -> None:

@@ -160,6 +160,12 @@ class Model:
         changed = {**self.initial, **{name: Initial(_finite(name, v)) for name, v in values.items()}}
         return self._changed(initial={name: changed[name] for name in self.states if name in changed})
 
+    def with_time_shift(self, name: str, unit: str = "") -> Model:
+        """The model with t + ``name`` in place of t, ``name`` being a further free parameter (from 0 on)."""
+        parameters = {**self.parameters, name: Parameter(0.0, unit=unit, free=True)}
+        equations = replace(self.equations, parameters=tuple(parameters), time_shift=name)
+        return replace(self, equations=equations, parameters=parameters)
+
     def _changed(self, **fields: Any) -> Model:
         changed = replace(self, **fields)
         return replace(changed, text=changed.to_toml())

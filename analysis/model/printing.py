@@ -22,7 +22,9 @@ def toml(model: Model) -> str:
     inputs = {name: _text("measured") for name in equations.measured}
     inputs.update({name: _text(e.text) for name, e in equations.driven.items()})
     lines += _table("inputs", inputs)
-    lines += _table("parameters", {name: _entry(p, p.unit) for name, p in model.parameters.items()})
+    # A shift of time belongs to a record, not to the model: it is no part of the file.
+    own = {name: p for name, p in model.parameters.items() if name != equations.time_shift}
+    lines += _table("parameters", {name: _entry(p, p.unit) for name, p in own.items()})
     lines += _table("initial", {name: _entry(i, "") for name, i in model.initial.items()})
     lines += _table("definitions", {name: _definition(d) for name, d in equations.definitions.items()})
     if not _outputs_are_states(model):

@@ -71,7 +71,7 @@ def virtual_record(
         drive = drive or harmonic(sampled, rate)
     parameters = dict(zip(model.parameters, (float(v) for v in run.parameters), strict=True))
     about = {"source": "simulation", "model": model.name, "parameters": parameters, "transient": transient}
-    return Record(rate, channels, excitation=drive, metadata=about)
+    return Record(rate, channels, excitation=drive, drive_time=float(transient), metadata=about)
 
 
 def _sensor(sensor: Sensor | Mapping[str, Sensor] | None, name: str) -> Sensor:

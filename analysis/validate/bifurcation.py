@@ -99,10 +99,10 @@ def _placed(subject: Subject, parameter: str, centre: float, record: Record) -> 
         value = centre * there.amplitude / here.amplitude
     else:
         raise DataError(f"The recordings' drives do not tell which value of {parameter} each belongs to.")
-    other = prepare(subject.model, record, {}, there.frequency)
     if here.phase is not None and there.phase is not None:
-        shift = (there.phase - here.phase) / (2 * np.pi) * other.base
-        other = replace(other, origin=subject.origin + shift)
+        shift = (there.phase - here.phase) / (2 * np.pi * there.frequency)
+        record = replace(record, drive_time=subject.origin + shift)
+    other = prepare(subject.model, record, {}, there.frequency)
     return value, _points(other, 0.0)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.estimate.functions.surface import restoring_force
-from analysis.estimate.measurement import scaled_derivatives
+from analysis.experiment.states import scaled_derivatives
 from analysis.model import Model
 from analysis.signal.smoothing import smooth
 from analysis.validate.check import Check, Panel, Trace, graded, impossible

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import ShakedownError
 from analysis.base.progress import Progress
-from analysis.estimate.measurement import path_segments
+from analysis.estimate.finish.path_engine import segments_of
 from analysis.estimate.path.estimate import Segment, estimate_path
+from analysis.estimate.start import Start
+from analysis.experiment import Experiment
 from analysis.validate.check import Check, Panel, Trace, graded, impossible
 from analysis.validate.subject import Subject
 
@@ -82,7 +84,9 @@ def _words(name: str, numbers: dict[str, float], white: bool, status: str) -> st
 def _stretches(subject: Subject) -> list[Segment]:
     """Pieces of the record, each with a path of its own, evenly spread over it."""
     try:
-        whole = path_segments(subject.model, [subject.data], [subject.model.values()], [subject.states])
+        experiment = Experiment(subject.model, subject.record)
+        start = Start("validate", experiment.guesses(), [subject.states])
+        whole, _ = segments_of(experiment, start)
     except ShakedownError:
         return []
     length = int(np.clip(round(_PERIODS * subject.base / subject.dt), 40, 2000))
@@ -91,7 +95,7 @@ def _stretches(subject: Subject) -> list[Segment]:
         for a in range(0, len(s.times) - length + 1, length):
             part = slice(a, a + length)
             outputs, states = (np.ascontiguousarray(rows[:, part]) for rows in (s.outputs, s.states))
-            times = np.ascontiguousarray(subject.origin + s.times[part])
+            times = np.ascontiguousarray(s.times[part])
             pieces.append(replace(s, times=times, outputs=outputs, states=states, variants=()))
     most = max(_MOST // length, 1)
     chosen: Any = (
@@ -143,7 +147,7 @@ def _cross(
 
     Both are coloured, so the band is widened by their autocorrelations (Bartlett 1946).
     """
-    inputs = [subject.data.inputs.values(s.times - subject.origin)[0] for s in segments]
+    inputs = [subject.data.inputs.values(s.times)[0] for s in segments]
     inputs = [u - u.mean() for u in inputs]
     count = len(own)
     scale = np.sqrt(sum(float(r @ r) for r in rows) * sum(float(u @ u) for u in inputs)) or 1.0

@@ -15,12 +15,16 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
 from analysis.base.record import Channel, Excitation, Record
-from analysis.estimate.measurement import Measurement, measurements, noise_of, start_states, state_samples
+from analysis.experiment import Experiment, Run
+from analysis.experiment.drive_time import DRIVE_TIME, recorded_time
+from analysis.experiment.noise import noise_of
+from analysis.experiment.phase_scan import scanned_time
+from analysis.experiment.states import start_states, state_samples
 from analysis.model import Model
 from analysis.signal.drive import drive_frequency
 from analysis.signal.inputs import Inputs
 from analysis.simulate.simulation import simulate
-from analysis.validate.drive import depends_on_time, drive_period, toned
+from analysis.validate.drive import drive_period, toned
 
 Array = NDArray[np.float64]
 
@@ -29,8 +33,6 @@ _COARSE = 1.5  # what smoothing takes away, over the noise, beyond which samples
 # Ratio of the spreads in quarters of a record up to which its motion counts as steady, and where they only
 # grow or only fall.
 _STEADY, _TREND = 2.0, 1.2
-_PHASES = 24  # of the drive that are tried when the record does not know it
-_PLACES = 30  # from which each is tried
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +41,18 @@ class Subject:
 
     model: Model  # with the values under test
     record: Record
-    data: Measurement
+    data: Run
     states: Array  # [n, N] as the sensors show them, smoothed
     hidden: tuple[str, ...]  # states that nothing shows
     base: float  # period of the drive, or mean turn, in the record's unit of time
     forced: bool
-    origin: float  # the model's time at the first sample
     driven: Model | None  # the model as a system by itself: without measured inputs, or those as tones
     reason: str  # why there is none
+
+    @property
+    def origin(self) -> float:
+        """The model's time at the first sample."""
+        return float(self.data.times[0])
 
     @property
     def dt(self) -> float:
@@ -69,7 +75,7 @@ class Subject:
     @property
     def times(self) -> Array:
         """The model's time at the samples."""
-        return np.asarray(self.origin + self.data.times)
+        return self.data.times
 
     @property
     def unit(self) -> str:
@@ -122,8 +128,8 @@ class Subject:
         for i, level in zip(self.shown, self.noise, strict=True):
             name = self.model.outputs[i]
             channels[name] = Channel(outputs[i] + level * rng.normal(size=outputs.shape[1]))
-        (data,) = measurements(self.model, [replace(self.record, channels=channels)])
-        return start_states(self.model, data, self.model.values())
+        twin = Experiment(self.model, replace(self.record, channels=channels))
+        return start_states(twin.model, twin.runs[0], twin.model.values())
 
 
 def prepare(
@@ -135,7 +141,8 @@ def prepare(
     if frequency is not None:
         drive = record.excitation or Excitation(frequency)
         record = replace(record, excitation=replace(drive, frequency=frequency))
-    (data,) = measurements(known, [record])
+    record = _with_drive_time(known, record, values)
+    (data,) = Experiment(known, record).runs
     samples = state_samples(known, data, known.values(), smoothed=False)
     hidden = tuple(s for i, s in enumerate(known.states) if not samples.seen[i] and i not in samples.derived)
     states = start_states(known, data, known.values())
@@ -143,8 +150,30 @@ def prepare(
         raw = samples.values[i]
         if np.std(raw - states[i]) > _COARSE * noise_of(raw):
             states[i] = raw
-    subject = Subject(known, record, data, states, hidden, 1.0, False, 0.0, None, "")
+    subject = Subject(known, record, data, states, hidden, 1.0, False, None, "")
     return _with_drive(subject)
+
+
+def _with_drive_time(model: Model, record: Record, values: Mapping[str, float]) -> Record:
+    """The record with the drive's time at its first sample: recorded, identified, or looked for."""
+    if not model.equations.hold_time or recorded_time(record) is not None:
+        return record
+    found = [v for name, v in values.items() if name.split("[")[0] == DRIVE_TIME][:1]
+    period = _period(model, record)
+    if period is not None:
+        still = replace(record, drive_time=0.0)
+        (run,) = Experiment(model, still).runs
+        states = start_states(model, run, model.values())
+        found = [scanned_time(model, states, record.dt, period, found)]
+    return replace(record, drive_time=found[0] if found else 0.0)
+
+
+def _period(model: Model, record: Record) -> float | None:
+    """Period of a drive that the equations hold, from the record or from the model's parameters."""
+    drive = record.excitation
+    if drive is not None and drive.frequency > 0:
+        return 1.0 / drive.frequency
+    return drive_period(model)
 
 
 def _own(model: Model, values: Mapping[str, float]) -> dict[str, float]:
@@ -163,15 +192,15 @@ def _without_offsets(model: Model, record: Record, values: Mapping[str, float]) 
 
 
 def _with_drive(subject: Subject) -> Subject:
-    """Drive, period and origin of time."""
+    """Drive and period."""
     model, record = subject.model, subject.record
     drive = record.excitation
     frequency = drive.frequency if drive is not None and drive.frequency > 0 else None
     if model.inputs:
         return _with_measured_drive(subject, frequency)
-    if not depends_on_time(model):
+    if not model.equations.hold_time:
         return replace(subject, base=_turn(subject), driven=model)
-    period = 1.0 / frequency if frequency is not None else drive_period(model)
+    period = _period(model, record)
     if period is None:
         return replace(
             subject,
@@ -179,8 +208,7 @@ def _with_drive(subject: Subject) -> Subject:
             reason="The model is driven, but neither the record nor its parameters tell the drive's period: "
             "give the frequency.",
         )
-    forced = replace(subject, base=period, forced=True, driven=model)
-    return replace(forced, origin=_origin(forced))
+    return replace(subject, base=period, forced=True, driven=model)
 
 
 def _with_measured_drive(subject: Subject, frequency: float | None) -> Subject:
@@ -203,36 +231,3 @@ def _turn(subject: Subject) -> float:
     from analysis.orbits.autonomous import mean_turn
 
     return float(mean_turn(subject.states)) * subject.dt
-
-
-def _origin(subject: Subject) -> float:
-    """The model's time at the first sample.
-
-    Zero where the drive was identified with the rest, the recorded phase where the model's drive is the
-    generator's; a grid over the period where nobody knows. Whichever lets the model follow the record.
-    """
-    drive = subject.record.excitation
-    candidates = [0.0]
-    if drive is not None and drive.phase is not None:
-        candidates.append(drive.phase / (2 * np.pi) * subject.base)
-    else:
-        candidates += (subject.base * np.arange(1, _PHASES) / _PHASES).tolist()
-    if candidates[1:] == [0.0]:
-        return 0.0
-    return min(candidates, key=lambda origin: _miss(subject, origin))
-
-
-def _miss(subject: Subject, origin: float) -> float:
-    """How far half a period from measured states leads astray, on average."""
-    length = max(round(0.5 * subject.base / subject.dt), 4)
-    count = subject.states.shape[1] - length - 1
-    if count < 1:
-        return 0.0
-    scale = np.ptp(subject.states, axis=1) + 1e-300
-    total = 0.0
-    for start in np.linspace(0, count, _PLACES).astype(int):
-        t = origin + subject.data.times[start] + np.array([0.0, length * subject.dt])
-        end = simulate(subject.model, t, subject.states[:, start], rtol=1e-6, atol=1e-9).states[:, -1]
-        gap = (end - subject.states[:, start + length]) / scale
-        total += min(float(np.sum(gap**2)), 1.0) if np.isfinite(gap).all() else 1.0
-    return total

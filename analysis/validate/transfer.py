@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError, ShakedownError
 from analysis.base.record import Record
 from analysis.dynamics.equilibrium import Equilibrium
-from analysis.estimate.measurement import measurements, start_states
+from analysis.experiment import Experiment
+from analysis.experiment.states import start_states
 from analysis.model import Model
 from analysis.simulate.simulation import simulate
 from analysis.validate.check import Check, Panel, Trace, graded, impossible
@@ -115,7 +116,7 @@ def _both(still: Model, record: Record) -> tuple[TransferFunction, TransferFunct
     if not still.inputs or depends_on_time(still):
         raise DataError("The model has no input that a transfer function could start from.")
     record = record.cut(0, LONGEST)
-    (data,) = measurements(still, [record])
+    (data,) = Experiment(still, record).runs
     start = start_states(still, data, still.values())[:, 0]
     run = simulate(still, data.times, start, None, data.inputs, rtol=1e-7, atol=1e-10)
     i = int(np.flatnonzero(data.measured)[0])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.base.errors import ShakedownError
 from analysis.base.options import parse_options
-from analysis.estimate.methods import METHODS, identify, method_module
+from analysis.estimate.methods import METHODS, identify, option_types, own_module
 from app.output import add_json_option, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    methods = "; ".join(f"{name}: {what}" for name, (_, what) in METHODS.items())
+    methods = "; ".join(f"{name}: {entry.words}" for name, entry in METHODS.items())
     parser.add_argument("files", nargs="*", metavar="FILE", help="recordings, fitted together")
     parser.add_argument("model", metavar="MODEL", help="a model of the library or a model file")
     parser.add_argument("--method", default="auto", choices=list(METHODS), metavar="M", help=methods)
@@ -52,11 +52,11 @@ def _pairs(parser: argparse.ArgumentParser, flag: str, words: str) -> None:
 def run(args: argparse.Namespace) -> int:
     from drivers.formats import read
 
-    module = method_module(args.method)
-    model = _described(module, args)
+    model = _described(own_module(args.method), args)
     records = [mapped(read(path, rate=args.rate), args.map) for path in args.files]
-    options = parse_options(module.Options, args.option)
-    known = {f.name for f in fields(module.Options)}
+    kinds = option_types(args.method)
+    options = parse_options(kinds, args.option)
+    known = {f.name for kind in kinds for f in fields(kind)}
     if args.no_finish:
         if "finish" not in known:
             raise ShakedownError(f"Method {args.method} has no finish to leave out.")
@@ -78,11 +78,11 @@ def run(args: argparse.Namespace) -> int:
     return 0 if result.converged else 1
 
 
-def _described(module: ModuleType, args: argparse.Namespace) -> Any:
+def _described(module: ModuleType | None, args: argparse.Namespace) -> Any:
     """A model of equations, or whatever description the method reads with a ``load`` of its own."""
     from drivers.library import load_description, load_model
 
-    if hasattr(module, "load"):
+    if module is not None and hasattr(module, "load"):
         if args.set or args.guess or args.free:
             raise ShakedownError(
                 f"--set, --guess and --free are for models of equations; with {args.method} change the "

@@ -301,6 +301,7 @@ def description_from(content: dict[str, Any]) -> Description:
         gaps={name: _spans(spans) for name, spans in content.get("gaps", {}).items()},
         clipped={name: _spans(spans) for name, spans in content.get("clipped", {}).items()},
         events=tuple(content.get("events", ())),
+        drive_time=content.get("drive_time"),
     )
 
 

@@ -32,6 +32,7 @@ class Description:
     gaps: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)  # by channel name
     clipped: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
     events: tuple[Mapping[str, Any], ...] = ()  # notes and what else happened, with "kind" and "index"
+    drive_time: float | None = None  # the drive's own time at the first sample, s; None: unknown
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.rate) and self.rate > 0):
@@ -135,7 +136,8 @@ class Recording(ABC):
             )
         drive = turned(about.excitation, start / about.rate)
         begun = moment_after(about.start, start / about.rate)
-        return Record(about.rate, parts, begun, drive, dict(about.metadata))
+        time = later(about.drive_time, start / about.rate)
+        return Record(about.rate, parts, begun, drive, time, dict(about.metadata))
 
     def read(self) -> Record:
         """The whole recording in memory."""
@@ -214,6 +216,7 @@ class Part(Recording):
                     for e in about.events
                     if not isinstance(e.get("index"), int) or start <= e["index"] <= start + samples
                 ),
+                later(about.drive_time, start / about.rate),
             )
         )
 
@@ -246,6 +249,7 @@ def describe(record: Record) -> Description:
         metadata=dict(record.metadata),
         gaps={name: c.gaps for name, c in record.channels.items() if c.gaps},
         clipped={name: c.clipped for name, c in record.channels.items() if c.clipped},
+        drive_time=record.drive_time,
     )
 
 
@@ -278,6 +282,11 @@ def turned(drive: Excitation | None, seconds: float) -> Excitation | None:
     if drive is None or drive.phase is None or seconds == 0:
         return drive
     return replace(drive, phase=float((drive.phase + 2 * np.pi * drive.frequency * seconds) % (2 * np.pi)))
+
+
+def later(drive_time: float | None, seconds: float) -> float | None:
+    """The drive's time at a first sample that is later by that many seconds."""
+    return None if drive_time is None else drive_time + seconds
 
 
 def bin_edges(start: int, stop: int, bins: int) -> NDArray[np.int64]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
 from analysis.base.record import Record
-from analysis.estimate.measurement import derivative_pairs
+from analysis.experiment.states import derivative_pairs
 
 if TYPE_CHECKING:
     from analysis.estimate.balance.method import Options

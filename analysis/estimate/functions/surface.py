@@ -22,7 +22,8 @@ from analysis.base.errors import DataError, ModelError
 from analysis.base.identification import Curve, Identification
 from analysis.base.progress import Progress
 from analysis.base.record import Record
-from analysis.estimate.measurement import Measurement, derivative_pairs, measurements, state_samples
+from analysis.experiment import Experiment, Run
+from analysis.experiment.states import derivative_pairs, state_samples
 from analysis.signal.smoothing import smooth
 
 if TYPE_CHECKING:
@@ -93,9 +94,10 @@ def identify(model: Model, records: Sequence[Record], options: Options, progress
     if len(pairs) != 1:
         raise ModelError(f"{model.name} is not a single oscillator: the surface needs one x with dx/dt = v.")
     ((v, x),) = pairs.items()
+    experiment = Experiment(model, records)
     parts = [
-        _surface(model, m, x, v, options, progress.part(i / len(records), (i + 1) / len(records)))
-        for i, m in enumerate(measurements(model, records))
+        _surface(experiment.model, m, x, v, options, progress.part(i / len(records), (i + 1) / len(records)))
+        for i, m in enumerate(experiment.runs)
     ]
     joined = [np.concatenate(rows) for rows in zip(*parts, strict=True)]
     mass, damping = _value(model, options.mass, 1.0), _value(model, options.damping, 0.0)
@@ -139,7 +141,7 @@ def _value(model: Model, name: str, default: float) -> float:
 
 
 def _surface(
-    model: Model, m: Measurement, x: int, v: int, options: Options, progress: Progress
+    model: Model, m: Run, x: int, v: int, options: Options, progress: Progress
 ) -> tuple[Array, Array, Array, Array]:
     progress.report(0.5, "restoring force")
     samples = state_samples(model, m, model.values(), smoothed=True)

@@ -8,7 +8,6 @@ At lambda = 0 it is plain simulation. Where the measurement is missing (NaN) the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -17,8 +16,8 @@ from numba import types
 from numpy.typing import NDArray
 
 from analysis.base.compiling import njit
-from analysis.base.record import Record
-from analysis.estimate.measurement import derivative_pairs, measurements
+from analysis.experiment import Experiment
+from analysis.experiment.states import derivative_pairs
 from analysis.model.compiled import COMPILED
 from analysis.model.kernels import JAC_TYPE, OUT_JAC_TYPE
 from analysis.signal.inputs import Inputs, input_values
@@ -346,21 +345,21 @@ def run_coupled(
     return CoupledRun(states, outputs, slopes, int(reached))
 
 
-def segments_of(model: Model, records: Sequence[Record]) -> list[Segment]:
-    """The records as segments, cut where an input is not known.
+def segments_of(experiment: Experiment) -> list[Segment]:
+    """The runs of an experiment as segments, cut where an input is not known.
 
     Initial values that the model does not give, or that lie behind a cut, are unknown; they start from what
     the record tells.
     """
-    segments = []
-    for measurement in measurements(model, records, denoise=False):
-        for first, stop in measurement.spans:
+    model, segments = experiment.model, []
+    for run in experiment.runs:
+        for first, stop in run.spans:
             segment = make_segment(
                 model,
-                np.ascontiguousarray(measurement.outputs[:, first:stop]),
-                measurement.dt,
-                measurement.inputs,
-                float(measurement.times[first]),
+                np.ascontiguousarray(run.outputs[:, first:stop]),
+                run.dt,
+                run.inputs,
+                float(run.times[first]),
             )
             if first > 0:
                 everything = np.arange(len(model.states), dtype=np.int64)

@@ -27,6 +27,7 @@ from analysis.estimate.homotopy.result import make_result, profiled
 from analysis.estimate.homotopy.search import TRUSTED, Search, growth_rate, misfit, noise_levels, set_accuracy
 from analysis.estimate.homotopy.windows import WINDOW_LYAPUNOV_TIMES, in_windows
 from analysis.estimate.profile import chosen
+from analysis.experiment import Conditions, Experiment
 
 if TYPE_CHECKING:
     from analysis.model import Model
@@ -55,7 +56,8 @@ class Options:
 def identify(model: Model, records: Sequence[Record], options: Options, progress: Progress) -> Identification:
     """Identify parameters (and unknown initial values) from partly measured, noisy records."""
     chosen(options.profile, model.free)  # a wrong name is said before the work
-    segments = segments_of(model, records)
+    experiment = Experiment(model, records, Conditions(denoise=False))
+    model, segments = experiment.model, segments_of(experiment)
     if not model.free and not any(len(s.free_initial) for s in segments):
         raise DataError("The model has nothing to identify: give a parameter as { guess = ... }.")
     unknowns = Unknowns.of(model)

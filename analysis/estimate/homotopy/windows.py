@@ -13,7 +13,6 @@ from analysis.estimate.homotopy.output_error import Fit, Point
 from analysis.estimate.homotopy.result import at_bounds, exact, make_result, profiled, residual_rms
 from analysis.estimate.homotopy.search import TRUSTED, Search, growth_along, growth_rate, misfit
 from analysis.estimate.identifiability import undetermined_words
-from analysis.estimate.profile import chosen
 from analysis.signal.noise import colour_words
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def _finished(
     Where its motion turns out not to be chaotic, a single trajectory from its parameters ends the search.
     """
     from analysis.estimate.path.estimate import Segment as PathSegment
-    from analysis.estimate.path.method import estimate_path, path_profiles
+    from analysis.estimate.path.estimate import estimate_path
 
     problem, unknowns, model = search.problem, search.problem.unknowns, search.problem.model
     segments = [
@@ -93,7 +92,7 @@ def _finished(
     result = make_result(inner, windowed, options, [], found.converged)
     names = [list(model.parameters)[i] for i, _ in found.unknowns]
     units = {name: model.parameters[name].unit for name in names}
-    result = replace(
+    return replace(
         result,
         parameters=estimates(names, found.estimate, found.covariance, units),
         covariance=found.covariance.tolist(),
@@ -103,8 +102,6 @@ def _finished(
         undetermined=undetermined_words(found.information, found.estimate, names),
         warnings=warnings + colour_words(model.outputs, found.residuals) + at_bounds(model, unknowns, values),
     )
-    asked = chosen(options.profile, model.free)
-    return path_profiles(model, segments, found, asked, result, search.progress) if asked else result
 
 
 def _why_windows(exponent: float, longest: float) -> str:

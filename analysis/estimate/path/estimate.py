@@ -8,7 +8,7 @@ every interval short), and the inverse Hessian is the Cramer-Rao bound of the pa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from analysis.base.progress import SILENT, Progress
 from analysis.estimate.descent import bounded_step
 from analysis.estimate.identifiability import pseudo_inverse
 from analysis.estimate.path import solver as path_solver
-from analysis.estimate.unknowns import Unknowns
+from analysis.estimate.unknowns import ABSENT, Unknowns
 from analysis.signal.inputs import Inputs
 
 Array = NDArray[np.float64]
@@ -30,10 +30,9 @@ _ROUGH, _FINE = 2e-3, 1e-5  # relative accuracy of the flow for its derivatives,
 _PATIENCE = 5  # steps without headway (kinks) after which half a standard error counts as converged
 _SETTLED = 1e-6  # mean miss of the equations, of the span, at which a path without unknowns has settled
 _FINEST = 256  # sub-steps in a sample interval beyond which a model counts as too stiff for this method
-_DRAWS, _MATTERS = (
-    6,
-    0.25,
-)  # noise of the inputs drawn so often; shift over standard error from which it counts
+_DRAWS = 6  # random draws of the inputs' noise by which its effect on the parameters is judged
+_MATTERS = 0.25  # shift of a parameter by the inputs' noise, over its standard error, that is not neglected
+_TRIFLE = 1e-8  # miss of the equations in each interval, of a state's range, that keeps information finite
 _LEAST_SHARE = 0.1  # of an output's samples that count as free, however much the inputs explain
 _TINY = (
     1e-9  # least noise, as a fraction of a channel's range: what double precision and the flow can resolve
@@ -49,6 +48,7 @@ class Segment:
     states: Array  # [n, N], the path to start from
     inputs: Inputs | None = None  # over these times; None for a model without measured inputs
     record: int = 0  # which record's own parameters hold here
+    origin: float | None = None  # time of the record's first sample, from which drifts count; None: own first
     initial: Array | None = None  # [n] known state at the first sample (nan: unknown) ...
     initial_spread: Array | None = None  # ... and its standard deviation
     variants: tuple[
@@ -84,6 +84,20 @@ class PathEstimate:
     history: list[dict[str, float]] = field(default_factory=list)
     message: str = ""
     inputs_estimated: bool = False  # the inputs' noise mattered: their samples were unknowns too
+    details: tuple[SegmentDetails, ...] = ()  # one for each segment, if asked for
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentDetails:
+    """How the best path of a segment follows the unknowns (P of them, all records' together)."""
+
+    jacobian: (
+        Array  # [q, N, P] d output / d unknown along the best path, over the noise; 0 at missing samples
+    )
+    input_jacobian: Array  # [m, N, P] the same of the inputs' errors, once these are unknowns
+    input_residuals: Array  # [m, N] minus the inputs' errors, over their noise
+    initial_slope: Array  # [n, P] d first state / d unknown
+    initial_information: Array  # [n, n] of the first state, the unknowns given
 
 
 def estimate_path(
@@ -93,11 +107,13 @@ def estimate_path(
     free: Sequence[int],
     *,
     local: Sequence[int] = (),
+    absent: Collection[tuple[int, int]] = (),
     lower: Array | None = None,
     upper: Array | None = None,
     sigma: Array | None = None,
     sensors: Array | None = None,
     max_iterations: int = 60,
+    details: bool = False,
     progress: Progress = SILENT,
 ) -> PathEstimate:
     """States at all samples and the free parameters by maximum likelihood; cost linear in the samples.
@@ -108,9 +124,12 @@ def estimate_path(
     free            what to estimate: i < k a parameter, k + i the offset of output i, k + q + i its delay,
                     k + 2q + i its drift, in y_i(t) = g_i(x(t - delay_i)) + offset_i + drift_i t
     local           those of ``free`` that differ from record to record
+    absent          (index, record) of those that are known in that record all the same
     lower, upper    bounds of the k parameters (default none)
     sigma           noise standard deviation of each output; nan or None: estimated from the residuals
-    sensors         offsets, delays and drifts of the outputs to start from, [2q] or [3q] (default none)
+    sensors         offsets, delays and drifts of the outputs to start from, [2q] or [3q], or by record
+                    (default none)
+    details         also how the path follows the unknowns (:class:`SegmentDetails`)
 
     Noise of the inputs' samples (``Segment.input_noise``) is first left aside. If it then turns out to move a
     parameter beside its standard error, the true inputs at all samples become unknowns, too, with their
@@ -120,8 +139,11 @@ def estimate_path(
     to step until they hold exactly. So a poor start (parameters 50 % off, raw noisy samples as states) will
     do.
     """
-    problem = _Problem(kernels, list(segments), values, list(free), set(local), lower, upper, sigma, sensors)
-    return problem.solve(max_iterations, progress)
+    records = max((segment.record for segment in segments), default=0) + 1
+    shared = Unknowns.by_record([int(j) for j in free], set(local), records)
+    unknowns = Unknowns([item for item in shared.items if item not in set(absent)], records)
+    problem = _Problem(kernels, list(segments), values, unknowns, lower, upper, sigma, sensors)
+    return problem.solve(max_iterations, progress, details)
 
 
 @dataclass
@@ -172,8 +194,7 @@ class _Problem:
         kernels: Any,
         segments: list[Segment],
         values: Array,
-        free: list[int],
-        local: set[int],
+        unknowns: Unknowns,
         lower: Array | None,
         upper: Array | None,
         sigma: Array | None,
@@ -189,11 +210,13 @@ class _Problem:
         rows = np.atleast_2d(np.asarray(values, dtype=np.float64))
         rows = np.repeat(rows, self.records, axis=0) if len(rows) == 1 else rows
         self.k = rows.shape[1]
-        chain = np.zeros(3 * self.q)
-        chain[: 0 if sensors is None else len(sensors)] = () if sensors is None else sensors
-        self.values = np.ascontiguousarray(np.hstack([rows, np.tile(chain, (self.records, 1))]))
-        self.free = np.array(sorted(free), dtype=np.int64)
-        self.unknowns = Unknowns([int(j) for j in self.free], local, self.records)
+        chain = np.zeros((self.records, 3 * self.q))
+        if sensors is not None:
+            given = np.atleast_2d(np.asarray(sensors, dtype=np.float64))
+            chain[:, : given.shape[1]] = given
+        self.values = np.ascontiguousarray(np.hstack([rows, chain]))
+        self.unknowns = unknowns
+        self.free = np.array(unknowns.free, dtype=np.int64)
         pad = np.full(3 * self.q, np.inf)
         low = np.full(self.k, -np.inf) if lower is None else np.asarray(lower, dtype=np.float64)
         high = np.full(self.k, np.inf) if upper is None else np.asarray(upper, dtype=np.float64)
@@ -251,7 +274,9 @@ class _Problem:
     def _inputs(self, segment: Segment, errors: Array) -> tuple[float, float, Array]:
         """Inputs as the kernels take them, each sample interval shifted by the error of its first sample."""
         if segment.inputs is None:
-            return float(segment.times[0]), float(segment.times[1] - segment.times[0]), np.zeros((0, 1, 4))
+            first = float(segment.times[0])
+            origin = first if segment.origin is None else segment.origin
+            return origin, float(segment.times[1]) - first, np.zeros((0, 1, 4))
         given = segment.inputs
         if not errors.any():
             return given.t0, given.dt, given.coefficients
@@ -361,9 +386,7 @@ class _Problem:
             path_solver.forward(
                 w.carried, C, R, w.seen, w.D, start, spread, roots, w.S, w.M, w.K, w.s, w.E, H, g
             )
-            where = self.unknowns.columns(segment.record)
-            information[np.ix_(where, where)] += H
-            gradient[where] += g
+            self.unknowns.add(segment.record, information, gradient, H, g)
         return information, gradient
 
     def _prior(self, segment: Segment, X: Array) -> tuple[Array, Array]:
@@ -378,7 +401,7 @@ class _Problem:
         """States' step for the unknowns' step; returns the largest multiplier in units of 1/range."""
         largest = 0.0
         for segment, w in zip(self.segments, self.work, strict=True):
-            own = step[self.unknowns.columns(segment.record)]
+            own = self.unknowns.own(segment.record, step)
             path_solver.backward(w.carried, w.seen, own, w.S, w.M, w.K, w.s, w.E, w.dX, w.L)
             if len(w.L) > 1:
                 largest = max(largest, float(np.max(np.abs(w.L[1:, : self.n]) * self.scale)))
@@ -386,14 +409,14 @@ class _Problem:
 
     # the iteration
 
-    def solve(self, max_iterations: int, progress: Progress) -> PathEstimate:
+    def solve(self, max_iterations: int, progress: Progress, details: bool) -> PathEstimate:
         self._choose_steps()
         noisy = any(self._noise_of_inputs(s).any() for s in self.segments)
         found = self._iterate(max_iterations, progress.part(0.0, 0.5 if noisy else 1.0))
         if noisy and (not found.converged or self._inputs_matter()):
             self._free_inputs()
             found = self._iterate(max_iterations, progress.part(0.5, 1.0))
-        return self._result(found)
+        return self._result(found, details)
 
     def _iterate(self, max_iterations: int, progress: Progress) -> _Outcome:
         """Gauss-Newton from the present path and parameters."""
@@ -454,6 +477,9 @@ class _Problem:
                 converged = True
                 break
             self._linearise()
+        if converged and len(self.unknowns):
+            self._linearise()  # at the point that is reported
+            information, _ = self._eliminate(slack)
         return _Outcome(information, converged, message)
 
     def _first_slack(self) -> Array:
@@ -622,7 +648,39 @@ class _Problem:
     def _dof(self) -> int:
         return int(self.measured.sum()) - len(self.unknowns) - self.n * len(self.segments)
 
-    def _result(self, found: _Outcome) -> PathEstimate:
+    def _details(self) -> tuple[SegmentDetails, ...]:
+        """How the best path of each segment follows the unknowns, at the last linearisation."""
+        self._eliminate(np.zeros(self.n))
+        return tuple(self._details_of(i) for i in range(len(self.segments)))
+
+    def _details_of(self, number: int) -> SegmentDetails:
+        segment, w, n, P = self.segments[number], self.work[number], self.n, len(self.unknowns)
+        N, noise = w.R.shape[0], self._noise_of_inputs(segment)[: self.m]
+        there = np.isfinite(w.R)
+        jacobian, inputs = np.zeros((self.q, N, P)), np.zeros((self.m, N, P))
+        slope = np.zeros((n, P))
+        rest = self._path_for(number, np.zeros(len(self.free)))
+        for place, unknown in enumerate(self.unknowns.columns(segment.record)):
+            if unknown == ABSENT:
+                continue
+            unit = np.zeros(len(self.free))
+            unit[place] = 1.0
+            moved = self._path_for(number, unit) - rest
+            own = w.D[:, :, place] + np.einsum("kij,jk->ki", w.seen, moved)
+            jacobian[:, :, unknown] = np.where(there, own, 0.0).T
+            inputs[:, :, unknown] = moved[n:] / np.where(noise > 0, noise, np.inf)[:, None]
+            slope[:, unknown] = moved[:n, 0]
+        errors = -self.input_errors[number] / np.where(noise > 0, noise, np.inf)[:, None]
+        trifle = np.concatenate([(_TRIFLE * self.scale) ** 2, noise**2])
+        information = path_solver.initial_information(w.carried, w.seen, w.R, trifle)[:n, :n]
+        return SegmentDetails(jacobian, inputs, errors, slope, information)
+
+    def _path_for(self, number: int, step: Array) -> Array:
+        w = self.work[number]
+        path_solver.backward(w.carried, w.seen, step, w.S, w.M, w.K, w.s, w.E, w.dX, w.L)
+        return w.dX.copy()
+
+    def _result(self, found: _Outcome, details: bool) -> PathEstimate:
         residuals = [np.ascontiguousarray((w.R * self.sigma).T) for w in self.work]
         defect = max(float(np.max(np.abs(w.C) / self.scale)) for w in self.work)
         return PathEstimate(
@@ -645,6 +703,7 @@ class _Problem:
             history=self.history,
             message=found.message,
             inputs_estimated=self.m > 0,
+            details=self._details() if details else (),
         )
 
 

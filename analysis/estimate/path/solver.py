@@ -42,9 +42,9 @@ def linearise(  # type: ignore[no-untyped-def]
 ):
     """Flow, defects C[N-1, n] = Phi(z_k) - z_{k+1}, weighted residuals R[N, q] and all derivatives.
 
-    ``p_all`` holds the model's k parameters, then q offsets, q delays and q drifts of the outputs; ``free``
-    indexes it, the model's parameters first. V[N-1, n, n + a] and D[N, q, len(free)]; a missing sample leaves
-    R = nan.
+    ``p_all`` holds the model's k parameters, then q offsets, q delays and q drifts (from the time ``t0`` on)
+    of the outputs; ``free`` indexes it, the model's parameters first. V[N-1, n, n + a] and
+    D[N, q, len(free)]; a missing sample leaves R = nan.
     """
     n, N = X.shape
     q = Y.shape[0]
@@ -69,7 +69,7 @@ def linearise(  # type: ignore[no-untyped-def]
         piece_values(piece, t - t0 - piece * dt, coefficients, u)
         out_jac(t, z, u, p, y, Yx, Yp)
         for i in range(q):
-            R[node, i] = (Y[i, node] - y[i] - p_all[k + i] - p_all[k + 2 * q + i] * t) / sigma[i]
+            R[node, i] = (Y[i, node] - y[i] - p_all[k + i] - p_all[k + 2 * q + i] * (t - t0)) / sigma[i]
             for j in range(n):
                 G[node, i, j] = Yx[i, j] / sigma[i]
             for j in range(len(free)):
@@ -80,7 +80,7 @@ def linearise(  # type: ignore[no-untyped-def]
                 if free[j] == k + i:
                     D[node, i, j] = 1.0 / sigma[i]
                 if free[j] == k + 2 * q + i:
-                    D[node, i, j] = t / sigma[i]
+                    D[node, i, j] = (t - t0) / sigma[i]
         if delayed:
             for i in range(q):
                 lag = p_all[k + q + i]
@@ -96,7 +96,7 @@ def linearise(  # type: ignore[no-untyped-def]
                 piece_values(piece, t - lag - t0 - piece * dt, coefficients, u)
                 jac(t - lag, back, u, p, dx, Jx, Jp)
                 out_jac(t - lag, back, u, p, y, Yx, Yp)
-                R[node, i] = (Y[i, node] - y[i] - p_all[k + i] - p_all[k + 2 * q + i] * t) / sigma[i]
+                R[node, i] = (Y[i, node] - y[i] - p_all[k + i] - p_all[k + 2 * q + i] * (t - t0)) / sigma[i]
                 rate = 0.0
                 for m in range(n):
                     rate += Yx[i, m] * dx[m]
@@ -142,7 +142,7 @@ def evaluate(rhs, out, times, X, Y, sigma, p_all, steps, t0, dt, coefficients, C
         piece_values(piece, t - t0 - piece * dt, coefficients, u)
         out(t, z, u, p, y)
         for i in range(q):
-            R[node, i] = (Y[i, node] - y[i] - p_all[k + i] - p_all[k + 2 * q + i] * t) / sigma[i]
+            R[node, i] = (Y[i, node] - y[i] - p_all[k + i] - p_all[k + 2 * q + i] * (t - t0)) / sigma[i]
         for i in range(q):
             lag = p_all[k + q + i]
             if lag != 0.0:
@@ -152,7 +152,7 @@ def evaluate(rhs, out, times, X, Y, sigma, p_all, steps, t0, dt, coefficients, C
                 piece = piece_at(t - lag, t0, dt, coefficients)
                 piece_values(piece, t - lag - t0 - piece * dt, coefficients, u)
                 out(t - lag, back, u, p, y)
-                R[node, i] = (Y[i, node] - y[i] - p_all[k + i] - p_all[k + 2 * q + i] * t) / sigma[i]
+                R[node, i] = (Y[i, node] - y[i] - p_all[k + i] - p_all[k + 2 * q + i] * (t - t0)) / sigma[i]
         if node < N - 1:
             advance(rhs, t, times[node + 1] - t, steps, z, p, t0, dt, coefficients)
             for i in range(n):
@@ -335,3 +335,43 @@ def backward(V, G, step, S, M, K, s, E, dX, L):  # type: ignore[no-untyped-def]
                     carried[j] += V[node - 1, i, j] * adjoint[i]
             for j in range(n):
                 adjoint[j] = carried[j]
+
+
+@njit(_matrix(_stack, _stack, _matrix, _vector), cache=True, nogil=True)
+def initial_information(V, G, R, variance):  # type: ignore[no-untyped-def]
+    """Fisher information [n, n] of the first state, the parameters given; later noise is eliminated.
+
+    Backward from the last sample: I_k = G_k'G_k + A_k' (I_{k+1}^-1 + Q)^-1 A_k. ``variance`` [n] is the
+    diagonal of Q, by which each state may miss the equations: for states a trifle, so that the information
+    along directions that chaos stretches stays finite; for errors of the inputs their own variance.
+    """
+    N, q, n = G.shape
+    total, moved, column = np.zeros((n, n)), np.empty((n, n)), np.empty(n)
+    for node in range(N - 1, -1, -1):
+        for i in range(q):
+            if not np.isnan(R[node, i]):
+                for a in range(n):
+                    for b in range(n):
+                        total[a, b] += G[node, i, a] * G[node, i, b]
+        for i in range(n):
+            if variance[i] > 0.0:
+                column[:] = total[:, i]
+                weight = 1.0 / (1.0 / variance[i] + column[i])
+                for a in range(n):
+                    for b in range(n):
+                        total[a, b] -= weight * column[a] * column[b]
+        if node > 0:
+            A = V[node - 1]
+            for a in range(n):
+                for b in range(n):
+                    value = 0.0
+                    for m in range(n):
+                        value += total[a, m] * A[m, b]
+                    moved[a, b] = value
+            for a in range(n):
+                for b in range(n):
+                    value = 0.0
+                    for m in range(n):
+                        value += A[m, a] * moved[m, b]
+                    total[a, b] = value
+    return total

@@ -21,6 +21,7 @@ from analysis.estimate.homotopy.coupled import Controller, Segment, segments_of
 from analysis.estimate.homotopy.output_error import OutputError, Point, Unknowns
 from analysis.estimate.homotopy.plain import objective
 from analysis.estimate.homotopy.search import noise_levels
+from analysis.experiment import Conditions, Experiment
 
 if TYPE_CHECKING:
     from analysis.model import Model
@@ -41,13 +42,15 @@ class Options:
 
 def identify(model: Model, records: Sequence[Record], options: Options, progress: Progress) -> Identification:
     """Minimise J = 1/2 int (y_measured - y)^2 dt over the box of the parameters' bounds."""
+    experiment = Experiment(model, records, Conditions(denoise=False))
+    model = experiment.model
     unknowns = Unknowns.of(model)
     low, high = unknowns.search_bounds
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
         raise DataError(
             "Global search needs a lower and an upper bound for every parameter to be identified."
         )
-    segments = segments_of(model, records)
+    segments = segments_of(experiment)
     problem = OutputError(model, segments, unknowns, noise_levels(segments))
     start = Point(model.values(), tuple(s.initial for s in segments))
     nothing = Controller.none(model)

@@ -26,8 +26,9 @@ from analysis.base.errors import DataError, ModelError, ShakedownError
 from analysis.base.identification import Identification
 from analysis.base.progress import SILENT, Progress
 from analysis.base.record import Record
-from analysis.estimate.measurement import measurements, state_samples
 from analysis.estimate.methods import identify
+from analysis.experiment import Experiment
+from analysis.experiment.states import state_samples
 from analysis.model import Model
 
 Array = NDArray[np.float64]
@@ -147,8 +148,8 @@ def _check(model: Model, candidates: Sequence[str]) -> None:
 
 
 def _method(model: Model, record: Record) -> str:
-    (data,) = measurements(model, [record])
-    samples = state_samples(model, data, model.values(), smoothed=False)
+    experiment = Experiment(model, record)
+    samples = state_samples(experiment.model, experiment.runs[0], experiment.model.values(), smoothed=False)
     if samples.seen.all() or record.excitation is None:
         return "weak"
     return "balance"

@@ -58,8 +58,7 @@ class Block:
 def fit_weak(
     blocks: Sequence[Block],
     values: Array,
-    free: list[int],
-    local: Collection[int],
+    unknowns: Unknowns,
     lower: Array,
     upper: Array,
     linear: Collection[int] = (),
@@ -74,7 +73,7 @@ def fit_weak(
     """
     if not blocks:
         raise DataError("The record is too short, or too broken by lost samples, for a single test function.")
-    return _Fit(list(blocks), values, free, local, lower, upper, set(linear)).run(reweight, progress)
+    return _Fit(list(blocks), values, unknowns, lower, upper, set(linear)).run(reweight, progress)
 
 
 Rows = tuple[Array, Array]  # weighted residual and weighted derivatives, such that their squares are summed
@@ -86,18 +85,17 @@ class _Fit:
         self,
         blocks: list[Block],
         values: Array,
-        free: list[int],
-        local: Collection[int],
+        unknowns: Unknowns,
         lower: Array,
         upper: Array,
         linear: set[int],
     ) -> None:
         self.blocks, self.linear = blocks, linear
-        records = max(b.record for b in blocks) + 1
+        records = unknowns.records
         self.values = np.clip(
             np.array(np.broadcast_to(np.atleast_2d(values), (records, lower.size))), lower, upper
         )
-        self.unknowns = Unknowns(free, local, records)
+        self.unknowns = unknowns
         self.low, self.high = self.unknowns.bounds(lower, upper)
         self.lower, self.upper = lower, upper
         self.iterations = self.evaluations = 0
@@ -131,14 +129,12 @@ class _Fit:
         k = self.blocks[0].system.parameters
         plain = weighting == self._scaled and (self.scanning or all(j < k for j in self.unknowns.free))
         for i, b in enumerate(self.blocks):
-            where = self.unknowns.columns(b.record)
             if plain:
                 H, g, squares = b.system.normal(values[b.record], self.unknowns.free, 1 / self.scale)
             else:
                 r, A = weighting(i, *b.system.linearised(values[b.record], self.unknowns.free))
                 H, g, squares = A @ A.T, -A @ r, float(r @ r)
-            information[np.ix_(where, where)] += H
-            gradient[where] += g
+            self.unknowns.add(b.record, information, gradient, H, g)
             cost += squares
         return information, gradient, cost
 
@@ -206,8 +202,8 @@ class _Fit:
             r, A = self._scaled(i, residual, derivatives)
             terms = (A * r).reshape(len(A), len(self.scale), K).sum(axis=1)
             for part in np.array_split(terms, min(max(K // 12, 1), 40), axis=1):
-                score = np.zeros(len(self.unknowns))
-                score[self.unknowns.columns(b.record)] = part.sum(axis=1)
+                score, none = np.zeros(len(self.unknowns)), np.zeros((len(self.unknowns),) * 2)
+                self.unknowns.add(b.record, none, score, np.zeros((len(A),) * 2), part.sum(axis=1))
                 scores.append(score)
         S = np.array(scores)
         spare = len(S) - len(self.unknowns)

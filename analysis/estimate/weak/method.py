@@ -8,27 +8,27 @@ follows from the bandwidth of the data, and maximum likelihood over the path fin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError, ModelError
-from analysis.base.identification import Identification, estimates
 from analysis.base.progress import Progress
-from analysis.base.record import Record
-from analysis.estimate.identifiability import covariance_of, undetermined_words
-from analysis.estimate.measurement import Measurement, StateSamples, measurements, noise_of, state_samples
+from analysis.estimate.start import OwnEstimate, Start
+from analysis.estimate.unknowns import Unknowns
 from analysis.estimate.weak.fit import Block, WeakEstimate, fit_weak
+from analysis.estimate.weak.plain import REFERENCES, start_plain
 from analysis.estimate.weak.system import Equation, WeakSystem, nodes
+from analysis.experiment import Experiment, Run, Unknown
+from analysis.experiment.noise import noise_of
+from analysis.experiment.states import StateSamples, state_samples
 
 if TYPE_CHECKING:
     from analysis.model import Model
 
 Array = NDArray[np.float64]
-
-REFERENCES = ["Z. Liu, H. Fang, K.-W. Wang, J. Xu, Mech. Syst. Signal Process. 108 (2018) 97-111"]
 
 _PASS = (
     0.3  # knot spacing times the highest frequency that matters: the test function lets 40 % of it through
@@ -38,76 +38,106 @@ _MEASURABLE = 1e-9  # least noise, as a fraction of a channel's standard deviati
 
 
 @dataclass(frozen=True)
-class Options:
+class Weak:
     """Options of the weak form."""
+
+    name: ClassVar[str] = "weak"
 
     plain: bool = False  # the published method: cubic splines on the samples, unweighted Gauss-Newton
     weighted: bool = True  # rows weighted by their covariance (when the path does not finish the work)
     spacing: int | None = None  # samples between knots of the test functions; None: from the bandwidth
-    per_record: tuple[str, ...] = ()  # parameters with a value of their own in each record
-    offsets: tuple[str, ...] = ()  # outputs whose sensor has an unknown constant offset
-    delays: tuple[str, ...] = ()  # outputs whose sensor lags by an unknown time
-    drifts: tuple[str, ...] = ()  # outputs whose zero wanders at a constant rate, another in each record
-    inputs: str = "cubic"  # measured inputs between samples: cubic, linear or hold
-    denoise: bool = True  # count the noise of measured inputs; off: they are exact
-    finish: bool = True  # end with maximum likelihood over the path
+
+    def start(self, experiment: Experiment, progress: Progress, alone: bool = False) -> Start:
+        """Parameters from the weak form; ``alone`` when no maximum likelihood is to follow."""
+        if self.plain:
+            return start_plain(experiment, progress)
+        return _start(self, experiment, progress, alone)
 
 
-def identify(model: Model, records: Sequence[Record], options: Options, progress: Progress) -> Identification:
-    """Parameters from the weak form, by default finished by maximum likelihood."""
-    if options.plain:
-        from analysis.estimate.weak.plain import identify_plain
-
-        return identify_plain(model, records, options.inputs, progress)
-    share = 0.3 if options.finish else 1.0
-    weak = _identify(model, records, options, progress.part(0.0, share))
-    if not options.finish or weak.extra["model_error"]:
-        return weak
-    from analysis.estimate.path.method import finish
-
-    return finish(
-        model,
-        records,
-        weak,
-        progress.part(share, 1.0),
-        per_record=options.per_record,
-        offsets=options.offsets,
-        delays=options.delays,
-        drifts=options.drifts,
-        inputs=options.inputs,
-        denoise=options.denoise,
-    )
-
-
-def _identify(
-    model: Model, records: Sequence[Record], options: Options, progress: Progress
-) -> Identification:
-    data = measurements(model, records, options.inputs, options.denoise)
+def _start(options: Weak, experiment: Experiment, progress: Progress, alone: bool) -> Start:
+    model, runs = experiment.model, experiment.runs
     if not model.free:
         raise ModelError(f"{model.name} has no free parameter: give one a guess instead of a value.")
-    samples = [state_samples(model, m, model.values(), smoothed=False) for m in data]
+    samples = [state_samples(model, run, model.values(), smoothed=False) for run in runs]
     equations = _equations(model, samples[0])
     noise = [np.array([noise_of(row) for row in s.values]) for s in samples]
-    spacing = options.spacing or _spacing(data, samples, noise)
-    blocks = _blocks(model, data, samples, noise, equations, spacing)
+    spacing = options.spacing or _spacing(runs, samples, noise)
+    blocks = _blocks(model, runs, samples, noise, equations, spacing)
     n = len(model.states)
-    sensors = _sensor_indices(model, options)
-    free = [model.index(name) for name in model.free] + list(sensors)
-    drifts = [index for index, name in sensors.items() if name.endswith(" drift")]
+    places = _places(experiment)
     wide = np.full(3 * n, np.inf)
     found = fit_weak(
         blocks,
-        np.concatenate([model.values(), np.zeros(3 * n)]),
-        free,
-        [model.index(name) for name in options.per_record] + drifts,
+        np.hstack([experiment.guesses(), np.zeros((len(runs), 3 * n))]),
+        Unknowns([*places], len(runs)),
         np.concatenate([[p.lower for p in model.parameters.values()], -wide]),
         np.concatenate([[p.upper for p in model.parameters.values()], wide]),
         [model.index(name) for name in model.linear],
-        reweight=options.weighted and not options.finish,  # the finisher weighs everything anew
+        reweight=options.weighted and alone,  # the finish weighs everything anew
         progress=progress,
     )
-    names = [_name(model, sensors, index, record, len(records)) for index, record in found.unknowns]
-    return _identification(model, found, names, options, spacing, _count(blocks))
+    return _as_start(experiment, found, places, spacing, _count(blocks))
+
+
+def _places(experiment: Experiment) -> dict[tuple[int, int], Unknown]:
+    """The unknowns by (index, record), sensors' unknowns counted by the state that they show."""
+    model = experiment.model
+    k, n, q = len(model.parameters), len(model.states), len(model.outputs)
+    found = {}
+    for unknown in experiment.unknowns:
+        index = unknown.index
+        if index >= k:
+            output = model.outputs[(index - k) % q]
+            if output not in model.states:
+                raise ModelError(
+                    f"{model.name} has no measured state `{output}` whose sensor could be corrected."
+                )
+            index = k + (index - k) // q * n + model.states.index(output)
+        found[(index, unknown.record)] = unknown
+    return found
+
+
+def _as_start(
+    experiment: Experiment,
+    found: WeakEstimate,
+    places: dict[tuple[int, int], Unknown],
+    spacing: int,
+    functions: int,
+) -> Start:
+    model = experiment.model
+    k, n, q = len(model.parameters), len(model.states), len(model.outputs)
+    sensors = np.zeros((len(experiment.runs), 3 * q))
+    for i, output in enumerate(model.outputs):
+        if output in model.states:
+            sensors[:, i::q] = found.values[:, k + model.states.index(output) :: n]
+    unknowns = [places[item] for item in found.unknowns]
+    own = OwnEstimate(
+        [u.name for u in unknowns],
+        found.estimate,
+        found.information,
+        {"chi2": found.chi2, "dof": float(found.dof), "misfit/noise": found.misfit},
+        {u.name: u.unit for u in unknowns},
+    )
+    warnings = []
+    if found.model_error:
+        warnings.append(
+            f"The equations miss the data by {found.misfit:.3g} times what the sensors' noise explains: the "
+            "model is too simple or a channel is wrong. Rows are unweighted; maximum likelihood was left out."
+        )
+    return Start(
+        "weak",
+        found.values[:, :k],
+        sensors=sensors,
+        converged=found.converged,
+        iterations=found.iterations,
+        evaluations=found.evaluations,
+        history=found.history,
+        warnings=warnings,
+        own=own,
+        finishable=not found.model_error,
+        findings={"spacing": spacing, "functions": functions, "model_error": found.model_error},
+        references=REFERENCES,
+    )
 
 
 def _equations(model: Model, samples: StateSamples) -> list[Equation]:
@@ -116,14 +146,14 @@ def _equations(model: Model, samples: StateSamples) -> list[Equation]:
     if hidden:
         raise DataError(
             f"The weak form needs every state measured, but nothing shows {', '.join(hidden)}: "
-            "use method homotopy, which does without."
+            "use method auto or homotopy, which do without."
         )
     used = {i for i, _ in samples.derived.values()} | set(samples.derived)
     first_order = [Equation(i) for i in range(len(model.states)) if i not in used]
     return first_order + [Equation(j, i, factor) for j, (i, factor) in samples.derived.items()]
 
 
-def _spacing(data: Sequence[Measurement], samples: Sequence[StateSamples], noise: Sequence[Array]) -> int:
+def _spacing(data: Sequence[Run], samples: Sequence[StateSamples], noise: Sequence[Array]) -> int:
     """Knot spacing such that the test functions pass what moves and stop what is only noise.
 
     The highest frequency that matters: 99 % of the power of the derivative above the noise floor lies below
@@ -158,7 +188,7 @@ def _bandwidth(row: Array, noise: float) -> float:
 
 def _blocks(
     model: Model,
-    data: Sequence[Measurement],
+    data: Sequence[Run],
     samples: Sequence[StateSamples],
     noise: Sequence[Array],
     equations: list[Equation],
@@ -181,64 +211,3 @@ def _blocks(
 
 def _count(blocks: list[Block]) -> int:
     return sum(len(b.system.probes) for b in blocks)
-
-
-def _sensor_indices(model: Model, options: Options) -> dict[int, str]:
-    """Unknown offsets, delays and drifts: position behind the parameters, and name."""
-    k, n = len(model.parameters), len(model.states)
-    found = {}
-    kinds = ((options.offsets, "offset"), (options.delays, "delay"), (options.drifts, "drift"))
-    for place, (names, what) in enumerate(kinds):
-        first = k + place * n
-        for name in names:
-            if name not in model.states or name not in model.outputs:
-                raise ModelError(
-                    f"{model.name} has no measured state `{name}` whose sensor could be corrected."
-                )
-            found[first + model.states.index(name)] = f"{name} {what}"
-    return found
-
-
-def _name(model: Model, sensors: dict[int, str], index: int, record: int, records: int) -> str:
-    name = sensors[index] if index in sensors else list(model.parameters)[index]
-    return name if record < 0 or records == 1 else f"{name}[{record + 1}]"
-
-
-def _identification(
-    model: Model,
-    found: WeakEstimate,
-    names: list[str],
-    options: Options,
-    spacing: int,
-    functions: int,
-) -> Identification:
-    covariance = covariance_of(found.information)
-    units = {name: model.unit(name.split("[")[0]) for name in names}
-    warnings = []
-    if found.model_error:
-        warnings.append(
-            f"The equations miss the data by {found.misfit:.3g} times what the sensors' noise explains: the "
-            "model is too simple or a channel is wrong. Rows are unweighted; maximum likelihood was left out."
-        )
-    return Identification(
-        method="weak",
-        model=model.name,
-        converged=found.converged,
-        parameters=estimates(names, found.estimate, covariance, units),
-        iterations=found.iterations,
-        evaluations=found.evaluations,
-        residual={
-            "chi2": found.chi2,
-            "dof": float(found.dof),
-            "chi2/dof": found.chi2 / found.dof,
-            "misfit/noise": found.misfit,
-        },
-        undetermined=undetermined_words(found.information, found.estimate, names),
-        warnings=warnings,
-        covariance=covariance.tolist(),
-        history=found.history,
-        extra={"spacing": spacing, "functions": functions, "model_error": found.model_error},
-        options=asdict(options),
-        model_text=model.text,
-        references=REFERENCES,
-    )

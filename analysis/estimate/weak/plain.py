@@ -9,19 +9,19 @@ weights.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
-from analysis.base.identification import Identification, estimates
 from analysis.base.progress import Progress
-from analysis.base.record import Record
-from analysis.estimate.identifiability import covariance_of, pseudo_inverse, undetermined_words
-from analysis.estimate.measurement import Measurement, measurements, state_samples
+from analysis.estimate.identifiability import pseudo_inverse
+from analysis.estimate.start import OwnEstimate, Start
 from analysis.estimate.weak.system import Equation, Nodes, WeakSystem
+from analysis.experiment import Experiment, Run
+from analysis.experiment.states import state_samples
 from analysis.signal.splines import Probes
 
 if TYPE_CHECKING:
@@ -35,12 +35,12 @@ _MOST = 60
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(4)  # exact for a linear f of a cubic spline
 
 
-def identify_plain(
-    model: Model, records: Sequence[Record], inputs: str, progress: Progress
-) -> Identification:
+def start_plain(experiment: Experiment, progress: Progress) -> Start:
     """The published method; the convergence history holds the parameters of each iteration."""
-    data = measurements(model, records, inputs, denoise=False)
-    systems = [s for m in data for s in _systems(model, m)]
+    exact = replace(experiment.conditions, denoise=False, part=())  # the records are cut already
+    runs = Experiment(experiment.given, experiment.records, exact).runs
+    model = experiment.model
+    systems = [s for run in runs for s in _systems(model, run)]
     if not systems:
         raise DataError("The record is too short for the weak form.")
     free = [model.index(name) for name in model.free]
@@ -61,22 +61,24 @@ def identify_plain(
             converged = True
             break
     scale = cost / max(rows - len(free), 1)
-    covariance = covariance_of(information / max(scale, 1e-300))
     names = list(model.free)
-    return Identification(
-        method="weak",
-        model=model.name,
+    own = OwnEstimate(
+        names,
+        p[free],
+        information / max(scale, 1e-300),
+        {"cost": cost, "rows": float(rows)},
+        {n: model.unit(n) for n in names},
+    )
+    return Start(
+        "weak",
+        p,
         converged=converged,
-        parameters=estimates(names, p[free], covariance, {n: model.unit(n) for n in names}),
         iterations=iteration,
         evaluations=iteration,
-        residual={"cost": cost, "rows": float(rows)},
-        undetermined=undetermined_words(information, p[free], names),
-        warnings=["Error bars of the plain method count every row as independent: they are a rough guide."],
-        covariance=covariance.tolist(),
         history=history,
-        options={"plain": True, "inputs": inputs},
-        model_text=model.text,
+        warnings=["Error bars of the plain method count every row as independent: they are a rough guide."],
+        own=own,
+        finishable=False,
         references=REFERENCES,
     )
 
@@ -92,23 +94,23 @@ def _normal(systems: list[WeakSystem], p: Array, free: list[int]) -> tuple[Array
     return information, gradient, cost, rows
 
 
-def _systems(model: Model, measurement: Measurement) -> list[WeakSystem]:
-    samples = state_samples(model, measurement, model.values(), smoothed=False)
+def _systems(model: Model, run: Run) -> list[WeakSystem]:
+    samples = state_samples(model, run, model.values(), smoothed=False)
     if not samples.seen.all():
         hidden = [s for s, seen in zip(model.states, samples.seen, strict=True) if not seen]
         raise DataError(
             f"The published weak form needs every state measured; nothing shows {', '.join(hidden)}."
         )
     equations = [Equation(i) for i in range(len(model.states))]
-    inputs = measurement.inputs.values(measurement.times)
-    valid = np.isfinite(measurement.outputs[measurement.measured]).all(axis=0)
+    inputs = run.inputs.values(run.times)
+    valid = np.isfinite(run.outputs[run.measured]).all(axis=0)
     edges = np.flatnonzero(np.diff(np.concatenate([[False], valid, [False]]).astype(int)))
     found = []
     for start, stop in zip(edges[::2], edges[1::2], strict=True):
         if stop - start < 12:
             continue
         part = slice(start, stop)
-        data, probes = _splined(measurement.times[part], samples.values[:, part], inputs[:, part])
+        data, probes = _splined(run.times[part], samples.values[:, part], inputs[:, part])
         found.append(WeakSystem(model.kernels(), data, 1, equations, len(model.parameters), probes))
     return found
 

@@ -40,6 +40,7 @@ class Nodes:
     states: Array  # [n, M]
     inputs: Array  # [m, M]
     pieces: NDArray[np.int64]  # first node of each smooth piece
+    origin: float = 0.0  # time of the record's first sample, from which the sensors' drifts count
 
 
 def nodes(times: Array, states: Array, inputs: Inputs, valid: NDArray[np.bool_]) -> list[Nodes]:
@@ -57,7 +58,7 @@ def _stretch(times: Array, states: Array, inputs: Inputs, start: int, stop: int)
     if inputs.count == 0:
         return Nodes(
             times[start:stop].copy(), states[:, start:stop].copy(), np.zeros((0, len(index))),
-            np.zeros(1, dtype=np.int64),
+            np.zeros(1, dtype=np.int64), float(times[0]),
         )  # fmt: skip
     after = inputs.coefficients[:, start:stop, 0]
     before = after.copy()
@@ -80,6 +81,7 @@ def _stretch(times: Array, states: Array, inputs: Inputs, start: int, stop: int)
         np.ascontiguousarray(states[:, index][:, order]),
         np.ascontiguousarray(U),
         pieces,
+        float(times[0]),
     )
 
 
@@ -103,7 +105,8 @@ class WeakSystem:
     """Residuals of one stretch of data for one spacing of the test functions.
 
     Parameter vectors are the model's k parameters, or these followed by n offsets, n delays and n drifts of
-    the sensors of the states: the true state i is the sample at t + delay_i less offset_i and drift_i t.
+    the sensors of the states: the true state i is the sample at t + delay_i less offset_i and drift_i times
+    the time since the record's first sample.
     """
 
     def __init__(
@@ -137,6 +140,7 @@ class WeakSystem:
         data = Nodes(
             self.data.times[columns], np.ascontiguousarray(self.data.states[:, columns]),
             np.ascontiguousarray(self.data.inputs[:, columns]), np.zeros(1, dtype=np.int64),
+            self.data.origin,
         )  # fmt: skip
         first = np.arange(len(chosen), dtype=np.int64) * length
         probes = Probes(first, P.value[own], P.slope[own], P.curvature[own])
@@ -159,7 +163,7 @@ class WeakSystem:
         if not p_all[k:].any():
             return p_all[:k].copy(), self.data.states
         offsets, delays, drifts = p_all[k:].reshape(3, n)
-        states = self.data.states - offsets[:, None] - drifts[:, None] * self.data.times
+        states = self.data.states - offsets[:, None] - drifts[:, None] * (self.data.times - self.data.origin)
         for i in np.flatnonzero(delays):
             states[i] += self._shift(int(i), float(delays[i]))
         return p_all[:k].copy(), states
@@ -237,7 +241,7 @@ class WeakSystem:
                 out[column] = self.probes.integrals(J[:, state])
                 continue
             # What a unit of delay or drift adds to the state at each node.
-            rate = self._rate(states[state]) if kind == 1 else -self.data.times
+            rate = self._rate(states[state]) if kind == 1 else self.data.origin - self.data.times
             out[column] = -self.probes.integrals(J[:, state] * rate)
             for i, e in enumerate(self.equations):
                 if e.of < 0 and e.state == state:

@@ -83,9 +83,9 @@ class IdentifyPage(Page):
         card = Card(self.theme)
         row = QHBoxLayout()
         self.method = QComboBox()
-        for name, (_, what) in METHODS.items():
-            self.method.addItem(f"{name}: {what}", name)
-            self.method.setItemData(self.method.count() - 1, what, Qt.ItemDataRole.ToolTipRole)
+        for name, entry in METHODS.items():
+            self.method.addItem(f"{name}: {entry.words}", name)
+            self.method.setItemData(self.method.count() - 1, entry.words, Qt.ItemDataRole.ToolTipRole)
         self.method.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.method.setMinimumContentsLength(10)
         self.method.setToolTip("How the parameters are found")

@@ -7,7 +7,7 @@ from scipy.integrate import solve_ivp
 from analysis.base.errors import DataError
 from analysis.base.record import Record
 from analysis.estimate.methods import identify
-from analysis.estimate.path.method import Segment, estimate_path
+from analysis.estimate.path.estimate import Segment, estimate_path
 from analysis.model import Model
 from analysis.signal.inputs import Inputs
 from analysis.simulate.simulation import simulate

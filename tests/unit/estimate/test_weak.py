@@ -5,8 +5,8 @@ import pytest
 
 from analysis.base.errors import DataError
 from analysis.base.record import Record
-from analysis.estimate.measurement import derivative_pairs, scaled_derivatives
 from analysis.estimate.methods import identify
+from analysis.experiment.states import derivative_pairs, scaled_derivatives
 from analysis.model import Model
 from analysis.simulate.simulation import simulate
 from drivers.library import load_model

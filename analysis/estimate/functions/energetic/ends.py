@@ -15,7 +15,7 @@ from analysis.base.record import Record
 from analysis.estimate.functions.energetic.boundary import BoundaryResult, Ends, boundary_functions
 from analysis.estimate.functions.energetic.recovery import oscillator_states
 from analysis.estimate.functions.energetic.splines import KnownValue
-from analysis.estimate.measurement import measurements
+from analysis.experiment import Conditions, Experiment
 from analysis.signal.smoothing import smooth
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ def identify_from_ends(model: Model, records: Sequence[Record], options: Options
     kind = options.unknown.replace(" ", "")
     if kind not in ("c(t)", "H(x)"):
         raise DataError(f"Boundary functions recover c(t) or H(x), not {options.unknown}.")
-    record, measured = records[0], measurements(model, records, denoise=options.denoise)[0]
+    experiment = Experiment(model, records, Conditions(denoise=options.denoise))
+    model, record, measured = experiment.model, records[0], experiment.runs[0]
     x, slope = smooth(record[x_name], record.dt)
     v = slope if v_name not in record else record[v_name].copy()
     if options.start:

@@ -17,7 +17,8 @@ from analysis.estimate.functions.energetic.splines import KnownValue
 from analysis.estimate.functions.energetic.start import Motion, weak_start
 from analysis.estimate.functions.energetic.unknowns import Unknowns, layout
 from analysis.estimate.functions.penalised import Fit, descend, fit_penalised, inverted, penalty_matrix
-from analysis.estimate.measurement import derivative_pairs, measurements
+from analysis.experiment import Conditions, Experiment
+from analysis.experiment.states import derivative_pairs
 from analysis.signal.inputs import Inputs
 from analysis.signal.smoothing import smooth
 
@@ -61,7 +62,8 @@ def recover(
 ) -> Recovery:
     """c(t), H(x), H(x, v) or c and H together, v' = (the model's) - c(t) v - H."""
     x_name, v_name = oscillator_states(model)
-    data = measurements(model, records, denoise=denoise)
+    experiment = Experiment(model, records, Conditions(denoise=denoise))
+    model, data = experiment.model, experiment.runs
     p, kernels = model.values(), model.kernels()
     motions, channels = [], []
     for record, measured in zip(records, data, strict=True):

@@ -1,0 +1,189 @@
+"""The only place that writes an :class:`Identification`: of a fit, or of a method by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.identification import Z95, Estimate, Identification
+from analysis.estimate.finish.fitted import Fitted, Piece
+from analysis.estimate.finish.judge import Judgement
+from analysis.estimate.identifiability import covariance_of, undetermined_words
+from analysis.estimate.path import REFERENCES
+from analysis.estimate.start import Start
+from analysis.signal.noise import colour_words
+
+if TYPE_CHECKING:
+    from analysis.experiment import Experiment
+
+Array = NDArray[np.float64]
+
+
+def assemble(fitted: Fitted, judgement: Judgement, options: Mapping[str, Any]) -> Identification:
+    """The result of a fit as it was judged."""
+    experiment, start = fitted.experiment, fitted.start
+    ideal = covariance_of(fitted.information) + fitted.input_covariance
+    names, values, covariance, units = _with_initials(fitted, judgement.estimate, judgement.covariance)
+    _, _, ideal, _ = _with_initials(fitted, judgement.estimate, ideal)
+    quantile = np.concatenate([judgement.quantile, np.full(len(values) - len(judgement.quantile), Z95)])
+    parameters = _estimates(names, values, covariance, quantile, units, ideal)
+    findings: dict[str, Any] = {**fitted.findings, **judgement.findings}
+    if fitted.inputs_estimated:
+        noise = experiment.runs[0].input_noise
+        findings["input noise"] = {
+            name: float(s) for name, s in zip(experiment.model.inputs, noise, strict=True)
+        }
+    if start.method != "path":
+        findings["start"] = {"method": start.method, "parameters": _start_values(experiment, start)}
+    findings |= start.findings
+    return Identification(
+        method=start.method,
+        model=experiment.given.name,
+        converged=fitted.converged,
+        parameters=parameters,
+        iterations=fitted.iterations + start.iterations,
+        evaluations=fitted.evaluations + start.evaluations,
+        residual=_residual(fitted),
+        undetermined=undetermined_words(fitted.information, fitted.estimate, fitted.names),
+        warnings=[*experiment.warnings, *_warnings(fitted), *judgement.warnings, *start.warnings],
+        verdict=judgement.verdict,
+        reasons=list(judgement.reasons),
+        covariance=covariance.tolist(),
+        history=fitted.history,
+        curves=dict(start.curves),
+        extra=findings,
+        options=dict(options),
+        model_text=experiment.given.text,
+        references=list(dict.fromkeys([*start.references, *REFERENCES])),
+    )
+
+
+def assemble_start(experiment: Experiment, start: Start, options: Mapping[str, Any]) -> Identification:
+    """The result of a method by itself, without maximum likelihood."""
+    own = start.own
+    parameters: dict[str, Estimate] = {}
+    covariance: Array = np.zeros((0, 0))
+    undetermined: list[str] = []
+    residual: dict[str, float] = {}
+    if own is not None:
+        size = len(own.estimate)
+        if own.information is None:
+            covariance = np.full((size, size), np.nan)
+        else:
+            covariance = covariance_of(own.information)
+            undetermined = undetermined_words(own.information, own.estimate, own.names)
+        parameters = _estimates(
+            own.names, own.estimate, covariance, np.full(size, Z95), own.units, covariance
+        )
+        residual = dict(own.residual)
+    return Identification(
+        method=start.method,
+        model=experiment.given.name,
+        converged=start.converged,
+        parameters=parameters,
+        iterations=start.iterations,
+        evaluations=start.evaluations,
+        residual=residual,
+        undetermined=undetermined,
+        warnings=[*experiment.warnings, *start.warnings],
+        covariance=covariance.tolist(),
+        history=start.history,
+        curves=dict(start.curves),
+        extra=dict(start.findings),
+        options=dict(options),
+        model_text=experiment.given.text,
+        references=list(start.references),
+    )
+
+
+def _estimates(
+    names: Sequence[str],
+    values: Array,
+    covariance: Array,
+    quantile: Array,
+    units: Mapping[str, str],
+    ideal: Array,
+) -> dict[str, Estimate]:
+    errors, least = (np.sqrt(np.maximum(np.diag(c), 0.0)) for c in (covariance, ideal))
+    return {
+        name: Estimate(
+            float(value),
+            float(error),
+            float(value - width * error),
+            float(value + width * error),
+            units.get(name, ""),
+            float(smallest),
+        )
+        for name, value, error, width, smallest in zip(names, values, errors, quantile, least, strict=True)
+    }
+
+
+def _with_initials(
+    fitted: Fitted, estimate: Array, covariance: Array
+) -> tuple[list[str], Array, Array, dict[str, str]]:
+    """The unknowns and, behind them, the initial values that the model asks for, with their covariance.
+
+    The best first state follows the unknowns, z(0) = z + Z (p - p_hat), so its variance is what it has with
+    the unknowns given plus Z C Z': marginal, not conditional.
+    """
+    model, runs = fitted.experiment.model, fitted.experiment.runs
+    wanted = [model.states.index(name) for name, initial in model.initial.items() if initial.free]
+    names, units = list(fitted.names), {u.name: u.unit for u in fitted.unknowns}
+    firsts: list[Piece] = [p for p in fitted.pieces if p.first == 0] if wanted else []
+    size, count = len(estimate), len(wanted)
+    total = np.zeros((size + count * len(firsts),) * 2)
+    total[:size, :size] = covariance
+    known = np.where(np.isfinite(covariance), covariance, 0.0)
+    values = [estimate]
+    for i, piece in enumerate(firsts):
+        rows = slice(size + i * count, size + (i + 1) * count)
+        slope = piece.initial_slope[wanted]
+        own = covariance_of(piece.initial_information)[np.ix_(wanted, wanted)] + slope @ known @ slope.T
+        total[rows, :size] = slope @ known
+        total[:size, rows] = total[rows, :size].T
+        total[rows, rows] = own
+        values.append(piece.states[wanted, 0])
+        suffix = f"[{piece.record + 1}]" if len(runs) > 1 else ""
+        for state in wanted:
+            name = f"{model.states[state]}(0){suffix}"
+            names.append(name)
+            units[name] = model.unit(model.states[state])
+    return names, np.concatenate(values), total, units
+
+
+def _residual(fitted: Fitted) -> dict[str, float]:
+    found = {"chi2": fitted.chi2, "dof": float(fitted.dof), "chi2/dof": fitted.chi2 / max(fitted.dof, 1)}
+    for i, name in enumerate(fitted.experiment.model.outputs):
+        joined = np.concatenate([piece.residuals[i] for piece in fitted.pieces])
+        joined = joined[np.isfinite(joined)]
+        if len(joined):
+            found[f"rms {name}"] = float(np.sqrt(np.mean(joined**2)))
+            found[f"noise {name}"] = float(fitted.sigma[i])
+    return found
+
+
+def _warnings(fitted: Fitted) -> list[str]:
+    experiment = fitted.experiment
+    words = [fitted.message] if fitted.message else []
+    words += colour_words(experiment.model.outputs, [piece.residuals for piece in fitted.pieces])
+    ratio = fitted.chi2 / max(fitted.dof, 1)
+    if experiment.conditions.noise and ratio > 1.5:
+        words.append(f"The misfit is {np.sqrt(ratio):.2g} times what the given noise explains.")
+    for unknown, value in zip(fitted.unknowns, fitted.estimate, strict=True):
+        if value in (unknown.lower, unknown.upper):
+            words.append(f"{unknown.name} lies on its bound {value:g}.")
+    return words
+
+
+def _start_values(experiment: Experiment, start: Start) -> dict[str, float]:
+    """The start's own numbers by the unknowns' names."""
+    k = len(experiment.model.parameters)
+    values = np.atleast_2d(start.values)
+    return {
+        u.name: float(values[min(max(u.record, 0), len(values) - 1), u.index])
+        for u in experiment.unknowns
+        if u.index < k
+    }

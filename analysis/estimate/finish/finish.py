@@ -1,0 +1,51 @@
+"""From a method's start to the result: fit, judge, assemble."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from analysis.base.identification import Identification
+from analysis.base.progress import SILENT, Progress
+from analysis.estimate.finish.assemble import assemble
+from analysis.estimate.finish.fit import MOST_ITERATIONS, fit
+from analysis.estimate.finish.judge import judge
+from analysis.estimate.profile import chosen
+from analysis.estimate.start import Start
+
+if TYPE_CHECKING:
+    from analysis.experiment import Experiment
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How an identification ends, the same for every method."""
+
+    finish: bool = True  # end with maximum likelihood; off: the method by itself
+    max_iterations: int = MOST_ITERATIONS  # of the maximum likelihood
+    profile: tuple[str, ...] = ()  # parameters whose profile likelihood is traced; `all` for every one
+
+
+def finish(
+    experiment: Experiment,
+    start: Start,
+    progress: Progress = SILENT,
+    *,
+    max_iterations: int = MOST_ITERATIONS,
+    profile: Sequence[str] = (),
+    options: Mapping[str, Any] | None = None,
+) -> Identification:
+    """Take a method's start to maximum likelihood, judge the fit and write the result.
+
+    ``options`` are those the user gave, kept in the result so that it can be run again.
+    """
+    free = [name for name in experiment.given.free if name not in experiment.conditions.per_record]
+    names = chosen(profile, free)  # a wrong name is said before the work
+    fitted = fit(experiment, start, progress, max_iterations=max_iterations)
+    result = assemble(fitted, judge(fitted), options or {})
+    if names:
+        from analysis.estimate.finish.profiles import with_profiled
+
+        return with_profiled(result, fitted, names, progress)
+    return result

@@ -1,0 +1,38 @@
+"""Maximum likelihood from a method's start."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from analysis.base.errors import ModelError
+from analysis.base.progress import SILENT, Progress
+from analysis.estimate.finish.fitted import Fitted
+from analysis.estimate.start import Start
+
+if TYPE_CHECKING:
+    from analysis.experiment import Experiment
+
+MOST_ITERATIONS = 60
+
+
+def fit(
+    experiment: Experiment,
+    start: Start,
+    progress: Progress = SILENT,
+    *,
+    cuts: int = 1,
+    engine: Literal["path"] = "path",
+    max_iterations: int = MOST_ITERATIONS,
+) -> Fitted:
+    """The most likely parameters, states and sensors' unknowns of an experiment.
+
+    ``cuts``: the same fit with every unbroken stretch in that many pieces of equal length, each with an
+    initial state of its own.
+    """
+    if not experiment.model.free:
+        raise ModelError(
+            f"{experiment.model.name} has no free parameter: give one a guess instead of a value."
+        )
+    from analysis.estimate.finish.path_engine import fit_path
+
+    return fit_path(experiment, start, progress, cuts, max_iterations)

@@ -1,0 +1,86 @@
+"""What maximum likelihood found, in the form in which it is judged: residuals and projected Jacobians."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.estimate.start import Start
+
+if TYPE_CHECKING:
+    from analysis.experiment import Experiment, Run, Unknown
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """A stretch of a record with an initial state of its own.
+
+    The Jacobian is the derivative of the fitted outputs in the unknowns when the piece's initial state (and
+    with it the whole path) follows them at its best: the initial state is projected out. Divided by the
+    noise, such that the information of the unknowns is the sum of J'J over all pieces and samples.
+    """
+
+    run: Run
+    record: int  # number of the run in the experiment
+    first: int  # samples of the run: first (included) to stop (excluded)
+    stop: int
+    times: Array  # [N] the model's t
+    states: Array  # [n, N]
+    residuals: Array  # [q, N] measured minus fitted, in the outputs' own units; nan where missing
+    jacobian: Array  # [q, N, P] over the noise; 0 where missing
+    initial_slope: Array  # [n, P] d (state at the first sample) / d unknown
+    initial_information: Array  # [n, n] of that state, the unknowns given
+    input_residuals: Array = field(
+        default_factory=lambda: np.zeros((0, 0))
+    )  # [m, N] over their noise, if the
+    input_jacobian: Array = field(default_factory=lambda: np.zeros((0, 0, 0)))  # inputs were estimated, too
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """The maximum-likelihood fit of an experiment (white noise, the model right)."""
+
+    experiment: Experiment
+    start: Start
+    engine: Literal["path", "shooting"]
+    unknowns: Sequence[Unknown]  # P of them
+    estimate: Array  # [P]
+    values: Array  # [records, k + 3q]: all parameters, then offsets, delays and drifts of the outputs
+    information: Array  # [P, P] Fisher information for white noise; singular where undetermined
+    input_covariance: Array  # [P, P] what the unknown of the inputs adds to the covariance
+    sigma: Array  # [q] noise of the outputs, given or estimated
+    chi2: float
+    dof: int
+    converged: bool
+    iterations: int
+    evaluations: int
+    history: list[dict[str, float]]
+    message: str
+    pieces: tuple[Piece, ...]
+    findings: dict[str, float] = field(default_factory=dict)  # of the engine: steps, defect
+
+    @property
+    def names(self) -> list[str]:
+        return [unknown.name for unknown in self.unknowns]
+
+    @property
+    def inputs_estimated(self) -> bool:
+        """Whether the noise of the inputs mattered, so that their samples were unknowns, too."""
+        return any(len(piece.input_residuals) for piece in self.pieces)
+
+    def as_start(self) -> Start:
+        """A start for another fit from here, such as one in more pieces."""
+        k = len(self.experiment.model.parameters)
+        paths: list[Array | None] = []
+        for number, path in enumerate(self.experiment.start_states(self.values[:, :k])):
+            for piece in self.pieces:
+                if piece.record == number:
+                    path[:, piece.first : piece.stop] = piece.states
+            paths.append(path)
+        return Start(self.start.method, self.values[:, :k], paths, self.values[:, k:])

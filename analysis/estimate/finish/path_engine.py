@@ -1,0 +1,156 @@
+"""The maximum-likelihood path as an engine of the finish: an experiment in, pieces with Jacobians out."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import DataError
+from analysis.base.progress import Progress
+from analysis.estimate.finish.fitted import Fitted, Piece
+from analysis.estimate.path.estimate import PathEstimate, Segment, estimate_path
+from analysis.estimate.start import Start
+
+if TYPE_CHECKING:
+    from analysis.experiment import Experiment, Run
+
+Array = NDArray[np.float64]
+
+_SHORTEST = 8  # samples of a piece, at least
+
+
+def fit_path(
+    experiment: Experiment, start: Start, progress: Progress, cuts: int = 1, max_iterations: int = 60
+) -> Fitted:
+    """States at all samples and the unknowns by maximum likelihood (see analysis/estimate/path)."""
+    model, unknowns = experiment.model, experiment.unknowns
+    records = len(experiment.runs)
+    segments, places = segments_of(experiment, start, cuts)
+    free = sorted({u.index for u in unknowns})
+    local = {u.index for u in unknowns if u.record >= 0}
+    there = {(u.index, u.record) for u in unknowns}
+    found = estimate_path(
+        model.kernels(),
+        segments,
+        start_values(experiment, start),
+        free,
+        local=sorted(local),
+        absent={(j, r) for j in local for r in range(records)} - there,
+        lower=np.array([p.lower for p in model.parameters.values()]),
+        upper=np.array([p.upper for p in model.parameters.values()]),
+        sigma=experiment.sigma,
+        sensors=start.sensors,
+        max_iterations=max_iterations,
+        details=True,
+        progress=progress,
+    )
+    return fitted_path(experiment, start, segments, places, found)
+
+
+def start_values(experiment: Experiment, start: Start) -> Array:
+    """Parameters [records, k] of the start, inside their bounds."""
+    parameters = experiment.model.parameters.values()
+    rows = np.broadcast_to(np.atleast_2d(start.values), (len(experiment.runs), len(parameters)))
+    return np.clip(rows, [p.lower for p in parameters], [p.upper for p in parameters])
+
+
+def segments_of(
+    experiment: Experiment, start: Start, cuts: int = 1
+) -> tuple[list[Segment], list[tuple[int, int, int]]]:
+    """Unbroken stretches as the path takes them, and of each: run, first sample, the one after the last."""
+    values = start_values(experiment, start)
+    given = list(start.states) or [None] * len(experiment.runs)
+    missing = experiment.start_states(values) if any(path is None for path in given) else ()
+    segments, places = [], []
+    for number, run in enumerate(experiment.runs):
+        path = given[number] if given[number] is not None else missing[number]
+        for first, stop in _pieces(run, cuts):
+            if not np.isfinite(run.outputs[:, first:stop]).any():
+                continue
+            segments.append(_segment(run, number, np.asarray(path), first, stop))
+            places.append((number, first, stop))
+    if not segments:
+        raise DataError("Every stretch of the records is broken by lost samples: nothing is left to fit.")
+    return segments, places
+
+
+def _pieces(run: Run, cuts: int) -> list[tuple[int, int]]:
+    pieces = []
+    for first, stop in run.spans:
+        count = max(min(cuts, (stop - first) // _SHORTEST), 1)
+        edges = np.linspace(first, stop, count + 1).round().astype(int)
+        pieces += [(int(a), int(b)) for a, b in pairwise(edges)]
+    return pieces
+
+
+def _segment(run: Run, number: int, path: Array, first: int, stop: int) -> Segment:
+    return Segment(
+        np.ascontiguousarray(run.times[first:stop]),
+        np.ascontiguousarray(run.outputs[:, first:stop]),
+        np.ascontiguousarray(path[:, first:stop]),
+        run.inputs if run.inputs.count else None,
+        number,
+        origin=float(run.times[0]),
+        variants=run.variants,
+        input_noise=run.input_noise,
+    )
+
+
+def fitted_path(
+    experiment: Experiment,
+    start: Start,
+    segments: list[Segment],
+    places: list[tuple[int, int, int]],
+    found: PathEstimate,
+) -> Fitted:
+    """A path estimate in the common form, its unknowns in the experiment's order."""
+    order = _order(experiment, found)
+    pieces = []
+    for i, (segment, (number, first, stop), more) in enumerate(
+        zip(segments, places, found.details, strict=True)
+    ):
+        pieces.append(
+            Piece(
+                experiment.runs[number],
+                number,
+                first,
+                stop,
+                segment.times,
+                found.states[i],
+                found.residuals[i],
+                more.jacobian[:, :, order],
+                more.initial_slope[:, order],
+                more.initial_information,
+                more.input_residuals,
+                more.input_jacobian[:, :, order],
+            )
+        )
+    both = np.ix_(order, order)
+    return Fitted(
+        experiment,
+        start,
+        "path",
+        experiment.unknowns,
+        found.estimate[order],
+        found.values,
+        found.information[both],
+        found.input_covariance[both],
+        found.sigma,
+        found.chi2,
+        found.dof,
+        found.converged,
+        found.iterations,
+        found.evaluations,
+        found.history,
+        found.message,
+        tuple(pieces),
+        {"steps": float(found.steps), "defect": found.defect, "segments": float(len(segments))},
+    )
+
+
+def _order(experiment: Experiment, found: PathEstimate) -> list[int]:
+    place = {item: i for i, item in enumerate(found.unknowns)}
+    return [place[(u.index, u.record)] for u in experiment.unknowns]

@@ -1,0 +1,59 @@
+"""What every method has in common: an experiment in, a good start for the maximum likelihood out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.identification import Curve
+from analysis.base.progress import Progress
+
+if TYPE_CHECKING:
+    from analysis.experiment import Experiment
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class OwnEstimate:
+    """Parameters with the error bars that a method gives by itself, before any maximum likelihood."""
+
+    names: Sequence[str]  # of unknowns of the experiment, or of what else the method has found
+    estimate: Array  # [P]
+    information: Array | None = None  # [P, P] inverse covariance; singular: undetermined; None: no error bars
+    residual: Mapping[str, float] = field(default_factory=dict)  # chi2 and dof where they have a meaning
+    units: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where a method has come to: parameters and states to start the maximum likelihood from."""
+
+    method: str
+    values: Array  # [records, k] parameters of the experiment's model; one row: the same for all records
+    states: Sequence[Array | None] = ()  # [n, N] for each run, where the method knows better than the data
+    sensors: Array | None = None  # [records, 3q] or [3q]: offsets, delays, drifts of the outputs
+    converged: bool = True
+    iterations: int = 0
+    evaluations: int = 0
+    history: list[dict[str, float]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    own: OwnEstimate | None = None  # shown when the maximum likelihood is left out
+    finishable: bool = True  # False: the method found that maximum likelihood would make no sense
+    findings: dict[str, Any] = field(default_factory=dict)  # what else was found, JSON values only
+    curves: dict[str, Curve] = field(default_factory=dict)
+    references: Sequence[str] = ()
+
+
+class Method(Protocol):
+    """An identification method: a frozen dataclass whose fields are its options."""
+
+    name: ClassVar[str]
+
+    def start(self, experiment: Experiment, progress: Progress, alone: bool = False) -> Start:
+        """Where the method comes to; ``alone``: no maximum likelihood follows, its own errors count."""
+        ...

@@ -1,0 +1,128 @@
+"""The model's t at the first sample of a record.
+
+A model's t is the drive's time wherever the record knows it: said outright (``Record.drive_time``), or by the
+drive's phase at the first sample, t0 = phase/(2 pi f). Where neither is known the time of the first sample is
+a further unknown, unless the model's free parameters cover a shift of t by themselves, as a cosine and a sine
+of unknown size do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.record import Record
+from analysis.experiment.conditions import Conditions
+from analysis.experiment.run import Run, read_run
+from analysis.experiment.states import start_states
+from analysis.model import Model
+
+Array = NDArray[np.float64]
+
+DRIVE_TIME = "drive_time"  # the further unknown: the drive's time at the first sample
+
+_COVERED = 1e-6  # of d/dt that the free parameters may leave unexplained and still cover a shift of t
+_LOOKED_AT = 2000  # samples that decide it
+_PROBES = 16  # times in a period at which the equations are compared one period later
+_SAME = 1e-3  # difference one period later, of the variation within a period: another frequency
+_SECULAR = 10.0  # growth of a derivative over a thousand periods: that parameter multiplies t
+
+
+def recorded_time(record: Record) -> float | None:
+    """The drive's time at the first sample, as the record knows it; None if it does not."""
+    if record.drive_time is not None:
+        return record.drive_time
+    drive = record.excitation
+    if drive is None or drive.phase is None or not drive.frequency > 0:
+        return None
+    return float((drive.phase % (2 * np.pi)) / (2 * np.pi * drive.frequency))
+
+
+def covers_shift(shifted: Model, record: Record, conditions: Conditions, names: Sequence[str]) -> bool:
+    """Whether the named parameters do to the equations of the model what a shift of t does.
+
+    The derivative of right-hand sides and outputs in t must lie in the span of those in these parameters, at
+    the states that the record shows.
+    """
+    run = read_run(shifted, record, conditions, 0.0, "unknown")
+    values = shifted.values()
+    place = shifted.index(DRIVE_TIME)
+    free = [shifted.index(name) for name in names]
+    if not free:
+        return False
+    values[[j for j in free if values[j] == 0.0]] = 1.0  # an amplitude guessed as zero would hide the drive
+    every = max(len(run.times) // _LOOKED_AT, 1)
+    slopes = _slopes(shifted, run, values, every)
+    size = np.linalg.norm(slopes, axis=0)
+    used = [j for j in free if size[j] > 0]
+    if size[place] == 0 or not used:
+        return size[place] == 0
+    columns = slopes[:, used] / size[used]
+    target = slopes[:, place] / size[place]
+    left = target - columns @ np.linalg.lstsq(columns, target, rcond=None)[0]
+    return bool(np.linalg.norm(left) < _COVERED)
+
+
+def _slopes(model: Model, run: Run, values: Array, every: int) -> Array:
+    """Derivatives [samples * (states + outputs), parameters], each equation in units of its own movement."""
+    times = np.ascontiguousarray(run.times[::every])
+    X = np.ascontiguousarray(start_states(model, run, values)[:, ::every])
+    U = np.ascontiguousarray(run.inputs.values(times))
+    n, q, k, N = len(model.states), len(model.outputs), len(values), len(times)
+    kernels = model.kernels()
+    F, Fx, Fp = np.empty((n, N)), np.empty((n, n, N)), np.empty((n, k, N))
+    Y, Yx, Yp = np.empty((q, N)), np.empty((q, n, N)), np.empty((q, k, N))
+    kernels.jac_many(times, X, U, values, F, Fx, Fp)
+    kernels.out_jac_many(times, X, U, values, Y, Yx, Yp)
+    slopes = np.concatenate([Fp, Yp])
+    scale = np.concatenate([np.std(F, axis=1), np.std(Y, axis=1)])
+    scale[scale == 0] = 1.0
+    rows = (slopes / scale[:, None, None]).transpose(0, 2, 1).reshape(-1, k)
+    return np.where(np.isfinite(rows), rows, 0.0)
+
+
+def other_frequency(model: Model, run: Run) -> str:
+    """A sentence if the model's drive does not repeat with the record's excitation; empty if it does."""
+    drive = run.record.excitation
+    if drive is None or not drive.frequency > 0 or not model.equations.hold_time:
+        return ""
+    period, values = 1.0 / drive.frequency, model.values()
+    if not period < run.record.duration:
+        return ""
+    X = start_states(model, run, values)[:, :: max(len(run.times) // _PROBES, 1)][:, :_PROBES]
+    X = np.ascontiguousarray(X)
+    U = np.zeros((len(model.inputs), X.shape[1]))
+    times = run.times[0] + period * np.arange(X.shape[1]) / X.shape[1]
+    first, _ = _rates(model, times, X, U, values)
+    later, _ = _rates(model, times + period, X, U, values)
+    still = np.tile(X[:, :1], X.shape[1])  # one state, so that only t changes
+    moved, _ = _rates(model, times, still, U, values)
+    variation = np.ptp(moved, axis=1)
+    if not np.any(np.abs(later - first) > _SAME * variation[:, None]):
+        return ""
+    if _frequency_is_free(model, times, X, U, values, period):
+        return ""
+    return (
+        f"The record was driven at {drive.frequency:.6g} per unit of time, but the model's own drive does "
+        "not repeat with that period: one of the two is wrong."
+    )
+
+
+def _rates(model: Model, times: Array, X: Array, U: Array, values: Array) -> tuple[Array, Array]:
+    n, k, N = X.shape[0], len(values), X.shape[1]
+    F, Fx, Fp = np.empty((n, N)), np.empty((n, n, N)), np.empty((n, k, N))
+    model.kernels().jac_many(np.ascontiguousarray(times), X, U, values, F, Fx, Fp)
+    return F, Fp
+
+
+def _frequency_is_free(model: Model, times: Array, X: Array, U: Array, values: Array, period: float) -> bool:
+    """Whether a free parameter multiplies t: the derivative in it grows with time."""
+    _, near = _rates(model, times, X, U, values)
+    _, far = _rates(model, times + 1000 * period, X, U, values)
+    for name in model.free:
+        j = model.index(name)
+        if np.max(np.abs(far[:, j])) > _SECULAR * np.max(np.abs(near[:, j])) > 0:
+            return True
+    return False

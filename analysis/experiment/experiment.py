@@ -1,0 +1,161 @@
+"""A model and the records it is to explain: the only place that interprets a record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import DataError, ModelError
+from analysis.base.record import Record
+from analysis.experiment.conditions import Conditions
+from analysis.experiment.drive_time import DRIVE_TIME, covers_shift, other_frequency, recorded_time
+from analysis.experiment.run import Phase, Run, read_run
+from analysis.experiment.states import start_states
+from analysis.experiment.unknown import Kind, Unknown
+from analysis.model import Model
+
+Array = NDArray[np.float64]
+
+
+class Experiment:
+    """Records as a model sees them: time and phase of the drive, gaps, noise, inputs, sensors.
+
+    given       the model as it was written
+    model       the model to be fitted; where a record does not know the drive's time and the equations hold
+                t, with that time as a further free parameter ``drive_time``
+    runs        the records on the model's time axis, in the model's order of channels
+    conditions  what was said about the data
+    unknowns    what a fit has to find: parameters, sensors' unknowns, unknown phases of the drive
+    warnings    sentences about the data
+    """
+
+    def __init__(
+        self, model: Model, records: Record | Sequence[Record], conditions: Conditions | None = None
+    ) -> None:
+        conditions = conditions or Conditions()
+        given = [records] if isinstance(records, Record) else list(records)
+        if not given:
+            raise DataError("There is no record to identify from.")
+        given = [_part(record, conditions.part) for record in given]
+        self.given, self.conditions = model, conditions
+        self.model, phases = _with_unknown_time(model, given, conditions)
+        self.runs: tuple[Run, ...] = tuple(
+            read_run(self.model, record, conditions, recorded_time(record) or 0.0, phase)
+            for record, phase in zip(given, phases, strict=True)
+        )
+        _check_names(model, conditions)
+        self.warnings: list[str] = list(
+            dict.fromkeys(words for run in self.runs if (words := other_frequency(self.model, run)))
+        )
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        return tuple(run.record for run in self.runs)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the unknowns, in their order."""
+        return [unknown.name for unknown in self.unknowns]
+
+    @property
+    def sigma(self) -> Array:
+        """Known noise of each output; nan where it is to be estimated."""
+        known = self.conditions.noise
+        return np.array([known.get(name, np.nan) for name in self.model.outputs], dtype=np.float64)
+
+    @cached_property
+    def unknowns(self) -> tuple[Unknown, ...]:
+        """Parameters, then offsets, delays and drifts of the outputs, each by record where it differs."""
+        model, conditions, q = self.model, self.conditions, len(self.model.outputs)
+        k = len(model.parameters)
+        found: list[Unknown] = []
+        for name in model.free:
+            p, index = model.parameters[name], model.index(name)
+            what: Kind = "phase" if name == DRIVE_TIME else "parameter"
+            found += [
+                Unknown(self._label(name, record), what, index, record, p.unit, p.lower, p.upper)
+                for record in self._records_of(name)
+            ]
+        time = model.units.get("t", "s")
+        sensors: tuple[tuple[Kind, tuple[str, ...]], ...] = (
+            ("offset", conditions.offsets),
+            ("delay", conditions.delays),
+            ("drift", conditions.drifts),
+        )
+        for place, (kind, outputs) in enumerate(sensors):
+            for output in sorted(outputs, key=model.outputs.index):
+                index = k + place * q + model.outputs.index(output)
+                unit = time if kind == "delay" else model.unit(output)
+                unit = f"{unit}/{time}" if kind == "drift" and unit else unit
+                for record in range(len(self.runs)) if kind == "drift" else (-1,):
+                    label = self._label(f"{kind} {output}", record)
+                    found.append(Unknown(label, kind, index, record, unit))
+        return tuple(found)
+
+    def _records_of(self, name: str) -> Sequence[int]:
+        """Records in which a parameter has a value of its own; (-1,) for one that all share."""
+        if name == DRIVE_TIME:
+            return [i for i, run in enumerate(self.runs) if run.phase == "unknown"]
+        return range(len(self.runs)) if name in self.conditions.per_record else (-1,)
+
+    def _label(self, name: str, record: int) -> str:
+        return name if record < 0 or len(self.runs) == 1 else f"{name}[{record + 1}]"
+
+    def guesses(self) -> Array:
+        """Parameters [records, k] as the model has them, inside their bounds."""
+        parameters = self.model.parameters.values()
+        values = np.clip(self.model.values(), [p.lower for p in parameters], [p.upper for p in parameters])
+        return np.tile(values, (len(self.runs), 1))
+
+    def start_states(self, values: Array | None = None) -> tuple[Array, ...]:
+        """A first path [n, N] for every run, read off the data with parameters ``values`` [records, k]."""
+        rows = self.guesses() if values is None else np.atleast_2d(values)
+        return tuple(
+            start_states(self.model, run, rows[min(i, len(rows) - 1)]) for i, run in enumerate(self.runs)
+        )
+
+
+def _part(record: Record, part: tuple[int, ...]) -> Record:
+    if not part:
+        return record
+    if len(part) != 2 or not 0 <= part[0] < min(part[1], len(record)):
+        raise DataError(
+            f"The part to be used must be two sample numbers within the {len(record)} samples, the first "
+            f"below the second, not {', '.join(map(str, part))}."
+        )
+    return record.cut(*part)
+
+
+def _with_unknown_time(
+    model: Model, records: Sequence[Record], conditions: Conditions
+) -> tuple[Model, list[Phase]]:
+    """The model to be fitted and what is known of each record's time."""
+    if not model.equations.hold_time:
+        return model, ["none"] * len(records)
+    phases: list[Phase] = ["unknown" if recorded_time(r) is None else "recorded" for r in records]
+    if "unknown" not in phases:
+        return model, phases
+    if DRIVE_TIME in model.parameters:
+        raise ModelError(
+            f"`{DRIVE_TIME}` is the name of the unknown time of the drive: rename the parameter."
+        )
+    shifted = model.with_time_shift(DRIVE_TIME, model.units.get("t", "s"))
+    if "recorded" not in phases and covers_shift(shifted, records[0], conditions, model.free):
+        phases[0] = "none"  # the shared parameters cover one common shift; the other records keep their own
+    for i, record in enumerate(records):
+        own = conditions.per_record
+        if phases[i] == "unknown" and own and covers_shift(shifted, record, conditions, own):
+            phases[i] = "none"
+    return (shifted if "unknown" in phases else model), phases
+
+
+def _check_names(model: Model, conditions: Conditions) -> None:
+    for name in conditions.per_record:
+        if name not in model.free:
+            raise ModelError(f"{model.name} has no free parameter `{name}` that could differ by record.")
+    for name in (*conditions.offsets, *conditions.delays, *conditions.drifts, *conditions.noise):
+        if name not in model.outputs:
+            raise ModelError(f"{model.name} has no output `{name}`; it has {', '.join(model.outputs)}.")

@@ -1,0 +1,109 @@
+"""One record as a model sees it: outputs, inputs as functions of the model's time, and their noise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import DataError
+from analysis.base.record import Record
+from analysis.signal.gaps import filled
+from analysis.signal.inputs import Inputs
+from analysis.signal.smoothing import clean_input
+
+if TYPE_CHECKING:
+    from analysis.experiment.conditions import Conditions
+    from analysis.model import Model
+
+Array = NDArray[np.float64]
+Phase = Literal["recorded", "unknown", "none"]
+
+_SHORTEST = 8  # samples below which a stretch holds nothing to identify
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One record in the model's order of outputs and inputs, on the model's own time axis.
+
+    ``phase`` says where the time axis comes from: ``recorded`` the record knows the drive's time;
+    ``unknown`` it does not, and the experiment's model has the drive's time at the first sample as a further
+    parameter; ``none`` the model does not hold t, or its own free parameters cover a shift of t.
+    """
+
+    record: Record
+    times: Array  # [N] the model's t at the samples
+    outputs: Array  # [q, N]; nan where lost or clipped, and throughout for a channel that was not measured
+    inputs: Inputs  # on the same time axis
+    spans: tuple[tuple[int, int], ...]  # stretches (first, stop) in which every input is known
+    variants: tuple[Inputs, ...] = ()  # inputs changed by one standard deviation of what is unknown of them
+    input_noise: Array = field(default_factory=lambda: np.zeros(0))  # [m] white noise on the inputs' samples
+    phase: Phase = "none"
+
+    @property
+    def dt(self) -> float:
+        return float(self.times[1] - self.times[0])
+
+    @property
+    def measured(self) -> NDArray[np.bool_]:
+        """Which outputs have samples."""
+        return np.asarray(np.isfinite(self.outputs).any(axis=1))
+
+
+def read_run(model: Model, record: Record, conditions: Conditions, t0: float, phase: Phase) -> Run:
+    """What a record holds of the model's outputs and inputs, its first sample at the model's time ``t0``.
+
+    Unless ``denoise`` is off, a periodic drive is replaced by its harmonics; of other inputs the noise is
+    measured, for the methods that weigh it. Steps stay steps.
+    """
+    _check(model, record)
+    outputs = np.full((len(model.outputs), len(record)), np.nan)
+    for i, name in enumerate(model.outputs):
+        if name in record:
+            channel = record.channels[name]
+            outputs[i] = np.where(channel.valid(), channel.data, np.nan)
+    known = np.ones(len(record), dtype=bool)
+    samples = np.zeros((len(model.inputs), len(record)))
+    noise = np.zeros(len(model.inputs))
+    modes: list[tuple[int, Array]] = []
+    for i, name in enumerate(model.inputs):
+        channel = record.channels[name]
+        valid = channel.valid()
+        known &= valid
+        samples[i] = filled(np.where(valid, channel.data, np.nan))
+        if conditions.denoise:
+            clean = clean_input(samples[i], record.dt, record.excitation)
+            samples[i], noise[i] = clean.samples, clean.noise
+            modes += [(i, mode) for mode in clean.modes]
+    kind = "cubic" if conditions.inputs == "auto" else conditions.inputs
+    inputs = Inputs.from_samples(t0, record.dt, samples, kind) if len(samples) else Inputs.none()
+    variants = []
+    for i, mode in modes:
+        changed = samples.copy()
+        changed[i] += mode
+        variants.append(Inputs.from_samples(t0, record.dt, changed, kind))
+    times = t0 + record.times
+    return Run(record, times, outputs, inputs, _stretches(known), tuple(variants), noise, phase)
+
+
+def _check(model: Model, record: Record) -> None:
+    if len(record) < _SHORTEST:
+        raise DataError(f"The record has {len(record)} samples: too few to identify anything.")
+    if not any(name in record for name in model.outputs):
+        raise DataError(
+            f"The record holds none of the outputs {', '.join(model.outputs)} of {model.name}: it has "
+            f"{', '.join(record.names)}. Name the channels that stand for them."
+        )
+    missing = [name for name in model.inputs if name not in record]
+    if missing:
+        raise DataError(
+            f"{model.name} needs the measured input {', '.join(missing)}, but the record has "
+            f"{', '.join(record.names)}."
+        )
+
+
+def _stretches(known: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], known, [False]]).astype(int)))
+    return tuple((int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True) if b - a >= _SHORTEST)

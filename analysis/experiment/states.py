@@ -1,0 +1,141 @@
+"""States as the outputs show them: measured, inverted or differentiated, and a first path for a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.experiment.run import Run
+from analysis.model import Model
+from analysis.signal.gaps import filled
+from analysis.signal.smoothing import smooth
+
+Array = NDArray[np.float64]
+
+
+def direct_states(model: Model) -> dict[int, int]:
+    """Outputs that are a state and nothing else: {output: state}."""
+    kernels = model.kernels()
+    n, m, k, q = len(model.states), len(model.inputs), len(model.parameters), len(model.outputs)
+    rng = np.random.default_rng(1)
+    found = np.ones((q, n), dtype=bool)
+    for _ in range(2):
+        x, y = rng.random(n), np.empty(q)
+        kernels.out(rng.random(), x, rng.random(m), model.values() + 0.01 * rng.random(k), y)
+        found &= y[:, None] == x[None, :]
+    return {int(i): int(j) for i, j in zip(*np.nonzero(found), strict=True)}
+
+
+def derivative_pairs(model: Model) -> dict[int, int]:
+    """State j is the derivative of state i, by the equations alone: {j: i}."""
+    return {j: i for j, (i, factor) in scaled_derivatives(model).items() if factor == 1.0}
+
+
+def scaled_derivatives(model: Model) -> dict[int, tuple[int, float]]:
+    """The derivative of state i is a known factor times state j, by the equations alone: {j: (i, factor)}."""
+    kernels = model.kernels()
+    n, m = len(model.states), len(model.inputs)
+    free = np.array([name in model.free for name in model.parameters], dtype=bool)
+    rng = np.random.default_rng(0)
+    ratios = []
+    for _ in range(3):
+        x, dx = rng.standard_normal(n), np.empty(n)
+        p = model.values() + 0.01 * free * rng.standard_normal(len(free))
+        kernels.rhs(rng.random(), x, rng.standard_normal(m), p, dx)
+        ratios.append(dx[:, None] / x[None, :])
+    factor = ratios[0]
+    with np.errstate(invalid="ignore"):  # equations that overflow at a random state: no constant factor
+        same = np.all([np.abs(r - factor) <= 1e-12 * np.abs(factor) for r in ratios[1:]], axis=0)
+    pairs: dict[int, tuple[int, float]] = {}
+    for i, j in zip(*np.nonzero(same & np.isfinite(factor) & (factor != 0)), strict=True):
+        if i != j:
+            exact = 1.0 if abs(factor[i, j] - 1) < 1e-12 else float(factor[i, j])
+            pairs.setdefault(int(j), (int(i), exact))
+    return pairs
+
+
+@dataclass(frozen=True, eq=False)
+class StateSamples:
+    """States at the samples: those seen by the outputs, and velocities got from them by differentiation."""
+
+    values: Array  # [n, N]
+    seen: NDArray[np.bool_]  # measured, directly or through an output that can be inverted
+    derived: dict[int, tuple[int, float]]  # d(state i)/dt = factor * state j gave state j: {j: (i, factor)}
+
+
+def state_samples(model: Model, run: Run, values: Array, smoothed: bool) -> StateSamples:
+    """States as the outputs show them, smoothed as far as their noise asks for or as they are."""
+    n, N = len(model.states), len(run.times)
+    X = np.zeros((n, N))
+    for name, initial in model.initial.items():
+        X[model.states.index(name)] = initial.value
+    seen = np.zeros(n, dtype=bool)
+    measured = np.flatnonzero(run.measured)
+    rows = np.stack([filled(run.outputs[i]) for i in measured])
+    if smoothed:
+        rows = np.stack([smooth(row, run.dt)[0] for row in rows])
+    direct = direct_states(model)
+    if all(int(i) in direct for i in measured):
+        columns = [direct[int(i)] for i in measured]
+        X[columns] = rows
+        seen[columns] = True
+    else:
+        _invert_outputs(model, run, values, measured, rows, X, seen)
+    derived = {}
+    for derivative, (state, factor) in scaled_derivatives(model).items():
+        if seen[state] and not seen[derivative]:
+            X[derivative] = smooth(X[state], run.dt)[1] / factor
+            derived[derivative] = state, factor
+    return StateSamples(X, seen, derived)
+
+
+def _invert_outputs(
+    model: Model,
+    run: Run,
+    values: Array,
+    measured: NDArray[np.int64],
+    rows: Array,
+    X: Array,
+    seen: NDArray[np.bool_],
+) -> None:
+    """States that give the measured outputs, by Newton's method at every sample."""
+    n, N = X.shape
+    kernels, U = model.kernels(), run.inputs.values(run.times)
+    Y = np.empty((len(model.outputs), N))
+    Yx = np.empty((len(model.outputs), n, N))
+    Yp = np.empty((len(model.outputs), len(values), N))
+    for _ in range(6):
+        kernels.out_jac_many(run.times, X, U, values, Y, Yx, Yp)
+        G = Yx[measured].transpose(2, 0, 1)
+        seen |= np.any(G != 0, axis=(0, 1))
+        if np.all(G[:1] == G):  # linear outputs, as most are: one inverse serves all samples
+            step = np.linalg.pinv(G[0]) @ (rows - Y[measured])
+        else:
+            step = (np.linalg.pinv(G) @ (rows - Y[measured]).T[:, :, None])[:, :, 0].T
+        if not np.all(np.isfinite(step)):
+            break
+        X += step
+        if np.all(np.abs(step).max(axis=1) <= 1e-9 * (np.ptp(X, axis=1) + 1e-300)):
+            break
+
+
+def start_states(model: Model, run: Run, values: Array) -> Array:
+    """A first path [n, N] for the maximum-likelihood finisher; what nothing shows stays as the model
+    starts.
+    """
+    samples = state_samples(model, run, values, smoothed=True)
+    X, known = samples.values, samples.seen.copy()
+    known[list(samples.derived)] = True
+    for derivative, (state, factor) in scaled_derivatives(model).items():
+        if known[derivative] and not known[state]:
+            X[state] = factor * _integral(X[derivative], run.dt)
+    return X
+
+
+def _integral(rate: Array, dt: float) -> Array:
+    """Running integral without its straight-line part, which an offset of the sensor would make."""
+    total = np.concatenate([[0.0], np.cumsum(0.5 * dt * (rate[1:] + rate[:-1]))])
+    grid = np.linspace(-1, 1, len(total))
+    return np.asarray(total - np.polynomial.Polynomial.fit(grid, total, 1)(grid))
