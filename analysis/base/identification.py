@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -88,7 +89,7 @@ class Identification:
     def from_json(cls, text: str) -> Identification:
         """A result as :meth:`to_json` wrote it; DataError for a field missing or of another type."""
         try:
-            return read_as(cls, parse_json(text))
+            return read_as(cls, _today(parse_json(text)))
         except ValueError as error:
             raise DataError(f"This is not a result of an identification ({error}).") from None
 
@@ -140,6 +141,16 @@ def _decimals(estimate: Estimate) -> int | None:
         return None
     digits = 1 - math.floor(math.log10(error))
     return max(digits, 0) if -3 <= digits <= 12 else None
+
+
+def _today(raw: Any) -> Any:
+    """The data of a result file in today's spelling: older files say ``x offset`` for ``offset x``."""
+    if isinstance(raw, dict) and isinstance(raw.get("parameters"), dict):
+        named = {
+            re.sub(r"^(\w+) (offset|delay|drift)\b", r"\2 \1", n): e for n, e in raw["parameters"].items()
+        }
+        return {**raw, "parameters": named}
+    return raw
 
 
 def _without_nan(value: Any) -> Any:

@@ -185,7 +185,7 @@ def _own(model: Model, values: Mapping[str, float]) -> dict[str, float]:
 def _without_offsets(model: Model, record: Record, values: Mapping[str, float]) -> Record:
     """The record with the sensors' offsets, where they were identified, taken out."""
     for name in model.outputs:
-        offset = values.get(f"{name} offset", values.get(f"offset {name}", 0.0))
+        offset = values.get(f"offset {name}", 0.0)
         if offset and name in record:
             record = record.with_channels(**{name: record[name] - offset})
     return record

@@ -115,7 +115,12 @@ def _as_start(
         [u.name for u in unknowns],
         found.estimate,
         found.information,
-        {"chi2": found.chi2, "dof": float(found.dof), "misfit/noise": found.misfit},
+        {
+            "chi2": found.chi2,
+            "dof": float(found.dof),
+            "chi2/dof": found.chi2 / found.dof,
+            "misfit/noise": found.misfit,
+        },
         {u.name: u.unit for u in unknowns},
     )
     warnings = []

@@ -132,8 +132,8 @@ def test_given_offset_and_late_sensor_when_freed_then_both_are_found(motion):
         20, {name: row + 0.01 * rng.standard_normal(3000) for name, row in data.items()}
     )
     fit = identify(duffing(), record, "weak", finish=False, offsets=("x",), delays=("v",))
-    assert fit.parameters["x offset"].value == pytest.approx(0.4, abs=0.01)
-    assert fit.parameters["v delay"].value == pytest.approx(-0.025, abs=2e-4)
+    assert fit.parameters["offset x"].value == pytest.approx(0.4, abs=0.01)
+    assert fit.parameters["delay v"].value == pytest.approx(-0.025, abs=2e-4)
     assert fit.parameters["k3"].value == pytest.approx(1.0, rel=0.01)
 
 
@@ -148,7 +148,7 @@ def test_given_sensors_whose_zero_wanders_when_freed_then_each_run_has_its_drift
     for finish in (False, True):
         fit = identify(duffing(), records, "weak", finish=finish, drifts=("x",))
         for i, drift in enumerate(drifts):
-            found = fit.parameters[f"x drift[{i + 1}]"]
+            found = fit.parameters[f"drift x[{i + 1}]"]
             assert abs(found.value - drift) < 4 * found.stderr
             assert found.stderr < 2e-4
         assert fit.parameters["k3"].value == pytest.approx(1.0, rel=3e-3)
@@ -159,7 +159,7 @@ def test_given_sensors_whose_zero_wanders_when_freed_then_each_run_has_its_drift
 
 def test_given_a_state_that_nothing_shows_when_fitted_then_homotopy_is_named(lorenz):
     model, clean = lorenz
-    with pytest.raises(DataError, match=r"nothing shows z: use method homotopy"):
+    with pytest.raises(DataError, match=r"nothing shows z: use method auto or homotopy"):
         identify(model, Record.from_arrays(100, {"x": clean[0], "y": clean[1]}), "weak")
 
 
