@@ -5,8 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
+
+from analysis.base.errors import ShakedownError
+from app.arguments import Parser
+from app.output import printable_streams, sentence
+from app.overwriting import check_outputs
 
 # Command, module, one line of help. Modules are imported only when their command is used: --help stays fast.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -34,38 +41,89 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
+UNEXPECTED = "This should not have happened"  # begins the sentence about a mistake of the program itself
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; exit code 0 done, 1 could not (one sentence on stderr), 2 wrong usage."""
     # Our matrices are small: more BLAS threads than one cost several times the work. Read when NumPy loads.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    argv = list(sys.argv[1:] if argv is None else argv)
-    if not argv:
-        argv = ["desktop"]
+    argv = list(sys.argv[1:] if argv is None else argv) or ["desktop"]
+    shown, warnings.showwarning = warnings.showwarning, _ignore_warning
+    try:
+        with printable_streams():
+            return _run(argv)
+    finally:
+        warnings.showwarning = shown
+
+
+def _run(argv: list[str]) -> int:
     if argv[0] not in COMMANDS:
         _overview().parse_args(argv)  # prints help, or explains the wrong usage and exits with 2
         return 2
     module_name, help_line = COMMANDS[argv[0]]
-    parser = argparse.ArgumentParser(prog=f"shakedown {argv[0]}", description=help_line)
-    module = import_module(module_name)
-    module.configure(parser)
-    args = parser.parse_args(argv[1:])
-    from analysis.base.errors import ShakedownError
-
+    parser = Parser(prog=f"shakedown {argv[0]}", description=help_line)
     try:
+        module = import_module(module_name)
+        module.configure(parser)
+        args = parser.parse_command(argv[1:])
+        check_outputs(argv[0], args)
         return int(module.run(args) or 0)
     except ShakedownError as error:
-        print(f"shakedown: {error}", file=sys.stderr)
+        _say(error)
     except KeyboardInterrupt:
-        print("shakedown: stopped by you.", file=sys.stderr)
+        _say("stopped by you.")
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output has gone; nothing is left to say
+    except MemoryError:
+        _say("There is not enough memory for this: use a shorter piece of the record.")
     except OSError as error:
-        print(f"shakedown: {error.strerror or error}: {error.filename or ''}".rstrip(": "), file=sys.stderr)
+        _say(f"{error.strerror or error}: {error.filename or ''}".rstrip(": ") + ".")
+    except Exception as error:
+        _say(_unexpected(error))
     return 1
 
 
+def _say(words: object) -> None:
+    print(f"shakedown: {sentence(words)}", file=sys.stderr)
+
+
+def _ignore_warning(*warning: object, **more: object) -> None:
+    """Warnings of libraries are for developers: whoever wants them runs Python with -W."""
+
+
+def _unexpected(error: Exception) -> str:
+    """A sentence about a mistake of the program; all that helps to mend it goes to a file."""
+    import traceback
+
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    what = f"{UNEXPECTED}: {type(error).__name__} in {Path(where.filename).name}:{where.lineno}"
+    log = _write_log(f"{' '.join(sys.argv)}\n{''.join(traceback.format_exception(error))}\n")
+    return what + (f"; please report it with {log}." if log else f" ({error}).")
+
+
+def _write_log(text: str) -> str | None:
+    """Append to the log of mistakes; None if nobody lets us write."""
+    import tempfile
+
+    from app.state import state_folder
+
+    for folder in (state_folder(), tempfile.gettempdir()):
+        if folder is None:
+            continue
+        path = str(Path(folder) / f"shakedown-{os.getpid()}.log")
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
+            with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8", errors="replace") as file:
+                file.write(text)
+            return path
+        except OSError:
+            continue
+    return None
+
+
 def _overview() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="shakedown",
         description="From a shaking specimen to a validated equation of motion. "
         "Without a command the desktop opens.",

@@ -18,7 +18,6 @@ Every file stays readable by itself; the list may be edited by hand.
 from __future__ import annotations
 
 import hashlib
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -27,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.base.errors import DataError
 from analysis.base.parsing import parse_toml
+from drivers.base.files import open_regular, read_text, replaced
 
 if TYPE_CHECKING:
     from analysis.base.identification import Identification
@@ -75,8 +75,10 @@ class Session:
     def load(cls, folder: Path | str) -> Session:
         folder = Path(folder)
         path = folder / NAME if folder.is_dir() else folder
+        if not path.exists():
+            raise DataError(f"{folder} is no session: it holds no {NAME}.")
         try:
-            raw = parse_toml(path.read_text(encoding="utf-8"))
+            raw = parse_toml(read_text(path, "the list of a session"))
             return cls(
                 path.parent,
                 str(raw.get("title", path.parent.name)),
@@ -85,26 +87,16 @@ class Session:
                 [Recorded(str(r["file"]), str(r.get("sha256", ""))) for r in raw.get("recordings", [])],
                 [_found(r) for r in raw.get("results", [])],
             )
-        except FileNotFoundError:
-            raise DataError(f"{folder} is no session: it holds no {NAME}.") from None
-        except (
-            tomllib.TOMLDecodeError,
-            UnicodeDecodeError,
-            KeyError,
-            TypeError,
-            AttributeError,
-            ValueError,
-        ) as e:
-            raise DataError(f"{path} is not the list of a session ({e}).") from None
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise DataError(f"{path} is not the list of a session ({error}).") from None
 
     def save(self) -> None:
         """Write the list in one move, so that a crash leaves the old one whole."""
         import tomli_w
 
         table = {k: v for k, v in asdict(self).items() if k != "folder"}
-        part = self.folder / (NAME + ".part")
-        part.write_text(tomli_w.dumps(table), encoding="utf-8")
-        part.replace(self.folder / NAME)
+        with replaced(self.folder / NAME) as part:
+            part.write_text(tomli_w.dumps(table), encoding="utf-8")
 
     def add_recording(self, path: Path | str) -> None:
         """List a recording, with its fingerprint; one that is listed already is listed anew."""
@@ -120,7 +112,8 @@ class Session:
         truth: Mapping[str, float] | None = None,
     ) -> None:
         """Write a result into the folder and list it."""
-        (self.folder / file).write_text(result.to_json() + "\n", encoding="utf-8")
+        with replaced(self.folder / file) as part:
+            part.write_text(result.to_json() + "\n", encoding="utf-8")
         entry = Found(file, tuple(recordings), dict(truth or {}))
         self.results = [r for r in self.results if r.file != file] + [entry]
 
@@ -134,7 +127,7 @@ class Session:
 
 def fingerprint(path: Path | str) -> str:
     """SHA-256 of a file."""
-    with Path(path).open("rb") as file:
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

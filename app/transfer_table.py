@@ -10,13 +10,14 @@ import numpy as np
 from analysis.base.errors import DataError
 from analysis.base.record import Record
 from analysis.validate import TransferFunction
+from drivers.base.files import read_text
 
 
 def read_transfer(path: str, recording: Callable[[str], Record]) -> TransferFunction | Record:
     """A table of a transfer function, or a recording (read by ``recording``) from which it is computed."""
     if Path(path).suffix.lower() not in (".csv", ".txt"):
         return recording(path)
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    lines = read_text(path, "a table of numbers").splitlines()
     header = [name.strip().lower().split(" [")[0] for name in lines[0].split(",")] if lines else []
     if "frequency" not in header:
         return recording(path)

@@ -6,9 +6,9 @@ from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 
-from analysis.base.errors import ModelError
+from analysis.base.errors import DataError, ModelError
 from analysis.model import Model
-from analysis.model.document import MAX_CHARACTERS
+from drivers.base.files import read_text
 
 
 def model_files() -> dict[str, Path]:
@@ -41,10 +41,6 @@ def load_description(name_or_path: str | Path, folder: str) -> tuple[str, str]:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            content = file.read(4 * MAX_CHARACTERS + 1)
-        return content.decode("utf-8")
-    except UnicodeDecodeError:
-        raise ModelError(f"{path.name}: this is not a text file, so not a model.") from None
-    except OSError as error:
-        raise ModelError(f"The model file {path} cannot be read: {error.strerror or error}.") from None
+        return read_text(path, "a model")
+    except DataError as error:
+        raise ModelError(str(error)) from None

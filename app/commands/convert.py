@@ -26,15 +26,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--from", dest="begin", type=float, metavar="S", default=0.0, help="seconds from the start"
     )
     parser.add_argument("--to", dest="end", type=float, metavar="S", help="seconds from the start")
-    parser.add_argument("--overwrite", action="store_true", help="replace the output if it is there")
     add_json_option(parser)
 
 
 def run(args: argparse.Namespace) -> None:
     source, target = Path(args.input), Path(args.output)
     form = format_for_writing(target)
-    if target.exists() and (not args.overwrite or target.samefile(source)):
-        raise DataError(f"{target} is already there (--overwrite replaces it, but never the input itself).")
+    if target.exists() and source.exists() and target.samefile(source):
+        raise DataError(f"{target} is the input itself: it is never replaced.")
     with open_lazily(source, args.rate, args.resample) as whole:
         part = _part(whole, args)
         write(part, target)

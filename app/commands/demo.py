@@ -13,7 +13,7 @@ import numpy as np
 
 from analysis.base.errors import ShakedownError
 from analysis.base.progress import Progress, Step
-from app.output import add_json_option, table, write_json
+from app.output import add_json_option, rewrite_line, table, write_json
 
 if TYPE_CHECKING:
     from analysis.base.identification import Identification
@@ -45,8 +45,9 @@ def run(args: argparse.Namespace) -> int:
         )
     folder = Path(args.out) if args.out else data_folder() / "demo"
     say = _Teller(quiet=args.json == "-")
-    session = Session.create(folder, "Two-well beam: from the shaker to the equation of motion", NOTES)
     path = folder / "beam.h5"
+    _check_own(folder, path, args.force)
+    session = Session.create(folder, TITLE, NOTES)
 
     say.step("Shaking the beam and recording")
     record = _record(path, args.seconds, args.seed, say.progress())
@@ -95,11 +96,23 @@ def run(args: argparse.Namespace) -> int:
     return 0 if result.converged else 1
 
 
+TITLE = "Two-well beam: from the shaker to the equation of motion"
 NOTES = (
     "A steel beam between two magnets, shaken so that it jumps between its two wells without ever repeating "
     "itself. A strain gauge behind a 12-bit converter and an accelerometer on the table are all that the "
     "identification sees. The rig is virtual, so that what was found can be held against the truth."
 )
+
+
+def _check_own(folder: Path, path: Path, force: bool) -> None:
+    """Refuse to replace a recording or a session that is not of an earlier demonstration."""
+    from app.session import NAME, Session
+
+    there = path.exists() or (folder / NAME).exists()
+    if there and not force and not ((folder / NAME).exists() and Session.load(folder).title == TITLE):
+        raise ShakedownError(
+            f"{folder} holds a session or a recording of somebody else (--force replaces it)."
+        )
 
 
 def _record(path: Path, seconds: float, seed: int, progress: Progress) -> Record:
@@ -290,8 +303,11 @@ class _Teller:
         return Progress(on_step=self._show)
 
     def done(self, words: str) -> None:
-        start = f"\r\x1b[K{self._text}: " if self._terminal else "    "
-        self._out.write(f"{start}{words} ({time.monotonic() - self._begun:.1f} s)\n")
+        said = f"{words} ({time.monotonic() - self._begun:.1f} s)"
+        if self._terminal:
+            rewrite_line(self._out, f"{self._text}: {said}")
+            said = ""
+        self._out.write(f"    {said}\n" if said else "\n")
         self._out.flush()
 
     def _show(self, step: Step) -> None:
@@ -300,9 +316,8 @@ class _Teller:
             return
         self._told = now
         line = f"{self._text} ... {100 * step.fraction:.0f} %  {step.message}"
-        self._out.write(
-            f"\r\x1b[K{line[:150]}"
-            if self._terminal
-            else f"    {100 * step.fraction:.0f} %  {step.message}\n"
-        )
-        self._out.flush()
+        if self._terminal:
+            rewrite_line(self._out, line[:150])
+        else:
+            self._out.write(f"    {100 * step.fraction:.0f} %  {step.message}\n")
+            self._out.flush()

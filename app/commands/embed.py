@@ -36,10 +36,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from app.drive import drive_period
-    from app.figures.saving import check_figure_name
     from drivers.formats import read
 
-    check_figure_name(args.plot)
     record = read(args.file, args.rate)
     samples = record[args.channel]  # first: an unknown name gets its sentence here
     samples = _longest_valid(record.channels[args.channel].valid(), samples)

@@ -52,10 +52,8 @@ def run(args: argparse.Namespace) -> None:
     from analysis.orbits.autonomous import autonomous_orbits, mean_turn
     from analysis.orbits.forced import forced_orbits
     from app.drive import drive_period
-    from app.figures.saving import check_figure_name
     from drivers.formats import read
 
-    check_figure_name(args.plot)
     record = read(args.file, args.rate)
     period, remarks = drive_period(record, args, record[args.channel[0]])
     if period is None and not args.autonomous:

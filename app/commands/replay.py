@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 from analysis.base.errors import DataError
-from app.output import add_json_option, terminal_progress, write_json
+from app.output import add_json_option, sentence, terminal_progress, write_json
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -24,9 +25,12 @@ def run(args: argparse.Namespace) -> int:
     from drivers.base.clock import InstantClock, RealClock
     from drivers.formats import open_lazily
     from drivers.instruments.replay import ReplaySource
+    from drivers.recording.finishing import with_suffix
 
     if not args.speed > 0:
         raise DataError("The speed must be positive.")
+    if args.out and (target := with_suffix(Path(args.out))).exists():
+        raise DataError(f"{target} is already there: recordings are never overwritten.")
     recording = open_lazily(args.file)
     clock = InstantClock() if args.fast else RealClock(args.speed)
     source = ReplaySource(recording, Path(args.file).name, clock)
@@ -65,5 +69,5 @@ def run(args: argparse.Namespace) -> int:
         print(f"{result['samples']} samples, {result['seconds']:.2f} s, {result['gaps']} gaps"
               + (f", recorded to {result['out']}" if result["out"] else ""))  # fmt: skip
         if status.failure:
-            print(f"Problem: {status.failure}")
+            print(f"shakedown: {sentence(status.failure)}", file=sys.stderr)
     return 1 if status.failure else 0

@@ -20,13 +20,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from app.report import write_report
+    from app.overwriting import check_target
+    from app.report import report_files, write_report
     from app.report.findings import session_of
 
     source = Path(args.source)
     session = session_of(source, [Path(r) for r in args.recording])
     beside = source / "report" if source.is_dir() else source.with_name(source.stem + "-report")
-    written = write_report(session, args.out or beside, terminal_progress())
+    target = Path(args.out) if args.out else beside
+    for path in report_files(target):
+        check_target(str(path), path.suffix.lower(), [source], args.force)
+    written = write_report(session, target, terminal_progress())
     if not write_json(args.json, {"files": [str(p) for p in written]}):
         for path in written:
             print(path)

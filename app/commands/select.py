@@ -53,10 +53,9 @@ def run(args: argparse.Namespace) -> int:
     from analysis.base.record import Excitation
     from analysis.estimate.search.selection import named, oscillator, polynomials, select_terms
     from app.commands.identify import mapped
-    from app.figures.saving import check_figure_name
+    from drivers.base.files import replaced
     from drivers.formats import read
 
-    check_figure_name(args.plot)
     record = mapped(read(args.file, rate=args.rate), args.map)
     if args.frequency is not None:
         tone = record.excitation or Excitation(args.frequency)
@@ -77,7 +76,8 @@ def run(args: argparse.Namespace) -> int:
         _show(found, terms, candidates)
     if args.out:
         text = replace(found.model, name=f"Selected from {Path(args.file).name}").to_toml()
-        Path(args.out).write_text(text, encoding="utf-8")
+        with replaced(args.out) as partial:
+            partial.write_text(text, encoding="utf-8")
     if args.plot:
         from app.figures.selection import save_path
 

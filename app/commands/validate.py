@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis.base.errors import ShakedownError
@@ -39,12 +38,10 @@ def run(args: argparse.Namespace) -> int:
     from analysis.base.identification import Identification
     from analysis.validate import validate
     from app.commands.identify import mapped, numbers
-    from app.figures.saving import check_figure_name
     from app.transfer_table import read_transfer
+    from drivers.base.files import read_text
     from drivers.formats import read
     from drivers.library import load_model
-
-    check_figure_name(args.plot)
 
     def recording(path: str) -> Record:
         return mapped(read(path, rate=args.rate), args.map)
@@ -52,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     model = load_model(args.model)
     values = {}
     if args.result:
-        values = Identification.from_json(Path(args.result).read_text(encoding="utf-8")).values()
+        values = Identification.from_json(read_text(args.result, "a result of identify")).values()
     found = validate(
         model,
         recording(args.file),

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from app.figures.saving import new_figure
+from app.figures.saving import new_figure, save
 
 
 def save_embedding(found: dict[str, Any], channel: str, unit: str, path: str) -> None:
@@ -21,7 +21,7 @@ def save_embedding(found: dict[str, Any], channel: str, unit: str, path: str) ->
     points = found["points"][:, : 20 * round(found["mean_period"])]
     axes[1, 2].plot(points[0], points[min(1, len(points) - 1)], lw=0.4)
     axes[1, 2].set(title="reconstruction", xlabel=label, ylabel=f"{label}, delayed {found['delay']} samples")
-    figure.savefig(path)
+    save(figure, path)
 
 
 def _delays(axis: Any, found: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analysis.base.errors import ShakedownError
+from app.figures.saving import save
 from app.figures.style import INK, MEASURED, MODEL, SOFT, new_figure, styled
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def save_figure(result: Identification, path: str) -> None:
         for axis in axes[panels:]:
             axis.set_axis_off()
         figure.suptitle(f"{result.model} by {result.method}")
-        figure.savefig(path, dpi=160)
+        save(figure, path, dpi=160)
 
 
 def draw_identification(figure: Any, result: Identification, truth: Mapping[str, float]) -> None:

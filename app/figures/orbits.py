@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from app.figures.saving import new_figure
+from app.figures.saving import new_figure, save
 
 if TYPE_CHECKING:
     from analysis.orbits.forced import Orbits
@@ -41,7 +41,7 @@ def save_orbits(
         )
     for axis in panels[2 + len(chosen) :]:
         axis.set_visible(False)
-    figure.savefig(path)
+    save(figure, path)
 
 
 def _closest(found: Orbits) -> list[Any]:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from analysis.base.errors import ShakedownError
+from app.overwriting import check_figure_name
+from drivers.base.files import replaced
 
-
-def check_figure_name(path: str | None) -> None:
-    """Refuse a format that cannot be drawn before the work is done, not after."""
-    if path is not None and Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise ShakedownError(f"A figure is saved as png, svg or pdf, not as {Path(path).name}.")
+__all__ = ["check_figure_name", "new_figure", "save"]
 
 
 def new_figure(rows: int, columns: int) -> tuple[Any, Any]:
@@ -22,3 +19,9 @@ def new_figure(rows: int, columns: int) -> tuple[Any, Any]:
     figure = Figure(figsize=(4.6 * columns, 3.6 * rows), layout="constrained")
     FigureCanvasAgg(figure)
     return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def save(figure: Any, path: Path | str, **settings: Any) -> None:
+    """Write a figure in the format of the name's ending, whole or not at all."""
+    with replaced(path) as partial:
+        figure.savefig(partial, **settings)

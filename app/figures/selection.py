@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from app.figures.saving import save
 from app.figures.style import MEASURED, MODEL, SOFT, new_figure, styled
 
 if TYPE_CHECKING:
@@ -34,4 +35,4 @@ def save_path(found: Selection, terms: Mapping[str, str], path: str) -> None:
         axis.set(xlabel="number of terms", ylabel="criterion above the best, + 1")
         axis.set_title("Best model of each size")
         axis.legend(loc="upper right")
-        figure.savefig(path, dpi=150)
+        save(figure, path, dpi=150)

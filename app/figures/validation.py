@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from app.figures.saving import save
 from app.figures.style import MEASURED, MODEL, SOFT, new_figure, styled
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def save_validation(found: Validation, path: str) -> None:
         for axis in axes[len(panels) :]:
             axis.set_axis_off()
         figure.suptitle(found.verdict, fontsize=11, fontweight="bold")
-        figure.savefig(path, dpi=150)
+        save(figure, path, dpi=150)
 
 
 def titled(check: Check, panel: Panel) -> Panel:

@@ -6,13 +6,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis.base.progress import SILENT, Progress
+from drivers.base.files import replaced
 
 if TYPE_CHECKING:
     from app.report.blocks import Document
     from app.report.findings import Findings
     from app.session import Session
 
-__all__ = ["write_document", "write_report"]
+__all__ = ["report_files", "write_document", "write_report"]
+
+ENDINGS = (".html", ".pdf")
 
 
 def write_report(
@@ -40,13 +43,18 @@ def write_document(document: Document, path: Path | str) -> list[Path]:
     from app.report.html import write_html
     from app.report.pdf import write_pdf
 
-    path = Path(path)
     writers = {".html": write_html, ".pdf": write_pdf}
-    if path.suffix.lower() in writers:
-        targets = [path]
-    else:
-        targets = [path.with_name(path.name + ending) for ending in writers]
+    targets = report_files(path)
     for target in targets:
         target.parent.mkdir(parents=True, exist_ok=True)
-        writers[target.suffix.lower()](document, target)
+        with replaced(target) as partial:
+            writers[target.suffix.lower()](document, partial)
     return targets
+
+
+def report_files(path: Path | str) -> list[Path]:
+    """The files that a report of that name consists of."""
+    path = Path(path)
+    if path.suffix.lower() in ENDINGS:
+        return [path]
+    return [path.with_name(path.name + ending) for ending in ENDINGS]

@@ -155,7 +155,6 @@ def _measured(folder: Path, entry: Recorded) -> Measured:
 
 
 def _result(path: Path) -> Identification:
-    try:
-        return Identification.from_json(path.read_text(encoding="utf-8"))
-    except UnicodeDecodeError:
-        raise DataError(f"{path.name} is not a result of an identification.") from None
+    from drivers.base.files import read_text
+
+    return Identification.from_json(read_text(path, "a result of an identification"))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.base.errors import ShakedownError
 from analysis.base.progress import Progress, Step
+from app.output import rewrite_line
 from app.reproduce import Table, make_table
 
 if TYPE_CHECKING:
@@ -77,8 +78,7 @@ def line_shower() -> Callable[[str], None]:
         return lambda text: None
 
     def show(text: str) -> None:
-        sys.stderr.write(f"\r\x1b[K{text}"[:160])
-        sys.stderr.flush()
+        rewrite_line(sys.stderr, text[:160])
 
     return show
 

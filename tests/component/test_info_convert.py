@@ -116,10 +116,10 @@ def test_given_an_existing_output_then_it_is_kept_unless_asked(
     out.write_text("mine")
     assert main(["convert", str(run), str(out)]) == 1
     assert out.read_text() == "mine"
-    assert main(["convert", str(run), str(out), "--overwrite"]) == 0
+    assert main(["convert", str(run), str(out), "--force"]) == 0
     assert read(out).names == ("x", "f")
     before = run.read_bytes()
-    assert main(["convert", str(run), str(run), "--overwrite"]) == 1
+    assert main(["convert", str(run), str(run), "--force"]) == 1
     assert run.read_bytes() == before
 
 
