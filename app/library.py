@@ -92,7 +92,7 @@ def look(path: Path) -> Entry:
         about.samples,
         about.names,
         about.start or "",
-        str(meta.get("rig", "")),
+        str(meta.get("rig_title") or meta.get("rig", "")),
         str(given.get("notes", meta.get("notes", ""))),
         tuple(str(t) for t in given.get("tags", meta.get("tags", ()))),
         "" if drive is None else f"{drive.waveform} {drive.frequency:.4g} Hz",

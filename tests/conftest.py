@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 
 import numpy as np
@@ -23,15 +22,15 @@ def rng() -> np.random.Generator:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def own_temporary_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Rigs leave their stop port in the temporary folder: with one of its own, no test process stops the
-    drives of another one, nor those of a program in use on this machine."""
-    before = os.environ.get("TMPDIR")
-    folder = str(tmp_path_factory.mktemp("temporary"))
-    os.environ["TMPDIR"] = tempfile.tempdir = folder
+def own_control_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """With a control folder of its own no test process stops the drives of another one, nor those of a
+    program in use on this machine."""
+    before = os.environ.get("SHAKEDOWN_CONTROL_FOLDER")
+    folder = tmp_path_factory.mktemp("control")
+    folder.chmod(0o700)
+    os.environ["SHAKEDOWN_CONTROL_FOLDER"] = str(folder)
     yield
-    tempfile.tempdir = None
     if before is None:
-        del os.environ["TMPDIR"]
+        del os.environ["SHAKEDOWN_CONTROL_FOLDER"]
     else:
-        os.environ["TMPDIR"] = before
+        os.environ["SHAKEDOWN_CONTROL_FOLDER"] = before

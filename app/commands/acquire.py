@@ -49,6 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--captures", type=int, default=1, help="recordings to make, one per trigger")
     parser.add_argument("--seed", type=int, default=0, help="of a virtual rig's noise")
     parser.add_argument("--note", default="", help="kept in the recording")
+    parser.add_argument("--operator", default="", help="who records; kept in the recording")
     add_json_option(parser)
 
 
@@ -197,21 +198,12 @@ def _trigger(args: argparse.Namespace) -> Any:
 
 
 def _metadata(rig: Rig, args: argparse.Namespace) -> dict[str, Any]:
-    from importlib.metadata import version
+    from drivers.acquisition.metadata import recording_metadata
 
-    from drivers.acquisition.capture import calibration_of
-
-    profile = rig.profile
-    return {
-        "rig": profile.key,
-        "rig_name": profile.name,
-        "model": profile.model,
-        "calibration": calibration_of(rig.source),
-        "drive": None if profile.drive is None or args.no_drive else profile.drive.describe(),
-        "notes": args.note,
-        "seed": args.seed if profile.virtual else None,
-        "versions": {"shakedown": version("shakedown-lab")},
-    }
+    return recording_metadata(
+        rig.source, rig.profile, operator=args.operator, notes=args.note, driven=not args.no_drive,
+        seed=args.seed,
+    )  # fmt: skip
 
 
 def _check_free(path: Path) -> None:

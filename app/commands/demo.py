@@ -117,10 +117,9 @@ def _check_own(folder: Path, path: Path, force: bool) -> None:
 
 def _record(path: Path, seconds: float, seed: int, progress: Progress) -> Record:
     """Drive the virtual rig into chaos and record it, as fast as the machine can."""
-    from importlib.metadata import version
-
-    from drivers.acquisition.capture import calibration_of, recording_to
+    from drivers.acquisition.capture import recording_to
     from drivers.acquisition.engine import Engine
+    from drivers.acquisition.metadata import recording_metadata
     from drivers.base.clock import InstantClock
     from drivers.formats import read
     from drivers.rig.profile import load_rig, open_rig
@@ -129,14 +128,7 @@ def _record(path: Path, seconds: float, seed: int, progress: Progress) -> Record
     path.unlink(missing_ok=True)  # of an earlier demonstration
     rig = open_rig(profile, InstantClock(), seed)
     engine = Engine(rig.source, rig.exciter, 0.25)
-    metadata = {
-        "rig": profile.key,
-        "rig_name": profile.name,
-        "model": profile.model,
-        "seed": seed,
-        "calibration": calibration_of(rig.source),
-        "versions": {"shakedown": version("shakedown-lab")},
-    }
+    metadata = recording_metadata(rig.source, profile, seed=seed)
     try:
         engine.start(held=True)
         rig.play()

@@ -10,6 +10,7 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,13 @@ from app.desktop.opening import OpenedRig, open_replay, open_rig
 from app.desktop.sequencer import Sequencer
 from drivers.acquisition.engine import Engine, Status, Tap
 from drivers.acquisition.sequence import Sequence as Sequence_
+from drivers.base.drive_page import DriveStatus
 from drivers.base.limits import Limits
 from drivers.base.protocols import Block, ChannelInfo, DriveState, Exciter, InstrumentError, Taking
 from drivers.base.trigger import Trigger
 from drivers.base.waveform import Waveform
 
-WATCH = 100  # ms
+WATCH = 50  # ms, between two looks at the rig: what is shown of its drive is never 200 ms old
 
 
 class Commands:
@@ -45,11 +47,10 @@ class Commands:
             self._calls.append((kind, call))
             self._state.notify()
 
-    def stop(self, call: Callable[[], object]) -> None:
-        """Forget what is waiting and do this instead."""
+    def forget(self) -> None:
+        """Drop what is waiting."""
         with self._state:
-            self._calls = [("stop", call)]
-            self._state.notify()
+            self._calls = []
 
     def end(self) -> None:
         with self._state:
@@ -82,6 +83,8 @@ class RigDesk(QObject):
     recorded = pyqtSignal(object)  # Path of a finished recording
     ended = pyqtSignal()  # a replay has come to its end
     drive_stopped = pyqtSignal(str)  # by something else than this window, and why
+    drive_changed = pyqtSignal(object)  # DriveStatus: the drive as the rig's own process sees it
+    notice = pyqtSignal(str)  # something that the person at the rig should know, such as an absent watchdog
     refused = pyqtSignal(str)  # an instrument would not do what was asked, and why
     calibrated = pyqtSignal(str, str, float)  # channel, field of the profile, its value; the stream has ended
     _ready = pyqtSignal(int, object)  # from the opening thread: attempt, and what came of it
@@ -109,6 +112,7 @@ class RigDesk(QObject):
         self.finishing = False  # stopped, on its way to disk
         self.operator = ""
         self._ready.connect(self._take)
+        self._shown_drive = DriveStatus()
         self._watch = QTimer(self)
         self._watch.setInterval(WATCH)
         self._watch.timeout.connect(self._look)
@@ -167,6 +171,14 @@ class RigDesk(QObject):
     def drive(self) -> DriveState:
         """What the exciter did at the newest block."""
         return self._drive
+
+    def drive_status(self) -> DriveStatus:
+        """The drive now, as the rig's own process says: off, armed, ramping, playing, latched or tripped.
+
+        Read from shared memory: no call, never more than a few hundredths of a second old.
+        """
+        rig = self._rig
+        return DriveStatus("off") if rig is None or rig.rig is None else rig.rig.drive_status()
 
     def blocks(self) -> list[Block]:
         """The blocks that have arrived since the last call."""
@@ -227,6 +239,8 @@ class RigDesk(QObject):
         self._watch.start()
         self._look()
         self.opened.emit()
+        for text in rig.rig.notices if rig.rig is not None else ():
+            self.notice.emit(text)
 
     def _release(self) -> None:
         """Let go of the rig in use; what is being recorded is saved first, in a thread."""
@@ -275,17 +289,30 @@ class RigDesk(QObject):
         exciter = self._exciter()
         self._ask("change", lambda: exciter.change(frequency, amplitude))
 
-    def stop(self, reason: str = "stopped") -> None:
-        """Ramp the drive to zero at once. Never waits, never fails."""
+    def stop(self, reason: str = "STOP was pressed") -> None:
+        """STOP: ramp to zero at once and latch: nothing plays until ``arm``. Never waits, never fails."""
         rig = self._rig
         self._asked_to_stop = True
+        if rig is not None and rig.exciter is not None:
+            rig.exciter.request_stop(reason)
         self.sequencer.stop()
-        if rig is None or rig.exciter is None or self._commands is None:
-            return
-        if rig.emergency is not None:
-            rig.emergency()
-        exciter = rig.exciter
-        self._commands.stop(lambda: exciter.stop(reason))
+        if self._commands is not None:
+            self._commands.forget()
+
+    def end_drive(self, reason: str = "stopped by you") -> None:
+        """End the drive as part of the work: it ramps down, and something else may be played next."""
+        self._asked_to_stop = True
+        exciter = self._exciter()
+        if self._commands is not None:
+            self._commands.forget()
+        self._ask("end", lambda: exciter.stop(reason))
+
+    def arm(self) -> None:
+        """Allow the drive to be played again after STOP or a trip; only ever because a person asked."""
+        rig, status = self._rig, self.drive_status()
+        if rig is not None and rig.rig is not None:
+            rig_ = rig.rig
+            self._ask("arm", lambda: rig_.arm(status.stops))
 
     def tap(self, strength: float = 1.0) -> None:
         rig = self._rig
@@ -351,18 +378,13 @@ class RigDesk(QObject):
             raise InstrumentError("no rig is running: open one on the Rig page.")
         from app.library import free_path
         from drivers.acquisition.capture import recording_to
+        from drivers.acquisition.metadata import recording_metadata
 
         path = free_path(self._library(), name)  # says now if the folder cannot be used
-        metadata: dict[str, Any] = {
-            "rig": rig.title,
-            "operator": self.operator,
-            "notes": notes,
-            "tags": list(tags),
-        }
-        if rig.profile is not None and rig.profile.model:
-            metadata["model"] = rig.profile.model  # the equations that are meant to describe the specimen
-        metadata["calibration"] = {c.name: dict(c.calibration) for c in self.channels if c.calibration}
-
+        metadata = recording_metadata(
+            rig.source, rig.profile, title=rig.title, operator=self.operator, notes=notes, tags=tags,
+            driven=self._drive.playing,
+        )  # fmt: skip
         length = None if seconds is None else max(1, round(seconds * rig.source.rate))
         self._capture = engine.record(recording_to(path, rig.source, metadata), length, trigger)
         self.recording_path = path
@@ -385,7 +407,7 @@ class RigDesk(QObject):
         if self.recording or self.sequencer.running:
             raise InstrumentError("A recording is being made already: stop it first.")
         self._asked_to_stop = True  # the drive goes on and off by the plan
-        self.sequencer.start(sequence, folder, self._rig.rig, self._engine)
+        self.sequencer.start(sequence, folder, self._rig.rig, self._engine, self.operator)
 
     # -- watching
 
@@ -393,6 +415,7 @@ class RigDesk(QObject):
         """Give a sign of life, and notice what has happened in the threads of the engine."""
         if self._rig is not None and self._rig.beat is not None:
             self._rig.beat()
+        self._show_drive()
         capture, engine = self._capture, self._engine
         if self.calibrating:
             return
@@ -410,6 +433,13 @@ class RigDesk(QObject):
                 self._fail(failure)
             else:
                 self.ended.emit()
+
+    def _show_drive(self) -> None:
+        """Tell the pages when the drive does something else than before."""
+        status, before = self.drive_status(), self._shown_drive
+        if replace(status, at=0.0) != replace(before, at=0.0):
+            self._shown_drive = status
+            self.drive_changed.emit(status)
 
     def _fail(self, text: str) -> None:
         self.failure = text

@@ -11,6 +11,7 @@ from PyQt6.QtCore import QObject, pyqtSignal
 from analysis.base.errors import Cancelled, ShakedownError
 from analysis.base.progress import Progress
 from drivers.acquisition.engine import Engine
+from drivers.acquisition.metadata import recording_metadata
 from drivers.acquisition.sequence import Sequence, SequenceRun
 from drivers.rig.profile import Rig
 
@@ -34,9 +35,10 @@ class Sequencer(QObject):
     def running(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
-    def start(self, sequence: Sequence, folder: Path, rig: Rig, engine: Engine) -> None:
+    def start(self, sequence: Sequence, folder: Path, rig: Rig, engine: Engine, operator: str) -> None:
         """Run a plan into a folder; what is done there already is not done again."""
-        self._run = SequenceRun(sequence, folder, {"rig": rig.profile.name, "model": rig.profile.model})
+        metadata = recording_metadata(rig.source, rig.profile, operator=operator, driven=False)
+        self._run = SequenceRun(sequence, folder, metadata)
         self._cancel, self.paused = threading.Event(), False
         self._thread = threading.Thread(
             target=self._carry, args=(self._run, rig, engine, self._cancel), name="sequence", daemon=True

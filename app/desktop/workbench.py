@@ -60,6 +60,7 @@ class Workbench(QObject):
         self.theme = theme
         self.workers = Workers(self)
         self.rig = RigDesk(lambda: settings.library_folder)
+        self.rig.operator = settings.operator
         self.rig.recording_changed.connect(self._mark_recording)
         self.feed = Feed(self.rig)
         self._record: RecordInHand | None = None

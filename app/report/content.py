@@ -182,7 +182,7 @@ def _recording(measured: Measured) -> Iterator[Block]:
     facts = [
         ["length", f"{record.duration:.6g} s, {len(record)} samples at {record.rate:g} Hz"],
         ["started", record.start or "unknown"],
-        ["rig", str(meta.get("rig_name") or meta.get("rig") or "–")],
+        ["rig", str(meta.get("rig_title") or meta.get("rig_name") or meta.get("rig") or "–")],
     ]
     if drive is not None:
         size = "" if drive.amplitude is None else f" {drive.amplitude:g}"

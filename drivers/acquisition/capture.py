@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,6 +20,7 @@ import numpy as np
 
 from analysis.base.errors import ShakedownError
 from analysis.base.record import Excitation
+from drivers.acquisition.stream_clock import StreamClock
 from drivers.base.protocols import Block, ChannelSpan, DriveState, InstrumentError, Source
 from drivers.base.trigger import Trigger, TriggerFinder
 from drivers.recording import ChannelSpec, Finished, Recorder
@@ -57,6 +58,19 @@ class CaptureState:
     journals: tuple[Path, ...] = ()
     finished: tuple[Finished, ...] = ()
     done: bool = False
+    drive_stop: DriveStop | None = None
+
+
+@dataclass(frozen=True)
+class DriveStop:
+    """A STOP or a trip: what a recording under way keeps of it."""
+
+    reason: str
+    kind: str  # "stop": by a person; "trip": by a limit, a failure, a missing sign of life
+    time: str  # of day
+    sample: int  # of the stream
+    drive: str = ""  # what played, such as "SINE 7.5 Hz 1.50 V"
+    values: Mapping[str, float] = field(default_factory=dict)  # of the channels that tripped it
 
 
 class Capture:
@@ -70,8 +84,9 @@ class Capture:
         trigger: Trigger | None,
         captures: int,
         capacity: int,
+        clock: StreamClock | None = None,
     ) -> None:
-        self._source, self._make_sink = source, make_sink
+        self._source, self._make_sink, self._clock = source, make_sink, clock
         self._length, self._captures, self._capacity = length, captures, capacity
         self._names = [c.name for c in source.channels]
         self._finder = None if trigger is None else TriggerFinder(trigger, source.rate)
@@ -84,6 +99,8 @@ class Capture:
         self._queue: deque[Block] = deque()
         self._queued = 0
         self._notes: deque[tuple[str, int]] = deque()
+        self._stops: deque[DriveStop] = deque()
+        self.drive_stop: DriveStop | None = None  # the first one while this was recorded
         self._state = threading.Condition()
         self._closing = False
         self.failed = ""
@@ -124,6 +141,11 @@ class Capture:
         with self._state:
             self._notes.append((text, index))
 
+    def mark_stop(self, stop: DriveStop) -> None:
+        """The drive was stopped: the recording says so, whatever becomes of it. Waits for nothing."""
+        self._stops.append(stop)
+        self.drive_stop = self.drive_stop or stop
+
     def backlog(self) -> tuple[float, float, str]:
         """Seconds behind, filling 0 to 1, and what went wrong if anything did."""
         with self._state:
@@ -134,8 +156,9 @@ class Capture:
         done = self.done  # first: what is told beside it is then complete
         lag, fill, failed = self.backlog()
         return CaptureState(
-            self.recorded, self.triggered, lag, fill, failed, tuple(self.journals), tuple(self.finished), done
-        )
+            self.recorded, self.triggered, lag, fill, failed, tuple(self.journals), tuple(self.finished),
+            done, self.drive_stop,
+        )  # fmt: skip
 
     # -- for the user
 
@@ -248,7 +271,10 @@ class Capture:
             self._past.popleft()
 
     def _open(self, first: Block) -> None:
-        sink = self._make_sink(self._opened)
+        make_sink = self._make_sink
+        if isinstance(make_sink, RecordingTo) and make_sink.start is None and self._clock is not None:
+            make_sink = replace(make_sink, start=self._clock.moment(first.start_index))
+        sink = make_sink(self._opened)
         if isinstance(sink, Recorder):
             self.journals.append(sink.journal_path)
         self._opened += 1
@@ -259,6 +285,7 @@ class Capture:
         writing = self._writing
         assert writing is not None
         stop = None if self._length is None else writing.origin + self._length
+        self._write_stops(writing)
         while self._notes and self._notes[0][1] <= block.stop_index:
             writing.sink.note(*self._notes.popleft())
         if stop is None or block.stop_index < stop:
@@ -276,6 +303,22 @@ class Capture:
             else replace(block, start_index=stop, data=block.data[:, :0], overloads=())
         )
 
+    def _write_stops(self, writing: _Writing) -> None:
+        while self._stops:
+            stop = self._stops.popleft()
+            writing.sink.note(f"drive stopped: {stop.reason}", stop.sample)
+            if not writing.stopped:
+                writing.stopped = True
+                said = asdict(stop) | {"sample": stop.sample - writing.origin}
+                writing.sink.describe(drive_stopped=said)
+
+    def _describe_clock(self, writing: _Writing) -> None:
+        drift = None if self._clock is None or self._source.waits else self._clock.drift()
+        if drift is not None:
+            writing.sink.describe(
+                clock_drift={"ppm": drift.ppm, "error_ppm": drift.error, "seconds": drift.seconds}
+            )
+
     def _complete(self) -> bool:
         self._close_sink()
         return self._opened >= self._captures
@@ -284,6 +327,9 @@ class Capture:
         """Finish the recording, in order and beside the stream: turning it into its file takes a while."""
         writing, self._writing = self._writing, None
         if writing is not None:
+            with contextlib.suppress(ShakedownError):  # a disk that failed has been told already
+                self._write_stops(writing)
+                self._describe_clock(writing)
             self._finisher.submit(self._finish, writing)
 
     def _finish(self, writing: _Writing) -> None:
@@ -308,6 +354,7 @@ class _Writing:
         self.sink, self.origin, self._rate, self._names = sink, origin, rate, names
         self._drive: DriveState | None = None
         self._expected = origin
+        self.stopped = False  # whether a stop of the drive has been written down
 
     def write(self, block: Block) -> None:
         if block.start_index > self._expected and block.reason:
@@ -393,7 +440,7 @@ class RecordingTo:
     rate: float
     channels: tuple[ChannelSpec, ...]
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    start: str | None = None  # None: the moment at which the recording begins
+    start: str | None = None  # None: when the first sample was taken
 
     def __call__(self, number: int) -> Recorder:
         path = self.path
@@ -408,10 +455,3 @@ def recording_to(
     """Recorders for ``Engine.record``."""
     channels = tuple(ChannelSpec(c.name, c.unit) for c in source.channels)
     return RecordingTo(Path(path).absolute(), source.rate, channels, dict(metadata), start)
-
-
-def calibration_of(source: Source) -> dict[str, Any]:
-    """What a recording keeps of its sensors."""
-    return {
-        c.name: {"sensor": c.sensor, **c.calibration} for c in source.channels if c.sensor or c.calibration
-    }

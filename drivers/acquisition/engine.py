@@ -17,12 +17,12 @@ import numpy as np
 
 from analysis.base.errors import ShakedownError
 from drivers.acquisition.capture import QUEUE_SECONDS, Capture, Sink, queue_capacity
-from drivers.base.protocols import Block, Exciter, InstrumentError, Records, Source, Taking
+from drivers.acquisition.counting import StreamCounter
+from drivers.base.protocols import Block, CountsItself, Exciter, InstrumentError, Records, Source, Taking
 from drivers.base.trigger import Trigger
 
 BLOCK_SECONDS = 0.02  # a block each 20 ms: live views at 30 frames a second always have something new
 PATIENCE = 0.5  # s to wait for the block under way when stopping
-LATE_SECONDS = 0.5  # a block that comes later than its samples by this much is reported
 
 
 @dataclass(frozen=True)
@@ -94,10 +94,10 @@ class Engine:
         self._stopping = threading.Event()
         self._over = False  # the stream has run and ended
         self._status = Status()
+        self._counter = StreamCounter(source, now)
         self._expected = 0
         self._goal: int | None = None  # read no further; None: free running
         self._moved = threading.Condition()
-        self._earliest = np.inf
 
     # -- life
 
@@ -110,7 +110,8 @@ class Engine:
         if not self._ended.is_set():
             raise InstrumentError("The acquisition runs already.")
         self._stopping.clear()
-        self._expected, self._earliest = 0, np.inf
+        self._expected = 0
+        self._counter = StreamCounter(self.source, self._now)
         self._goal = 0 if held and self.source.waits else None
         self._status = Status(running=True)
         self._over = False
@@ -180,16 +181,26 @@ class Engine:
             if isinstance(self.source, Records):
                 self._capture = self.source.record(make_sink, length, trigger, captures)
             else:
-                self._capture = Capture(self.source, make_sink, length, trigger, captures, self._capacity)
+                self._capture = Capture(
+                    self.source, make_sink, length, trigger, captures, self._capacity, self._counter.clock
+                )
             return self._capture
 
     @property
     def status(self) -> Status:
+        """What has been counted where the source is read: over there for a rig in a process of its own."""
         with self._lock:
             capture, dropped = self._capture, sum(t.dropped for t in self._taps)
             status = self._status
+        if isinstance(self.source, CountsItself):
+            counts, seconds = self.source.counts()
+        else:
+            counts, seconds = self._counter.counts, self._counter.seconds
         lag, fill, problem = (0.0, 0.0, "") if capture is None else capture.backlog()
-        return replace(status, lag=lag, queue=fill, dropped=dropped, failure=status.failure or problem)
+        return replace(
+            status, **vars(counts), seconds=seconds, lag=lag, queue=fill, dropped=dropped,
+            failure=status.failure or problem,
+        )  # fmt: skip
 
     # -- the reading thread
 
@@ -227,7 +238,7 @@ class Engine:
             return self._block if self._goal is None else min(self._block, self._goal - self._expected)
 
     def _take(self, block: Block) -> None:
-        lost, late = self._count(block)
+        lost, late = self._counter.count(block)
         if lost:
             block = replace(block, lost=lost)
         with self._lock:
@@ -242,39 +253,11 @@ class Engine:
                 self._alarmed = capture  # once: the drive may be started again after it
                 self._silence(capture.failed)
 
-    def _count(self, block: Block) -> tuple[int, float]:
-        """Update the counters; samples lost before the block, and by how many seconds it is late."""
-        lost = block.start_index - self._expected
-        if lost < 0:
-            raise InstrumentError(
-                f"The source went back from sample {self._expected} to {block.start_index}: "
-                "its clock is wrong."
-            )
-        behind = self._now() - block.stop_index / self.source.rate
-        self._earliest = min(self._earliest, behind)
-        lateness = behind - self._earliest
-        late = lateness > LATE_SECONDS and not self.source.waits
-        if late:
-            self._earliest = behind  # once per delay, not once per block behind it
-        status = self._status
-        with self._lock:
-            self._status = replace(
-                status,
-                samples=status.samples + block.samples,
-                seconds=block.stop_index / self.source.rate,
-                gaps=status.gaps + (lost > 0) + len({(m.start, m.stop) for m in block.missing}),
-                lost=status.lost + lost,
-                overloads=status.overloads + len(block.overloads),
-                overloaded=status.overloaded + sum(o.stop - o.start for o in block.overloads),
-                late=status.late + late,
-            )
-        return lost, lateness if late else 0.0
-
     def _silence(self, reason: str) -> str:
         """Stop the drive; what went wrong with that, in words."""
         try:
             if self._exciter is not None:
-                self._exciter.stop(reason)
+                self._exciter.request_stop(reason)
         except Exception as error:
             return f" The drive could not be stopped from here either ({error})."
         return ""

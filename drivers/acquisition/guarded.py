@@ -3,122 +3,167 @@
 Recordings are made over there too: they are finished even when this process is killed.
 
 ``open_guarded`` gives a :class:`~drivers.rig.profile.Rig` like ``open_rig``. Call ``rig.beat()`` from the
-window's
-event loop a few times a second: when the beats stay away the drive ramps down. See
-:mod:`drivers.acquisition.safety`.
+window's event loop a few times a second: when the beats stay away the drive ramps down. STOP, the drive's
+status and the counters go through shared memory: no call, no lock, no waiting. See
+:mod:`drivers.acquisition.server`.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import getpass
+import itertools
 import multiprocessing
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from analysis.base.errors import ShakedownError
-from drivers.acquisition.capture import CaptureState
-from drivers.acquisition.safety import Links, run
+from drivers.acquisition import messages as m
+from drivers.acquisition.capture import CaptureState, DriveStop
+from drivers.acquisition.server import run
+from drivers.base.control_folder import new_page_path
+from drivers.base.drive_page import DrivePage, DriveStatus, StreamCounts
+from drivers.base.latch import Latch
 from drivers.base.limits import Limits
 from drivers.base.protocols import Block, DriveState, InstrumentError, LinkLost, Samples, Setting
 from drivers.base.trigger import Trigger
 from drivers.base.waveform import Waveform
+from drivers.base.zeroing import ZeroingFailed, zero_output
 from drivers.recording import Finished, recover
-from drivers.rig.profile import Rig, RigProfile, open_rig
+from drivers.rig.profile import Rig, RigProfile
 
 PATIENCE = 1.0  # s without a beat after which the drive is stopped
 OPENING_SECONDS = 180.0  # compiling a new model's equations takes a while, on a busy machine a long one
 ANSWER_SECONDS = 10.0
-SILENCING_SECONDS = 30.0  # for a fresh process to reach the output of a rig whose own process died
-CLOSING_SECONDS = 10.0
-SIDE_SECONDS = 60.0  # a serial instrument that is asked again, a calibration that averages
+END_SECONDS = 2.0  # for an ordinary end of the drive; then STOP
+CLOSING_SECONDS = 20.0
+INSTRUMENT_SECONDS = 60.0  # a serial instrument that is asked again, a calibration that averages
 LOST = "The rig's process ended unexpectedly; the drive is off and what was recorded is safe."
 
 
 class GuardedRig(Rig):
     """A rig in its own process."""
 
-    guard: Guard
+    link: RigLink
 
     def beat(self) -> None:
-        self.guard.beat()
+        self.link.beat()
 
-    def emergency_stop(self) -> None:
-        self.guard.stop()
+    def emergency_stop(self, reason: str = "STOP") -> None:
+        self.link.stop(reason)
+
+    def arm(self, seen: int | None = None) -> None:
+        self.link.arm(seen)
+
+    def drive_status(self) -> DriveStatus:
+        return self.link.status
 
     def close(self) -> None:
-        self.guard.close()
+        self.link.close()
 
 
 def open_guarded(
     profile: RigProfile, seed: int = 0, patience: float = PATIENCE, log: Path | None = None
 ) -> GuardedRig:
     """Open a rig in a process of its own. ``log`` keeps a trace of the drive for inspection."""
-    guard = Guard(profile, seed, patience, log)
-    shape = guard.shape
-    rig = GuardedRig(profile, RemoteSource(guard, *shape["source"]))
-    rig.guard = guard
-    if shape["exciter"] is not None:
-        rig.exciter = RemoteExciter(guard, *shape["exciter"])
-    rig.controllers = {name: RemoteController(guard, name) for name in shape["controllers"]}
-    if shape["specimen"]:
-        rig.specimen = guard
+    link = RigLink(profile, seed, patience, log)
+    shape = link.opened
+    rig = GuardedRig(profile, RemoteSource(link, *shape.source))
+    rig.link = link
+    if shape.exciter is not None:
+        rig.exciter = RemoteExciter(link, *shape.exciter)
+    rig.controllers = {name: RemoteController(link, name) for name in shape.controllers}
+    rig.notices = list(shape.notices)
+    if shape.specimen:
+        rig.specimen = link
     return rig
 
 
-class Guard:
+class _Pending:
+    """A call whose answer has not come."""
+
+    def __init__(self) -> None:
+        self.arrived = threading.Event()
+        self.answer: Any = None
+
+
+class RigLink:
     """The window's end of the links to the rig's process."""
 
     def __init__(self, profile: RigProfile, seed: int, patience: float, log: Path | None) -> None:
         self._profile = profile
         context = multiprocessing.get_context("spawn")
         self._control, control = context.Pipe()
-        self._side, side = context.Pipe()
         self._data, data = context.Pipe(duplex=False)
-        self._news, news = context.Pipe(duplex=False)
-        self._stop = context.Event()
-        self._beat = context.Value("d", 0.0, lock=False)
-        self._output = context.Value("d", 0.0, lock=False)
-        links = Links(control, side, data, news, self._stop, self._beat, self._output)
-        self._lock, self._side_lock = threading.Lock(), threading.Lock()
+        about = {"rig": profile.key, "title": profile.name[:200], "user": _user(), "window": os.getpid()}
+        self.page = DrivePage.create(new_page_path(), about)
+        self._pending: dict[int, _Pending] = {0: _Pending()}  # number 0: the opening itself
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
         self._capture: RemoteCapture | None = None
-        self._closed = False
+        self._closed = self._gone = False
         self._process = context.Process(
-            target=run, args=(profile, links, seed, patience, log), name="rig", daemon=True
+            target=run,
+            args=(profile, m.Links(control, data, self.page.path), seed, patience, log),
+            name="rig",
+            daemon=True,
         )
         self._process.start()
-        for theirs in (control, side, data, news):
+        for theirs in (control, data):
             theirs.close()  # ours are copies: with them open the end of the process would not be seen
         atexit.register(self.close)  # a window that ends with an exception still ramps down
+        threading.Thread(target=self._listen, name="rig link", daemon=True).start()
         try:
-            self.shape = self._answer(OPENING_SECONDS)
-        except ShakedownError:
-            self._process.join(5)
+            self.opened: m.Opened = self._answer(0, self._pending[0], OPENING_SECONDS)
+        except BaseException:
+            self._give_up_opening()
             raise
-        threading.Thread(target=self._listen, name="news", daemon=True).start()
 
-    # -- safety
+    def _give_up_opening(self) -> None:
+        self._closed = True
+        atexit.unregister(self.close)
+        self._process.join(1.0)
+        if self._process.is_alive():
+            self._process.terminate()
+        self._process.join(5.0)
+        self.page.remove()
 
-    def stop(self) -> None:
+    # -- safety: shared memory, never a wait
+
+    def stop(self, reason: str = "STOP") -> None:
         """STOP: seen by the rig's process within milliseconds, whatever this one is doing."""
-        self._stop.set()
+        self.page.request_stop(reason)
 
     def beat(self) -> None:
         """A sign of life of the window."""
-        self._beat.value = time.monotonic()
+        self.page.window_beat = time.monotonic()
+
+    @property
+    def status(self) -> DriveStatus:
+        """The drive as the rig's process sees it."""
+        if self._gone:
+            return DriveStatus("off", reason=self.page.guard_acted or LOST, at=time.monotonic())
+        status = self.page.status
+        taken = self.page.guard_acted
+        return replace(status, state="tripped", reason=taken) if taken else status
 
     @property
     def output(self) -> float:
         """The drive's level now, as the rig's process sees it."""
-        return float(self._output.value)
+        return self.page.output
+
+    @property
+    def counts(self) -> StreamCounts:
+        return self.page.counts
 
     @property
     def pid(self) -> int | None:
@@ -126,41 +171,27 @@ class Guard:
 
     # -- calls
 
-    def call(self, name: str, *args: Any, seconds: float = ANSWER_SECONDS) -> Any:
-        """Have the rig's process do something and wait for its answer."""
+    def call(self, command: m.Command, seconds: float = ANSWER_SECONDS) -> Any:
+        """Have the rig's process do something and wait for its answer. From any thread."""
+        pending = _Pending()
         with self._lock:
+            number = next(self._numbers)
+            self._pending[number] = pending
             try:
-                self._control.send((name, args))
-            except OSError:
+                if self._gone or self._closed:
+                    raise OSError
+                self._control.send(m.Request(number, command))
+            except (OSError, ValueError):
+                del self._pending[number]
                 raise self._lost() from None
-            return self._answer(seconds)
+        return self._answer(number, pending, seconds)
 
-    def ask(self, name: str, *args: Any) -> Any:
-        """Like ``call``, for what may take long: nothing else waits for it over there."""
-        with self._side_lock:
-            try:
-                while self._side.poll(0):
-                    self._side.recv()  # an answer that came after we had given it up
-                self._side.send((name, args))
-            except (EOFError, OSError):
-                raise self._lost() from None
-            return self._answer(SIDE_SECONDS, self._side)
-
-    def try_call(self, name: str, *args: Any) -> bool:
-        """Like ``call``, but False at once if another call is under way; a rig that is gone is done."""
-        if not self._lock.acquire(timeout=0.01):
-            return False
-        try:
-            self._control.send((name, args))
-            self._answer(ANSWER_SECONDS)
-        except (OSError, LinkLost):
-            pass
-        finally:
-            self._lock.release()
-        return True
+    def arm(self, seen: int | None = None) -> None:
+        """Allow the drive to be played again; ``seen``: the stops that the person knows of."""
+        self.call(m.Arm(self.page.stops if seen is None else seen))
 
     def tap(self, strength: float = 1.0) -> None:
-        self.call("tap", strength)
+        self.call(m.TapSpecimen(strength))
 
     def receive(self, seconds: float) -> Any:
         """The next message of the stream, None if none came in time."""
@@ -169,44 +200,68 @@ class Guard:
         except (EOFError, OSError):
             raise self._lost() from None
 
-    def record(self, *order: Any) -> RemoteCapture:
+    def record(self, order: m.Record) -> RemoteCapture:
         """Have the rig's process record; see ``Engine.record``."""
         if self._capture is not None and not self._capture.done:
             raise InstrumentError("A recording is being made already: stop it first.")
         self._capture = capture = RemoteCapture(self)  # before the first news can come
         try:
-            self.call("record", *order)
+            self.call(order)
         except ShakedownError:
             self._capture = None
             raise
         return capture
 
     def _listen(self) -> None:
-        """In a thread: what the rig's process tells about its recording, until it is gone."""
+        """In a thread: answers to their callers, news to the recording, until the rig's process is gone."""
         while True:
             try:
-                state = self._news.recv()
+                message = self._control.recv()
             except (EOFError, OSError, TypeError):  # TypeError: closed by us in this very moment
                 break
-            if self._capture is not None:
-                self._capture.hear(state)
+            if isinstance(message, m.RecordingNews):
+                if self._capture is not None:
+                    self._capture.hear(message.state)
+                continue
+            number = 0 if isinstance(message, m.Opened) else message.number
+            pending = self._pending.pop(number, None)
+            if pending is not None:  # else its caller has given up: a late answer is nobody's
+                pending.answer = message
+                pending.arrived.set()
+        self._gone = True
+        for pending in list(self._pending.values()):
+            pending.arrived.set()
         if self._capture is not None:
-            self._capture.bereave()
+            self._capture.finish_here()
+
+    def _answer(self, number: int, pending: _Pending, seconds: float) -> Any:
+        if not pending.arrived.wait(seconds):
+            self._pending.pop(number, None)
+            raise InstrumentError(f"The rig's process did not answer for {seconds:g} s.")
+        match pending.answer:
+            case m.Opened():
+                return pending.answer
+            case m.Answer(_, value):
+                return value
+            case m.Refusal(_, text, module, name):
+                raise _error(module, name, text)
+        raise self._lost()
+
+    # -- the end
 
     def close(self) -> None:
         """Ramp down, finish a recording under way, close the rig, end the process."""
         if self._closed:
             return
+        self.stop("the rig was closed")
         if self._capture is not None:
-            self._stop.set()
             self._capture.end()
         self._closed = True
         atexit.unregister(self.close)
-        self._stop.set()
-        with contextlib.suppress(OSError):
-            self._control.send(("close", ()))
-        drain = time.monotonic() + CLOSING_SECONDS
-        while self._process.is_alive() and time.monotonic() < drain:
+        with contextlib.suppress(OSError, ValueError):
+            self._control.send(m.Request(next(self._numbers), m.CloseRig()))
+        deadline = time.monotonic() + CLOSING_SECONDS
+        while self._process.is_alive() and time.monotonic() < deadline:
             with contextlib.suppress(EOFError, OSError):
                 while self._data.poll(0):
                     self._data.recv()  # a full pipe must not keep the process from ending
@@ -214,40 +269,45 @@ class Guard:
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
+        if not self.page.closed:
             self.make_safe()
-        for link in (self._control, self._side, self._data, self._news):
+        for link in (self._control, self._data):
             link.close()
+        self.page.remove()
 
     def make_safe(self) -> None:
-        """Silence the drive of a rig whose process died: opening an exciter zeroes it."""
-        if self._profile.virtual:
-            return
-        context = multiprocessing.get_context("spawn")
-        helper = context.Process(target=_silence, args=(self._profile,), daemon=True)
-        helper.start()
-        helper.join(SILENCING_SECONDS)
-        if helper.exitcode != 0:
-            raise InstrumentError(
-                "The rig's process died and the drive could not be reached: switch off the amplifier by hand."
-            )
+        """Zero the outputs of a rig whose process died: each by itself, whatever became of the rest.
 
-    def _answer(self, seconds: float, link: Connection | None = None) -> Any:
-        link = link or self._control
-        try:
-            if not link.poll(seconds):
-                raise InstrumentError(f"The rig's process did not answer for {seconds:g} s.")
-            kind, *content = link.recv()
-        except (EOFError, OSError):
-            raise self._lost() from None
-        if kind == "error":
-            raise _error(*content)
-        return content[0]
+        The second guard does the same; twice is no harm, and one of the two may be unable.
+        """
+        self.page.take_over(self.page.guard_acted or "the rig's process ended")
+        problems = []
+        for how in self.page.about.get("outputs", []):
+            try:
+                zero_output(how)
+            except ZeroingFailed as error:
+                problems.append(str(error))
+        if problems:
+            raise InstrumentError(
+                "The rig's process died and the drive could not be reached "
+                f"({'; '.join(problems)}): switch off the amplifier by hand."
+            )
 
     def _lost(self) -> LinkLost:
         if not self._closed:
-            self._closed = True
-            self.make_safe()
+            self._closed = self._gone = True
+            atexit.unregister(self.close)
+            self._process.join(0.5)
+            if not self._process.is_alive():
+                self.make_safe()
         return LinkLost(LOST)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a number without a name
+        return str(os.getuid()) if hasattr(os, "getuid") else "unknown"
 
 
 class RemoteSource:
@@ -255,14 +315,14 @@ class RemoteSource:
 
     waits = False
 
-    def __init__(self, guard: Guard, name: str, channels: tuple[Any, ...], rate: float) -> None:
-        self._guard = guard
+    def __init__(self, link: RigLink, name: str, channels: tuple[Any, ...], rate: float) -> None:
+        self._link = link
         self.name, self.channels, self.rate = name, channels, rate
         self._rest: Block | None = None
         self._running = False
 
     def start(self) -> None:
-        self._guard.call("start", seconds=OPENING_SECONDS)  # a simulated device compiles its plant first
+        self._link.call(m.StartStream(), OPENING_SECONDS)  # a simulated device compiles its plant first
         self._rest, self._running = None, True
 
     def read(self, into: Samples) -> Block:
@@ -300,19 +360,23 @@ class RemoteSource:
             raise InstrumentError(
                 f"No channel '{trigger.channel}' for the trigger: there are {', '.join(names)}."
             )
-        return self._guard.record(make_sink, length, trigger, captures)
+        return self._link.record(m.Record(make_sink, length, trigger, captures))
 
     def null_bridge(self, channel: str) -> float:
-        return float(self._guard.ask("source.null_bridge", channel))
+        return float(_use(self._link, "source", "null_bridge", channel))
 
     def shunt_calibrate(self, channel: str, resistor: float) -> float:
-        return float(self._guard.ask("source.shunt_calibrate", channel, resistor))
+        return float(_use(self._link, "source", "shunt_calibrate", channel, resistor))
+
+    def counts(self) -> tuple[StreamCounts, float]:
+        """What the rig's process has counted, and the time of the source (s) at its newest sample."""
+        return self._link.counts, self._link.page.stream_seconds
 
     def stop(self) -> None:
         if self._running:
             self._running = False
             with contextlib.suppress(LinkLost):
-                self._guard.call("stop source")
+                self._link.call(m.StopStream())
                 self._drain()
 
     def close(self) -> None:
@@ -325,26 +389,26 @@ class RemoteSource:
         while True:
             if not self._running:
                 raise InstrumentError("The rig is not running.")
-            message = self._guard.receive(0.2)
+            message = self._link.receive(0.2)
             if message is None:
                 continue
-            if message[0] == "block":
-                return message[1]
+            if isinstance(message, m.StreamBlock):
+                return message.block
             self._running = False
-            raise InstrumentError(message[1] or "The source has ended.")
+            raise InstrumentError(message.failure or "The source has ended.")
 
     def _drain(self) -> None:
         """Throw away what is still on its way, so that the next start begins clean."""
-        while (message := self._guard.receive(1.0)) is not None:
-            if message[0] == "ended":
+        while (message := self._link.receive(1.0)) is not None:
+            if isinstance(message, m.StreamEnded):
                 return
 
 
 class RemoteCapture:
     """A recording that is made in the rig's process (see :class:`drivers.base.protocols.Taking`)."""
 
-    def __init__(self, guard: Guard) -> None:
-        self._guard = guard
+    def __init__(self, link: RigLink) -> None:
+        self._link = link
         self._state = CaptureState()
         self._done = threading.Event()
 
@@ -370,6 +434,11 @@ class RemoteCapture:
     def finished(self) -> tuple[Finished, ...]:
         return self._state.finished
 
+    @property
+    def drive_stop(self) -> DriveStop | None:
+        """The first STOP or trip while this was recorded."""
+        return self._state.drive_stop
+
     def backlog(self) -> tuple[float, float, str]:
         return self._state.lag, self._state.queue, self._state.failed
 
@@ -387,8 +456,8 @@ class RemoteCapture:
     def end(self, failure: str = "") -> None:
         """No more blocks; wait until the recording is a finished file."""
         if not self.done:
-            with contextlib.suppress(ShakedownError):  # its process is gone: ``bereave`` sees to it
-                self._guard.call("end recording", failure)
+            with contextlib.suppress(ShakedownError):  # its process is gone: ``finish_here`` sees to it
+                self._link.call(m.EndRecording(failure))
         self._done.wait()
 
     def hear(self, state: CaptureState) -> None:
@@ -396,7 +465,7 @@ class RemoteCapture:
         if state.done:
             self._done.set()
 
-    def bereave(self) -> None:
+    def finish_here(self) -> None:
         """The rig's process is gone: finish here what it left behind."""
         if self.done:
             return
@@ -413,21 +482,36 @@ class RemoteCapture:
 class RemoteExciter:
     """The exciter in the rig's process."""
 
-    def __init__(self, guard: Guard, unit: str, limits: Limits) -> None:
-        self._guard, self.unit, self.limits = guard, unit, limits
+    def __init__(self, link: RigLink, unit: str, limits: Limits) -> None:
+        self._link, self.unit, self.limits = link, unit, limits
+        self.latch = Latch()
+        self.latch.watch(lambda: link.status.reason if link.status.latched else "")
 
     def play(self, waveform: Waveform) -> None:
-        self._guard.call("exciter.play", waveform)
+        self._link.call(m.Play(waveform))
 
     def change(self, frequency: float | None = None, amplitude: float | None = None) -> None:
-        self._guard.call("exciter.change", frequency, amplitude)
+        self._link.call(m.Change(frequency, amplitude))
 
     def stop(self, reason: str = "stopped") -> None:
-        if not self._guard.try_call("exciter.stop", reason):
-            self._guard.stop()  # another call is under way: the way that never waits
+        try:
+            self._link.call(m.EndDrive(reason), END_SECONDS)
+        except LinkLost:
+            pass  # a rig that is gone has stopped; an instrument that is gone is tried again over there
+        except InstrumentError:
+            self._link.stop(reason)  # another command is under way: the way that never waits
+
+    def request_stop(self, reason: str = "STOP") -> None:
+        self._link.stop(reason)
+
+    def arm(self) -> None:
+        self._link.arm()
+
+    def zeroing(self) -> Mapping[str, Any]:
+        return {}  # the rig's process has its own guard
 
     def state(self) -> DriveState:
-        return self._guard.call("exciter.state")
+        return self._link.call(m.AskDriveState())
 
     def close(self) -> None:
         self.stop("closed")
@@ -436,39 +520,40 @@ class RemoteExciter:
 class RemoteController:
     """A sensor's controller in the rig's process."""
 
-    def __init__(self, guard: Guard, name: str) -> None:
-        self._guard, self._name = guard, name
+    def __init__(self, link: RigLink, name: str) -> None:
+        self._link, self._name = link, name
 
     def identify(self) -> str:
-        return str(self._guard.ask(f"{self._name}.identify"))
+        return str(_use(self._link, self._name, "identify"))
 
     def settings(self) -> Mapping[str, Setting]:
-        return self._guard.ask(f"{self._name}.settings")
+        return _use(self._link, self._name, "settings")
 
     def set(self, name: str, value: str) -> None:
-        self._guard.ask(f"{self._name}.set", name, value)
+        _use(self._link, self._name, "set", name, value)
 
     def signal_strength(self) -> float:
-        return float(self._guard.ask(f"{self._name}.signal_strength"))
+        return float(_use(self._link, self._name, "signal_strength"))
 
     def over_range(self) -> bool:
-        return bool(self._guard.ask(f"{self._name}.over_range"))
+        return bool(_use(self._link, self._name, "over_range"))
 
     def sensitivity(self) -> tuple[float, str]:
-        return self._guard.ask(f"{self._name}.sensitivity")
+        return _use(self._link, self._name, "sensitivity")
 
     def close(self) -> None:
         return
 
 
-def _silence(profile: RigProfile) -> None:
-    open_rig(profile).close()
+def _use(link: RigLink, name: str, method: str, *arguments: Any) -> Any:
+    """A call that may take long: nothing else waits for it over there."""
+    return link.call(m.UseInstrument(name, method, arguments), INSTRUMENT_SECONDS)
 
 
-def _error(kind: tuple[str, str] | None, text: str) -> ShakedownError:
+def _error(module: str, name: str, text: str) -> ShakedownError:
     """The error as it was raised over there."""
-    if kind is not None:
-        found = getattr(import_module(kind[0]), kind[1], InstrumentError)
+    if name:
+        found = getattr(import_module(module), name, InstrumentError)
         if isinstance(found, type) and issubclass(found, ShakedownError):
             return found(text)
     return InstrumentError(text)

@@ -12,6 +12,7 @@ replay meet the same protocols; the rest of the program cannot tell which one it
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
@@ -21,6 +22,8 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import ShakedownError
 from analysis.base.record import Excitation
+from drivers.base.drive_page import DriveStatus, StreamCounts
+from drivers.base.latch import Latch
 from drivers.base.limits import Limits
 from drivers.base.trigger import Trigger
 from drivers.base.waveform import Waveform
@@ -189,6 +192,15 @@ class Records(Protocol):
 
 
 @runtime_checkable
+class CountsItself(Protocol):
+    """A source that is read in another process, which counts gaps and overloads itself."""
+
+    def counts(self) -> tuple[StreamCounts, float]:
+        """What was counted since the stream was started, and the source's time in s."""
+        ...
+
+
+@runtime_checkable
 class Exciter(Protocol):
     """Drives the shaker. It starts silent, ramps always, never steps, and refuses what its limits forbid."""
 
@@ -207,14 +219,52 @@ class Exciter(Protocol):
         ...
 
     def stop(self, reason: str = "stopped") -> None:
-        """Ramp to zero within 100 ms, from any state; never raises for a drive that is silent already."""
+        """End the drive: ramp to zero within 100 ms, from any state. Something else may be played next."""
         ...
 
-    def state(self) -> DriveState: ...
+    def request_stop(self, reason: str = "STOP") -> None:
+        """STOP: returns within a millisecond whatever the instrument does; the ramp is the driver's own.
+
+        From then on the drive never goes above its value at that moment, and nothing plays until ``arm``.
+        """
+        ...
+
+    def arm(self) -> None:
+        """Allow the drive to be played again after STOP; for a person to ask."""
+        ...
+
+    @property
+    def latch(self) -> Latch:
+        """Holds after STOP, with the reason, until ``arm``."""
+        ...
+
+    def zeroing(self) -> Mapping[str, Any]:
+        """How another process sets the output to zero when this one cannot (see drivers.base.zeroing)."""
+        ...
+
+    def state(self) -> DriveState:
+        """What it does now; waits for no instrument."""
+        ...
 
     def close(self) -> None:
         """Ramp to zero, then let go of the instrument."""
         ...
+
+
+def status_of(exciter: Exciter, tripped: bool = False) -> DriveStatus:
+    """An exciter's state in the words that are shown. ``tripped``: its latch was not set by a person."""
+    state, latched = exciter.state(), exciter.latch.reason
+    if latched:
+        name = "tripped" if tripped else "latched"
+    elif not state.playing:
+        name = "armed"
+    else:
+        moving = state.level < 1 or (state.waveform == "sine" and not state.steady)
+        name = "ramping" if moving else "playing"
+    return DriveStatus(
+        name, state.waveform if state.playing else "", state.frequency, state.amplitude, state.level,
+        exciter.unit, latched or state.reason, time.monotonic(),
+    )  # fmt: skip
 
 
 @runtime_checkable

@@ -44,6 +44,9 @@ class Voice(ABC):
         """Frequency and amplitude at the end of the glide under way, if there is one."""
         return self.frequency, self.amplitude
 
+    def hold(self) -> None:  # noqa: B027 (most have no glide)
+        """Stay at the present frequency and amplitude: end a glide that is under way."""
+
     def change(self, frequency: float | None, amplitude: float | None, ramp: float = np.inf) -> None:
         """Glide to another frequency or amplitude, the amplitude by no more than ``ramp`` a second."""
         raise WaveformError("Only a sine can change its frequency and amplitude while it plays.")
@@ -125,6 +128,10 @@ class _SineVoice(Voice):
             self.amplitude + (to_a - self.amplitude) * course,
         )
         self.steady = False
+
+    def hold(self) -> None:
+        self._glides = (np.empty(0), np.empty(0))
+        self._anchor, self._count = self.phase, 0
 
     def take(self, count: int) -> Array:
         gliding = min(count, len(self._glides[0]))

@@ -12,10 +12,13 @@ import re
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from analysis.base.errors import ShakedownError
+from drivers.base.latch import DriveLatched, Latch
 from drivers.base.limits import LimitError, Limits
 from drivers.base.protocols import DriveState, InstrumentError, LinkLost
 from drivers.base.waveform import Sine, Waveform
@@ -26,6 +29,11 @@ from drivers.rig.profile import RigError, RigProfile
 STEPS_UP = 12  # of a soft start
 STOP_SECONDS = 0.05
 STEPS_DOWN = 2  # of a stop, before zero: a line at 9600 baud takes 15 ms
+LATCH_SECONDS = 0.003  # between two looks at the latch
+END_SECONDS = 0.5  # to wait for the ramp down of an ordinary end
+ORDER_SECONDS = 8.0  # for the instrument to take a setting, with a repetition after a lost answer
+CLOSE_SECONDS = 3.0
+AGAIN_SECONDS = 0.1  # before a generator that cannot be reached is tried again
 
 
 def open_ds345(profile: RigProfile, source: Any) -> DS345:
@@ -45,20 +53,43 @@ def _port(profile: RigProfile) -> str:
     return str(table["port"])
 
 
+@dataclass
+class _Order:
+    """Something that the drive's thread is to do, and what came of it."""
+
+    frequency: float | None
+    amplitude: float | None
+    begin: bool  # play; otherwise change what plays
+    done: threading.Event = field(default_factory=threading.Event)
+    error: Exception | None = None
+
+
 class Generator(ABC):
-    """A sine generator on a line. Silent after opening; ramps; refuses what the limits forbid."""
+    """A sine generator on a line. Silent after opening; ramps; refuses what the limits forbid.
+
+    One thread owns the line and sends every command; before each one it looks at the latch. So STOP waits
+    for at most the command under way, and whoever asks for it waits for nothing.
+    """
 
     unit = "V"
 
     def __init__(self, link: SerialLink, limits: Limits) -> None:
         self.link, self.limits = link, limits
-        self._lock = threading.RLock()
-        self._frequency = self._amplitude = self._level = 0.0
+        self.latch = Latch()
+        self._frequency = self._amplitude = 0.0  # of the drive that plays; amplitude 0: none
+        self._output = 0.0  # V, what the instrument was told last
         self._reason = "not started"
-        self._ramp = 0  # number of the ramp that is under way; a newer one ends an older
-        link.hello = self.identify
+        self._end = ""  # why the drive is to end, asked for from outside
+        self._orders: deque[_Order] = deque()
+        self._wake = threading.Condition()
+        self._closed = False
+        self._planned: deque[float] = deque()  # amplitudes still to be set, on the way to the target
+        self._next_step = 0.0
+        link.identify_again = self.identify
         self.identify()
         self._silence()
+        self._thread = threading.Thread(target=self._run, name="generator", daemon=True)
+        self._thread.start()
 
     # -- the instrument's own words
 
@@ -75,9 +106,7 @@ class Generator(ABC):
     def _begin(self) -> None:
         """Sine, no offset, output on."""
 
-    @abstractmethod
-    def _silence(self) -> None:
-        """Output at zero."""
+    silence_command: str = ""  # output at zero, whatever it was
 
     @abstractmethod
     def _check(self) -> None:
@@ -89,57 +118,60 @@ class Generator(ABC):
         if not isinstance(waveform, Sine):
             raise InstrumentError(f"This generator plays sines only, no {waveform.kind}.")
         self._allow(waveform.frequency, waveform.amplitude)
-        with self._lock:
-            if self._amplitude:
-                self._down("another drive")
-            self._set_amplitude(0.0)
-            self._set_frequency(waveform.frequency)
-            self._begin()
-            self._check()
-            self._frequency, self._amplitude, self._reason = waveform.frequency, waveform.amplitude, ""
-            self._ramp += 1
-            ramp = self._ramp
-        threading.Thread(target=self._up, args=(ramp, 0.0, waveform.amplitude), daemon=True).start()
+        self._order(_Order(waveform.frequency, waveform.amplitude, begin=True))
 
     def change(self, frequency: float | None = None, amplitude: float | None = None) -> None:
-        with self._lock:
-            if not self._amplitude:
-                return
-            f = self._frequency if frequency is None else frequency
-            a = self._amplitude if amplitude is None else amplitude
-            self._allow(f, a)
-            if f != self._frequency:
-                self._set_frequency(f)
-                self._frequency = f
-            begin = self._level * self._amplitude
-            self._amplitude = a
-            self._ramp += 1
-            ramp = self._ramp
-        self._up(ramp, begin, a)
+        if self._amplitude:
+            self._allow(
+                self._frequency if frequency is None else frequency,
+                self._amplitude if amplitude is None else amplitude,
+            )
+        self._order(_Order(frequency, amplitude, begin=False))
 
     def stop(self, reason: str = "stopped") -> None:
-        self._ramp += 1  # an upward ramp gives way at once, before the lock is ours
-        with self._lock:
-            if self._amplitude:
-                self._down(reason)
+        with self._wake:
+            if self._amplitude or self._orders:
+                self._end = reason
+                self._wake.notify_all()
+            ended = self._wake.wait_for(lambda: not self._end or self._closed, END_SECONDS)
+        if not ended:  # the thread goes on trying
+            raise LinkLost(f"The drive does not end: {self._reason}")
+
+    def request_stop(self, reason: str = "STOP") -> None:
+        self.latch.set(reason)  # the thread looks at it every few milliseconds, without being woken
+
+    def arm(self) -> None:
+        self.latch.release()
+
+    def zeroing(self) -> Mapping[str, Any]:
+        how = self.link.settings
+        return {
+            "kind": "line", "port": self.link.port, "baudrate": how.baudrate, "stopbits": how.stopbits,
+            "commands": [self.silence_command],
+        }  # fmt: skip
 
     def state(self) -> DriveState:
-        playing = self._amplitude > 0
+        amplitude, output, latched = self._amplitude, self._output, self.latch.reason
+        playing = amplitude > 0 or output > 0
+        level = min(output / amplitude, 1.0) if amplitude else float(output > 0)
         return DriveState(
             0,
             playing,
             "sine" if playing else "none",
             self._frequency if playing else 0.0,
-            self._amplitude,
-            self._level,
+            amplitude or output,
+            level,
             math.nan,
-            steady=playing and self._level == 1.0,
-            reason=self._reason,
+            steady=playing and output == amplitude,
+            reason=self._reason or (latched if not playing else ""),
         )
 
     def close(self) -> None:
+        with self._wake:
+            self._closed = True
+            self._wake.notify_all()
+        self._thread.join(CLOSE_SECONDS)
         with contextlib.suppress(ShakedownError):
-            self.stop("closed")
             self._silence()
         self.link.close()
 
@@ -150,34 +182,149 @@ class Generator(ABC):
         if amplitude == 0:
             raise LimitError("An amplitude of 0 is no drive: stop it instead.")
 
-    def _up(self, ramp: int, begin: float, target: float) -> None:
+    def _order(self, order: _Order) -> None:
+        """Hand over to the thread; returns when the instrument has taken it and the ramp has begun."""
+        self.latch.check()
+        with self._wake:
+            if self._closed:
+                raise InstrumentError("The generator was closed: open the rig again.")
+            self._orders.append(order)
+            self._wake.notify_all()
+        if not order.done.wait(ORDER_SECONDS):
+            raise InstrumentError(f"The generator on {self.link.port} did not take the setting in time.")
+        if order.error is not None:
+            raise order.error
+
+    # -- the thread that owns the line
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                self._wake.wait_for(lambda: self._closed or self._end or self._orders, LATCH_SECONDS)
+                order = self._orders.popleft() if self._orders and not self._halting() else None
+            if reason := self._halting():
+                self._abandon_orders(reason)
+                if self._go_down(reason):
+                    self._tell_ended()
+                if self._closed:
+                    return
+            elif order is not None:
+                self._take(order)
+            elif self._amplitude and self._output != self._amplitude:
+                self._step()
+
+    def _halting(self) -> str:
+        """Why the drive must be at zero; empty while it may play."""
+        return self.latch.reason or self._end or ("closed" if self._closed else "")
+
+    def _take(self, order: _Order) -> None:
         try:
-            for step in range(1, STEPS_UP + 1):
-                with self._lock:
-                    if ramp != self._ramp:
-                        return
-                    value = begin + (target - begin) * step / STEPS_UP
-                    self._set_amplitude(value)
-                    self._level = value / target if step < STEPS_UP else 1.0
-                time.sleep(SOFT_START / STEPS_UP)
+            if order.begin:
+                self._start_sine(order)
+            elif self._amplitude:
+                self._move_sine(order)
+        except Exception as error:
+            order.error = error
+            if not isinstance(error, DriveLatched):
+                self._reason = str(error)
+        finally:
+            order.done.set()
+
+    def _start_sine(self, order: _Order) -> None:
+        assert order.frequency is not None and order.amplitude is not None
+        if self._amplitude:
+            self._go_down("another drive")
+        frequency = order.frequency
+        try:
+            for setting in (
+                lambda: self._set_amplitude(0.0),
+                lambda: self._set_frequency(frequency),
+                self._begin,
+                self._check,
+                lambda: None,
+            ):
+                self.latch.check()  # before each command, and before the ramp
+                setting()
+        except ShakedownError:
+            with contextlib.suppress(ShakedownError):
+                self._silence()  # the output may have been switched on already
+            raise
+        self._reason = ""
+        self._frequency, self._amplitude = order.frequency, order.amplitude
+        self._ramp(self._output, order.amplitude)
+
+    def _move_sine(self, order: _Order) -> None:
+        if order.frequency is not None and order.frequency != self._frequency:
+            self.latch.check()
+            self._set_frequency(order.frequency)
+            self._frequency = order.frequency
+        if order.amplitude is not None:
+            self._ramp(self._output, order.amplitude)
+            self._amplitude = order.amplitude
+
+    def _ramp(self, begin: float, target: float) -> None:
+        """Plan the steps of a soft start or of a change of amplitude."""
+        self._planned = deque(begin + (target - begin) * k / STEPS_UP for k in range(1, STEPS_UP + 1))
+        self._planned[-1] = target
+        self._next_step = time.monotonic()
+
+    def _step(self) -> None:
+        """The next step of the ramp, when it is due."""
+        if time.monotonic() < self._next_step or not self._planned:
+            return
+        value = self._planned.popleft()
+        try:
+            if self.latch.reason:
+                return
+            self._set_amplitude(value)
+            self._output = value
         except ShakedownError as error:
             self._reason = str(error)
+            self._planned.appendleft(value)
+        self._next_step = time.monotonic() + SOFT_START / STEPS_UP
 
-    def _down(self, reason: str) -> None:
-        begin, steps = self._level * self._amplitude, STEPS_DOWN
-        self._amplitude = self._level = 0.0
+    def _go_down(self, reason: str) -> bool:
+        """Ramp to zero in a few steps; False if the generator cannot be reached (it is tried again)."""
+        begin = self._output
+        if begin == 0 and not self._amplitude:
+            return True
         self._reason = reason
+        with contextlib.suppress(ShakedownError):
+            for step in range(1, STEPS_DOWN + 1):
+                value = begin * (1 - step / (STEPS_DOWN + 1))
+                self._set_amplitude(value)
+                self._output = value
+                time.sleep(STOP_SECONDS / (STEPS_DOWN + 1))
         try:
-            for step in range(1, steps + 1):
-                self._set_amplitude(begin * (1 - step / (steps + 1)))
-                time.sleep(STOP_SECONDS / (steps + 1))
-            self._silence()
-        except LinkLost:
-            self._silence()  # opens the line again: the generator must not play on
+            self._silence()  # opens a line that was lost again
+        except ShakedownError as error:
+            self._reason = f"{reason}; the generator cannot be reached ({error})"
+            time.sleep(AGAIN_SECONDS)
+            return False
+        self._output = self._amplitude = 0.0
+        self._reason = reason
+        return True
+
+    def _abandon_orders(self, reason: str) -> None:
+        with self._wake:
+            orders, self._orders = list(self._orders), deque()
+        for order in orders:
+            order.error = DriveLatched(f"The drive was stopped before it could begin ({reason}).")
+            order.done.set()
+
+    def _tell_ended(self) -> None:
+        with self._wake:
+            self._end = ""
+            self._wake.notify_all()
+
+    def _silence(self) -> None:
+        self.link.send_now(self.silence_command)
 
 
 class DS345(Generator):
     """Stanford Research DS345: 9600 baud, 8N2, LF. Amplitudes are peak to peak on its side."""
+
+    silence_command = "AMPL 0.000VP"
 
     def __init__(self, port: str, limits: Limits) -> None:
         super().__init__(SerialLink(port, LinkSettings(9600, 2)), limits)
@@ -198,9 +345,6 @@ class DS345(Generator):
         self.link.write("FUNC 0")
         self.link.write("OFFS 0.0")
 
-    def _silence(self) -> None:
-        self.link.write("AMPL 0.000VP")
-
     def _check(self) -> None:
         status = self.link.query("*ESR?")
         if not re.fullmatch(r"\d+", status) or int(status) & 0b0011_0000:  # execution or command error
@@ -209,6 +353,8 @@ class DS345(Generator):
 
 class ScpiGenerator(Generator):
     """Agilent 33120A, 33250A and relatives: FUNC, FREQ, VOLT (peak to peak), VOLT:OFFS, OUTP, SYST:ERR?."""
+
+    silence_command = "OUTP OFF"
 
     def __init__(self, port: str, limits: Limits) -> None:
         super().__init__(SerialLink(port, LinkSettings(9600, 2)), limits)
@@ -223,19 +369,13 @@ class ScpiGenerator(Generator):
         self.link.write(f"FREQ {hertz:.6f}")
 
     def _set_amplitude(self, peak: float) -> None:
-        if peak == 0:
-            self.link.write("OUTP OFF")
-        else:
-            self.link.write(f"VOLT {2 * peak:.4f}")
+        self.link.write("OUTP OFF" if peak == 0 else f"VOLT {2 * peak:.4f}")
 
     def _begin(self) -> None:
         self.link.write("FUNC SIN")
         self.link.write("VOLT:OFFS 0")
         self.link.write("VOLT MIN")
         self.link.write("OUTP ON")
-
-    def _silence(self) -> None:
-        self.link.write("OUTP OFF")
 
     def _check(self) -> None:
         answer = self.link.query("SYST:ERR?")

@@ -21,6 +21,7 @@ import numpy as np
 
 from analysis.base.errors import ShakedownError
 from drivers.base.clock import Clock
+from drivers.base.latch import Latch
 from drivers.base.limits import STOP_RAMP, Limits
 from drivers.base.overload import overloads
 from drivers.base.protocols import Block, ChannelSpan, DriveState, InstrumentError, LinkLost, Samples
@@ -30,6 +31,7 @@ from drivers.rig.profile import ChannelProfile, RigError, RigProfile
 
 BUFFER_SECONDS = 10.0  # of the input: what may pile up before samples are lost
 AHEAD_SECONDS = 0.04  # of the output: what is written ahead; STOP takes this, a quarter of it, and the ramp
+STALLED_SECONDS = 0.04  # beyond what a stop takes: then the output's clock is taken for stalled
 READ_TIMEOUT = 5.0  # s beyond the time that the samples take
 OVERRUN, OLDER_FIRMWARE_OVERRUN, TIMED_OUT, UNSUPPORTED = -200279, -200278, -200284, -200452
 STANDARD_GRAVITY = 9.80665
@@ -150,7 +152,7 @@ class NidaqSource:
             self._task.in_stream.relative_to = ReadRelativeTo.CURRENT_READ_POSITION
             self._task.in_stream.offset = 0
             if self.companion is not None:
-                self.companion.arm()  # waits for our start trigger
+                self.companion.prepare()  # waits for our start trigger
             self._task.start()
         self._running, self._expected = True, 0
         if self.companion is not None:
@@ -301,10 +303,15 @@ class NidaqExciter:
         self._streaming = threading.Event()
         self.failure = ""
         self._task: Any = None
+        self._stopping = threading.Event()
+        self._closed = False
+        self._server = table.get("server", profile.instruments["source"].get("server"))
         with in_words("setting the output to zero"):
             self._write_now(0.0)
-        self.watchdog = self._open_watchdog(table.get("watchdog"))
+        self.notices: list[str] = []  # what the person at the rig should know
+        self.watchdog = self._open_watchdog(table.get("watchdog"), bool(table.get("watchdog_optional")))
         source.companion = self
+        threading.Thread(target=self._enforce_stop, name="stop of the output", daemon=True).start()
 
     # -- the exciter
 
@@ -320,18 +327,66 @@ class NidaqExciter:
     def change(self, frequency: float | None = None, amplitude: float | None = None) -> None:
         self._player.change(frequency, amplitude)
 
+    @property
+    def latch(self) -> Latch:
+        return self._player.latch
+
     def stop(self, reason: str = "stopped") -> None:
         self._player.stop(reason)
+        self._skip_ramp_if_idle()
+        self._stopping.set()
+
+    def request_stop(self, reason: str = "STOP") -> None:
+        self._player.request_stop(reason)
+        self._stopping.set()
+
+    def arm(self) -> None:
+        self._player.arm()
+
+    def zeroing(self) -> Mapping[str, Any]:
+        return {"kind": "nidaqmx", "device": self._output.split("/")[0], "server": self._server}
+
+    def state(self) -> DriveState:
+        if self._player.latch.reason:
+            self._skip_ramp_if_idle()
+        state = self._player.state()
+        return replace(state, index=(state.index - self._base) // self._oversampling)
+
+    def _skip_ramp_if_idle(self) -> None:
         if not self._streaming.is_set():
             self._player.take(round(2 * STOP_RAMP * self._rate) + 1)  # nothing is connected to the player now
 
-    def state(self) -> DriveState:
-        state = self._player.state()
-        return replace(state, index=(state.index - self._base) // self._oversampling)
+    def _enforce_stop(self) -> None:
+        """Zero an output whose clock does not play the ramp out, as when its input has stalled."""
+        while True:
+            self._stopping.wait()
+            self._stopping.clear()
+            if self._closed:
+                return
+            patience = STOP_RAMP + 1.25 * self._ahead_seconds + STALLED_SECONDS
+            deadline = time.monotonic() + patience
+            while self._streaming.is_set() and self._player.state().playing and not self._closed:
+                time.sleep(0.005)
+                if time.monotonic() > deadline:
+                    self._give_up("the output's clock stood still when it was to stop")
+                    break
+
+    def _give_up(self, reason: str) -> None:
+        """End the task at once and set the output to zero; the drive needs a new start of the stream."""
+        self.failure = reason
+        self._streaming.clear()
+        with contextlib.suppress(Exception):
+            self._end_task()
+        with contextlib.suppress(Exception):
+            self._write_now(0.0)
+        self._player.stop(reason)
+        self._player.take(round(2 * STOP_RAMP * self._rate) + 1)
 
     def close(self) -> None:
         self.stop("closed")
         self.rest()
+        self._closed = True
+        self._stopping.set()
         with contextlib.suppress(ShakedownError), in_words("setting the output to zero"):
             self._write_now(0.0)
             watchdog, self.watchdog = self.watchdog, None
@@ -340,7 +395,7 @@ class NidaqExciter:
 
     # -- called by the source
 
-    def arm(self) -> None:
+    def prepare(self) -> None:
         """Prepare the output: it waits for the input's start trigger with some silence in its buffer."""
         import nidaqmx
         from nidaqmx.constants import AcquisitionType, RegenerationMode
@@ -422,13 +477,8 @@ class NidaqExciter:
                 if self.watchdog is not None:
                     self.watchdog.reset_timer()
         except Exception as error:  # the drive is off then; the samples go on being recorded
-            self.failure = str(_translated(error, "driving"))
-            self._player.stop(self.failure)
-            self._player.take(round(2 * STOP_RAMP * self._rate) + 1)
-            self._streaming.clear()
-            with contextlib.suppress(Exception):
-                self._end_task()
-                self._write_now(0.0)
+            if not self.failure:
+                self._give_up(str(_translated(error, "driving")))
 
     def _write(self, count: int, timeout: float) -> None:
         state = self._player.state()
@@ -454,25 +504,36 @@ class NidaqExciter:
             task.ao_channels.add_ao_voltage_chan(self._output, min_val=-self._range, max_val=self._range)
             task.write(value, auto_start=True)
 
-    def _open_watchdog(self, seconds: Any) -> Any:
-        """The device's own watchdog, which zeroes the output when this program is gone; None without one."""
+    def _open_watchdog(self, seconds: Any, optional: bool) -> Any:
+        """The device's own watchdog, which zeroes the output when this program is gone.
+
+        None if the profile asks for none. One that is asked for and absent is a refusal, or a notice if the
+        profile says ``watchdog_optional = true``.
+        """
         if not seconds:
             return None
         from nidaqmx.constants import WatchdogAOExpirState
-        from nidaqmx.errors import DaqError
         from nidaqmx.system.watchdog import AOExpirationState, WatchdogTask
 
         session = self._source.session
         options = {"grpc_options": session} if session else {}
         try:
             with in_words("setting up the watchdog"):
-                try:
-                    task = WatchdogTask(self._output.split("/")[0], timeout=float(seconds), **options)
-                except DaqError:
-                    return None
+                task = WatchdogTask(self._output.split("/")[0], timeout=float(seconds), **options)
                 state = AOExpirationState(self._output, 0.0, WatchdogAOExpirState.VOLTAGE)
                 task.cfg_watchdog_ao_expir_states([state])
-        except InstrumentError:
+        except LinkLost:
+            raise
+        except InstrumentError as error:
+            if not optional:
+                raise RigError(
+                    f"The profile asks for a hardware watchdog, and {self._output.split('/')[0]} has none "
+                    f"({error}) Use a device that has one, or say watchdog_optional = true."
+                ) from None
+            self.notices.append(
+                "There is no hardware watchdog on this device: if the computer itself fails, the output "
+                "keeps its last value."
+            )
             return None
         return task
 

@@ -48,7 +48,7 @@ class OFV5000:
 
     def __init__(self, port: str) -> None:
         self.link = SerialLink(port, LinkSettings(115200))
-        self.link.hello = self.identify
+        self.link.identify_again = self.identify
 
     def identify(self) -> str:
         name = self.link.query("GetDevInfo,Controller,0,Name")
@@ -98,7 +98,7 @@ class OFV3001:
     def __init__(self, port: str, ranges: Mapping[int, str] | None = None) -> None:
         self.link = SerialLink(port, LinkSettings(9600))
         self._ranges = dict(ranges or {})
-        self.link.hello = self._number_now
+        self.link.identify_again = self._number_now
 
     def identify(self) -> str:
         return f"Polytec OFV-3001, velocity range number {self._number_now()}"

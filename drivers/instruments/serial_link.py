@@ -37,16 +37,15 @@ class SerialLink:
     def __init__(
         self, port: str, settings: LinkSettings, on_event: Callable[[str], None] | None = None
     ) -> None:
-        self.port, self._settings = port, settings
+        self.port, self.settings = port, settings
         self._on_event = on_event
         self._lock = threading.RLock()
         self._serial: Any = None
         self._doubtful = False  # an answer may still be on its way
         self._late = False  # it did not come in time
         self._was_open = False
-        self.hello: Callable[[], object] | None = (
-            None  # asks the instrument who it is; raises if it is another
-        )
+        # Asks the instrument who it is; raises if it is another.
+        self.identify_again: Callable[[], object] | None = None
         self.events: list[str] = []  # what happened to the link, with the time
 
     def write(self, command: str) -> None:
@@ -54,6 +53,19 @@ class SerialLink:
         with self._lock:
             self._ready()
             self._send(command)
+
+    def send_now(self, command: str) -> None:
+        """Send a line that must not wait: nothing is drained or asked first; a lost link is opened again."""
+        with self._lock:
+            for attempt in (1, 2):
+                if self._serial is None:
+                    self._open()
+                try:
+                    self._send(command)
+                    return
+                except LinkLost:
+                    if attempt == 2:
+                        raise
 
     def query(self, command: str) -> str:
         """Send a line and give the answer. One repetition covers a lost or garbled answer."""
@@ -78,20 +90,20 @@ class SerialLink:
         if self._serial is None:
             self._open()
         if self._doubtful:
-            hello, self.hello = self.hello, None  # it uses query itself
+            identify, self.identify_again = self.identify_again, None  # it uses query itself
             try:
-                self._recover(hello)
+                self._recover(identify)
             finally:
-                self.hello = hello
+                self.identify_again = identify
 
-    def _recover(self, hello: Callable[[], object] | None) -> None:
+    def _recover(self, identify: Callable[[], object] | None) -> None:
         """Drain the line until the instrument says who it is and nothing else comes."""
         for attempt in (1, 2):
             self._drain()
             self._doubtful = False
             try:
-                if hello is not None:
-                    hello()
+                if identify is not None:
+                    identify()
                 return
             except LinkLost:
                 raise
@@ -103,7 +115,7 @@ class SerialLink:
     def _open(self) -> None:
         import serial
 
-        s = self._settings
+        s = self.settings
         try:
             self._serial = serial.serial_for_url(
                 self.port, baudrate=s.baudrate, stopbits=s.stopbits, timeout=s.timeout, write_timeout=1.0
@@ -120,11 +132,11 @@ class SerialLink:
 
     def _ask(self, command: str) -> str:
         self._send(command)
-        answer = self._guarded(lambda: self._serial.read_until(self._settings.ending))
+        answer = self._guarded(lambda: self._serial.read_until(self.settings.ending))
         if not answer:
             self._doubtful = self._late = True
             raise InstrumentError(f"The instrument on {self.port} did not answer '{command}'.")
-        if not answer.endswith(self._settings.ending):
+        if not answer.endswith(self.settings.ending):
             self._doubtful = True
             raise InstrumentError(
                 f"The instrument on {self.port} broke off in its answer to '{command}': {answer!r}."
@@ -141,13 +153,14 @@ class SerialLink:
         return text
 
     def _send(self, command: str) -> None:
-        self._guarded(lambda: self._serial.write(command.encode("ascii") + self._settings.ending))
+        self._guarded(lambda: self._serial.write(command.encode("ascii") + self.settings.ending))
+        self._guarded(lambda: self._serial.flush())  # never two commands on their way: STOP would be third
 
     def _drain(self) -> None:
         """Throw away what still comes, until the line is quiet."""
         deadline = time.monotonic() + DRAIN_SECONDS
         quiet_since = time.monotonic()
-        quiet = self._settings.timeout if self._late else QUIET_SECONDS  # an answer may still come
+        quiet = self.settings.timeout if self._late else QUIET_SECONDS  # an answer may still come
         self._late = False
         while time.monotonic() - quiet_since < quiet:
             if self._guarded(lambda: self._serial.read(self._serial.in_waiting)):

@@ -2,6 +2,7 @@
 
 One player stands in front of every converter (virtual shaker, analogue output). Whatever is asked of it, in
 any order and from any thread, what leaves it has gone through the :class:`~drivers.base.limits.Limiter`.
+After STOP the envelope only falls: the latch is looked at before every piece that is given out.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
+from drivers.base.latch import Latch
 from drivers.base.limits import STOP_RAMP, Limiter, Limits
 from drivers.base.protocols import DriveState
 from drivers.base.waveform import Voice, Waveform
@@ -34,6 +36,7 @@ class Player:
         self._ramp_from, self._ramp_count = 0.0, 0  # where it began, and samples since
         self._count = 0
         self._reason = "not started"
+        self.latch = Latch()
 
     @property
     def output(self) -> float:
@@ -47,6 +50,7 @@ class Player:
         self.limits.check_slew(waveform.slew())
         voice = waveform.voice(self.rate)
         with self._lock:
+            self.latch.check()
             self._reason = ""
             if self._voice is None:
                 self._begin(voice, waveform.kind)
@@ -57,6 +61,7 @@ class Player:
     def change(self, frequency: float | None = None, amplitude: float | None = None) -> None:
         """Change the sine that plays without a phase jump."""
         with self._lock:
+            self.latch.check()
             target = self._pending[0] if self._pending else self._voice
             if target is None:
                 return
@@ -70,17 +75,36 @@ class Player:
     def stop(self, reason: str = "stopped") -> None:
         """Ramp to zero within STOP_RAMP seconds, whatever is going on."""
         with self._lock:
-            self._pending = None
-            if self._voice is None:
-                self._reason = self._reason or reason
-                return
-            if self._speed != -1.0 / STOP_RAMP:
-                self._reason = reason
-            self._ramp(-1.0 / STOP_RAMP)
+            self._ramp_down(reason)
+
+    def request_stop(self, reason: str = "STOP") -> None:
+        """STOP: latches and returns at once; the next samples that are taken begin the ramp."""
+        self.latch.set(reason)
+
+    def arm(self) -> None:
+        """Release the latch; what was stopped stays silent until something is played."""
+        with self._lock:
+            self._obey_latch()
+            self.latch.release()
+
+    def _obey_latch(self) -> None:
+        if reason := self.latch.reason:
+            self._ramp_down(reason)
+
+    def _ramp_down(self, reason: str) -> None:
+        self._pending = None
+        if self._voice is None:
+            self._reason = self._reason or reason
+            return
+        if self._speed != -1.0 / STOP_RAMP:
+            self._reason = reason
+            self._voice.hold()  # a change to a larger amplitude that is under way ends here
+        self._ramp(-1.0 / STOP_RAMP)
 
     def state(self) -> DriveState:
         """What comes next; ``index`` counts the samples given out so far."""
         with self._lock:
+            self._obey_latch()
             voice = self._voice
             if voice is None:
                 return DriveState(self._count, reason=self._reason)
@@ -93,6 +117,7 @@ class Player:
     def take(self, count: int) -> NDArray[np.float64]:
         """The next samples for the converter."""
         with self._lock:
+            self._obey_latch()
             out = np.zeros(count)
             done = 0
             while done < count and self._voice is not None:

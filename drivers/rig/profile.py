@@ -26,8 +26,9 @@ from typing import Any, TypeVar
 from analysis.base.errors import ShakedownError
 from analysis.base.parsing import parse_toml
 from drivers.base.clock import Clock
+from drivers.base.drive_page import DriveStatus
 from drivers.base.limits import Limits
-from drivers.base.protocols import ChannelInfo, Exciter, Perturbable, SensorController, Source
+from drivers.base.protocols import ChannelInfo, Exciter, Perturbable, SensorController, Source, status_of
 from drivers.base.waveform import Waveform, waveform_from
 
 T = TypeVar("T")
@@ -136,6 +137,7 @@ class Rig:
     exciter: Exciter | None = None
     controllers: dict[str, SensorController] = field(default_factory=dict)
     specimen: Perturbable | None = None
+    notices: list[str] = field(default_factory=list)  # what the person at the rig should know
 
     def play(self) -> None:
         """Start the profile's own drive."""
@@ -145,10 +147,19 @@ class Rig:
     def beat(self) -> None:
         """A sign of life of the window; a rig that runs in the window's own process needs none."""
 
-    def emergency_stop(self) -> None:
-        """STOP the drive, from any thread."""
+    def emergency_stop(self, reason: str = "STOP") -> None:
+        """STOP the drive, from any thread, without waiting; nothing plays until ``arm``."""
         if self.exciter is not None:
-            self.exciter.stop("STOP")
+            self.exciter.request_stop(reason)
+
+    def arm(self, seen: int | None = None) -> None:
+        """Allow the drive to be played again after STOP; ``seen``: the stops that the person knows of."""
+        if self.exciter is not None:
+            self.exciter.arm()
+
+    def drive_status(self) -> DriveStatus:
+        """The drive in the words that are shown."""
+        return DriveStatus("off") if self.exciter is None else status_of(self.exciter)
 
     def close(self) -> None:
         """Ramp down and let go of every instrument, whatever one of them says."""
@@ -258,6 +269,7 @@ def open_rig(profile: RigProfile, clock: Clock | None = None, seed: int = 0) -> 
             opened = _driver(name, instrument)
             if name == "exciter":
                 rig.exciter = opened(profile, rig.source)
+                rig.notices += getattr(rig.exciter, "notices", ())
             else:
                 rig.controllers[name] = opened(instrument)
     except BaseException:

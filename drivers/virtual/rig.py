@@ -7,18 +7,23 @@ The same seed gives the same samples, whatever the sizes of the blocks.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from drivers.base.clock import Clock, RealClock
+from drivers.base.latch import Latch
 from drivers.base.limits import STOP_RAMP, Limits
 from drivers.base.overload import overloads
 from drivers.base.protocols import Block, ChannelInfo, DriveState, InstrumentError, Samples
 from drivers.base.waveform import Waveform
 from drivers.rig.player import Player
 from drivers.virtual.plant import Plant
+
+UNREAD_SECONDS = 0.03  # without a sample being taken: then the ramp of a STOP goes on by itself
 
 
 @dataclass(frozen=True)
@@ -126,16 +131,28 @@ class VirtualRig:
 
 
 class VirtualExciter:
-    """The drive of a virtual rig. While the rig's clock stands still nothing moves, and STOP is immediate."""
+    """The drive of a virtual rig. While the rig's clock stands still nothing moves, and STOP is immediate.
+
+    STOP does not depend on anybody who reads the samples: if they are not taken any more (a reader that
+    hangs), a thread of its own moves the drive on to zero.
+    """
 
     unit = "V"
 
     def __init__(self, rig: VirtualRig) -> None:
         self._rig = rig
+        self._stopping = threading.Event()
+        self._closed = False
+        if not rig.waits:
+            threading.Thread(target=self._see_to_silence, name="virtual amplifier", daemon=True).start()
 
     @property
     def limits(self) -> Limits:
         return self._rig._player.limits
+
+    @property
+    def latch(self) -> Latch:
+        return self._rig._player.latch
 
     def play(self, waveform: Waveform) -> None:
         self._rig._player.play(waveform)
@@ -144,15 +161,47 @@ class VirtualExciter:
         self._rig._player.change(frequency, amplitude)
 
     def stop(self, reason: str = "stopped") -> None:
-        rig = self._rig
-        rig._player.stop(reason)
-        with rig._lock:
-            if not rig._running:
-                rig._player.take(round(2 * STOP_RAMP * rig._player.rate) + 1)
+        self._rig._player.stop(reason)
+        self._stopping.set()
+        if not self._rig._running:
+            self._skip_ramp()
+
+    def request_stop(self, reason: str = "STOP") -> None:
+        self._rig._player.request_stop(reason)
+        self._stopping.set()
+
+    def arm(self) -> None:
+        self._rig._player.arm()
+
+    def zeroing(self) -> Mapping[str, Any]:
+        return {"kind": "virtual"}
 
     def state(self) -> DriveState:
-        with self._rig._lock:
-            return self._rig._drive_state()
+        rig = self._rig
+        if not rig._running and rig._player.latch.reason:
+            self._skip_ramp()
+        return rig._drive_state()
 
     def close(self) -> None:
         self.stop("closed")
+        self._closed = True
+        self._stopping.set()
+
+    def _skip_ramp(self) -> None:
+        self._rig._player.take(round(2 * STOP_RAMP * self._rig._player.rate) + 1)
+
+    def _see_to_silence(self) -> None:
+        """Let the ramp pass in real time where nobody takes the samples."""
+        player = self._rig._player
+        while True:
+            self._stopping.wait()
+            self._stopping.clear()
+            if self._closed:
+                return
+            state = player.state()
+            while state.playing and not self._closed:
+                time.sleep(UNREAD_SECONDS)
+                following = player.state()
+                if following.index == state.index:
+                    player.take(round(UNREAD_SECONDS * player.rate))
+                state = player.state()

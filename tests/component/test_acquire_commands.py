@@ -176,7 +176,7 @@ def test_given_the_program_is_killed_then_the_rig_process_finishes_the_recording
         record, events = recording.slice(0, len(recording)), recording.about.events
     assert len(record) > 187 and not record.channels["x"].gaps
     assert len(record) * 24 > size / 3  # nothing that was in the journal is missing
-    assert any("the window was gone" in event.get("text", "") for event in events)
+    assert any("the window is gone" in event.get("text", "") for event in events)
     assert record.excitation is not None and record.excitation.phase is not None
     expected = 1.5 * np.cos(2 * np.pi * 7.5 * record.times + record.excitation.phase)
     off = next(event["index"] for event in events if event.get("text", "").startswith("drive off"))

@@ -442,8 +442,8 @@ def test_given_the_rig_process_is_killed_then_the_output_is_set_to_zero(tmp_path
     engine = Engine(rig.source, rig.exciter)
     engine.start()
     rig.play()
-    wait_until(lambda: rig.guard.output > 1.4)
-    os.kill(rig.guard.pid or 0, signal.SIGKILL)
+    wait_until(lambda: rig.link.output > 1.4)
+    os.kill(rig.link.pid or 0, signal.SIGKILL)
     wait_until(lambda: not engine.status.running)
     engine.stop()
     assert "the drive is off" in engine.status.failure and server.device.output == 0.0
@@ -459,12 +459,12 @@ def test_given_stop_on_a_guarded_ni_rig_then_the_device_itself_is_silent_within_
     engine = Engine(rig.source, rig.exciter)
     engine.start()
     rig.play()
-    wait_until(lambda: rig.guard.output > 1.4 and abs(server.device.output) > 0.5)
-    with Heart() as heart, Heart(rig.guard.pid) as theirs:
+    wait_until(lambda: rig.link.output > 1.4 and abs(server.device.output) > 0.5)
+    with Heart() as heart, Heart(rig.link.pid) as theirs:
         time.sleep(0.05)
         pressed = time.monotonic()
         rig.emergency_stop()
-        wait_until(lambda: rig.guard.output == 0.0)
+        wait_until(lambda: rig.link.output == 0.0)
         time.sleep(0.1)
         wait_until(lambda: server.device.output == 0.0)
         time.sleep(AHEAD + 0.3)  # and stays so

@@ -19,7 +19,8 @@ from analysis.base.errors import ShakedownError
 from drivers.acquisition.capture import recording_to
 from drivers.acquisition.engine import Engine
 from drivers.acquisition.guarded import GuardedRig, open_guarded
-from drivers.acquisition.safety import stop_all, stop_folder
+from drivers.acquisition.messages import AskDriveState
+from drivers.acquisition.stopping import stop_all
 from drivers.base.clock import InstantClock
 from drivers.base.limits import LimitError
 from drivers.base.protocols import InstrumentError, LinkLost
@@ -130,7 +131,8 @@ def test_given_the_window_is_blocked_then_the_missing_heartbeat_stops_the_drive(
 @pytest.mark.parametrize("window", ["wait"], indirect=True)
 def test_given_stop_from_another_process_then_zero_within_100_ms(window: Window) -> None:
     pressed = time.monotonic()
-    assert stop_all() >= 1
+    (stopped,) = stop_all()
+    assert stopped.stopped and stopped.rig == "two_well_beam"
     taken, reason = window.silence(pressed)
     assert taken < ALLOWED and "another process" in reason
 
@@ -152,7 +154,7 @@ def rig() -> Iterator[GuardedRig]:
 def test_given_a_guarded_rig_then_it_streams_records_and_obeys_like_any_other(rig: GuardedRig) -> None:
     engine = Engine(rig.source, rig.exciter)
     tap = engine.tap(seconds=GUARD)
-    assert rig.guard.output == 0.0  # silent after start-up
+    assert rig.link.output == 0.0  # silent after start-up
     engine.start()
     assert rig.exciter is not None and rig.specimen is not None
     with pytest.raises(LimitError, match="amplitude limit"):
@@ -169,7 +171,7 @@ def test_given_a_guarded_rig_then_it_streams_records_and_obeys_like_any_other(ri
     drive = np.concatenate([b.data[2] for b in blocks])
     assert np.abs(drive).max() == pytest.approx(1.2, rel=0.02) and np.abs(drive[:10]).max() < 0.1
     exciter.stop("enough")
-    wait_until(lambda: rig.guard.output == 0.0)
+    wait_until(lambda: rig.link.output == 0.0)
     assert exciter.state().reason == "enough"
     engine.stop()
     assert engine.status.failure == "" and engine.status.gaps == 0
@@ -178,10 +180,10 @@ def test_given_a_guarded_rig_then_it_streams_records_and_obeys_like_any_other(ri
     engine.advance(0.1)
     engine.stop()
     assert engine.status.failure == "" and tap.read()[0].start_index == 0
-    port = stop_folder() / str(rig.guard.pid)
-    assert port.exists()
+    page = rig.link.page.path
+    assert page.exists()
     rig.close()
-    assert not port.exists()
+    assert not page.exists()
 
 
 def test_given_the_rig_process_is_killed_then_said_and_its_recording_is_finished_here(
@@ -193,13 +195,13 @@ def test_given_the_rig_process_is_killed_then_said_and_its_recording_is_finished
     capture = engine.record(recording_to(tmp_path / "run", engine.source, {}))
     wait_until(lambda: capture.recorded > 150)
     reached = capture.recorded
-    os.kill(rig.guard.pid or 0, signal.SIGKILL)
+    os.kill(rig.link.pid or 0, signal.SIGKILL)
     wait_until(lambda: not engine.status.running)
     engine.stop()
     assert "ended unexpectedly" in engine.status.failure and "ended unexpectedly" in capture.failed
     assert len(read(capture.finished[0].path)) >= reached > 100
     with pytest.raises(LinkLost):
-        rig.guard.call("exciter.state")
+        rig.link.call(AskDriveState())
 
 
 def test_given_a_recording_when_the_rig_is_closed_then_it_is_finished_and_stop_does_not_end_it(
@@ -268,7 +270,7 @@ def test_given_a_channel_beyond_its_limit_then_the_drive_is_stopped_next_to_the_
     wait_until(lambda: exciter.state().reason)
     reason = exciter.state().reason
     assert "x reached" in reason and "limit of 1.3" in reason
-    wait_until(lambda: rig.guard.output == 0.0)
+    wait_until(lambda: rig.link.output == 0.0)
     engine.stop()
     rig.close()
 

@@ -228,9 +228,11 @@ def test_given_the_cable_is_pulled_while_it_plays_then_stop_reaches_it_when_back
         instrument.unplug()
         with pytest.raises(LinkLost):
             generator.stop("STOP")
+        assert "cannot be reached" in generator.state().reason and generator.state().playing
         instrument.plug_in()
-        generator.close()  # silences it
-        wait_until(lambda: instrument.peak == 0.0)
+        wait_until(lambda: instrument.peak == 0.0)  # by itself, as soon as it is back
+        wait_until(lambda: not generator.state().playing)
+        generator.close()
 
 
 def test_given_a_tcp_socket_then_the_same_driver_reaches_it() -> None:

@@ -26,12 +26,12 @@ def main(log: Path, behaviour: str) -> None:
     engine.start()
     rig.play()
     deadline = time.monotonic() + GUARD
-    while rig.guard.output < 1.45 and time.monotonic() < deadline:
+    while rig.link.output < 1.45 and time.monotonic() < deadline:
         if behaviour != "block":  # the first beat starts the watch over them: a busy machine delays beats too
             rig.beat()
         time.sleep(0.02)
     rig.beat()
-    sys.stdout.write(f"{rig.guard.pid} {rig.guard.output:.3f}\n")
+    sys.stdout.write(f"{rig.link.pid} {rig.link.output:.3f}\n")
     sys.stdout.flush()
     if behaviour == "block":  # the event loop hangs: no more beats
         _spin(GUARD)
@@ -46,7 +46,7 @@ def main(log: Path, behaviour: str) -> None:
         os._exit(3)
     elif behaviour == "terminate":  # the system ends the rig's process
         _say("terminate")
-        os.kill(rig.guard.pid or 0, signal.SIGTERM)
+        os.kill(rig.link.pid or 0, signal.SIGTERM)
         time.sleep(GUARD)
     else:  # wait to be killed, or for STOP from elsewhere
         while time.monotonic() < deadline + GUARD:

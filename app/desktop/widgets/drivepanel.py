@@ -285,7 +285,7 @@ class DrivePanel(Card):
     def toggle(self) -> None:
         """Start the drive, or ramp it down."""
         if self._playing:
-            self.rig.stop("stopped by you")
+            self.rig.end_drive("stopped by you")
             return
         self._play()
 

@@ -101,7 +101,7 @@ class SelfTest(Card):
             self.words.setText("Listening …" if have > 0 else "Waiting for the motion to settle …")
             return
         data = feed.ring.between(self._from, self._from + wanted)
-        rig.stop("the self-test is over")
+        rig.end_drive("the self-test is over")
         self._show(data)
 
     def _awaits_drive(self) -> bool:

@@ -1,0 +1,50 @@
+"""Counts what a stream brings, in the process that reads the source and nowhere else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from drivers.acquisition.stream_clock import StreamClock
+from drivers.base.drive_page import StreamCounts
+from drivers.base.protocols import Block, InstrumentError, Source
+
+
+class StreamCounter:
+    """Samples, gaps, overloads and late blocks since the stream was started."""
+
+    def __init__(self, source: Source, now: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._waits = source.rate, source.waits
+        self.clock = StreamClock(source.rate, now)
+        self.counts = StreamCounts()
+        self.expected = 0  # index of the sample that comes next
+
+    @property
+    def seconds(self) -> float:
+        """Of the source's time."""
+        return self.expected / self._rate
+
+    def count(self, block: Block) -> tuple[int, float]:
+        """Samples lost before the block, and by how many seconds it is late (0: it is not)."""
+        lost = block.start_index - self.expected
+        if lost < 0:
+            raise InstrumentError(
+                f"The source went back from sample {self.expected} to {block.start_index}: "
+                "its clock is wrong."
+            )
+        lateness = self.clock.arrived(block.stop_index)
+        if self._waits:
+            lateness = 0.0
+        counts = self.counts
+        self.counts = replace(
+            counts,
+            samples=counts.samples + block.samples,
+            lost=counts.lost + lost,
+            gaps=counts.gaps + (lost > 0) + len({(m.start, m.stop) for m in block.missing}),
+            overloads=counts.overloads + len(block.overloads),
+            overloaded=counts.overloaded + sum(o.stop - o.start for o in block.overloads),
+            late=counts.late + (lateness > 0),
+        )
+        self.expected = block.stop_index
+        return lost, lateness

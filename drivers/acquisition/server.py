@@ -1,0 +1,528 @@
+"""The acquisition server: the process that owns the rig, apart from the window.
+
+Its main thread only watches (:class:`Watch`): the STOP byte of the shared page, the window's sign of life,
+the ends of the links, signals. It never calls an instrument and never waits for anything. Commands are done
+by workers, one for each lane; the source is read, blocks are sent and the drive's status is published by
+threads of their own. Whatever happens to the window, the drive ramps to zero and the recording is finished:
+
+* STOP, from any thread of the window or from another process (``shakedown stop``);
+* the window's sign of life stays away, its process is killed or suspended, or the link breaks;
+* a signal (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP) asks this process to end;
+* a channel passes its limit, the source fails, or anything in here raises.
+
+If this process itself is frozen or killed, the second guard (:mod:`drivers.acquisition.second_guard`) zeroes
+the output. The window's side is :mod:`drivers.acquisition.guarded`. Reasons:
+docs/decisions/0003-threads-and-processes.md.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from analysis.base.errors import ShakedownError
+from drivers.acquisition import messages as m
+from drivers.acquisition.capture import Capture, DriveStop, queue_capacity
+from drivers.acquisition.counting import StreamCounter
+from drivers.acquisition.guard_process import GuardProcess
+from drivers.base.clock import RealClock
+from drivers.base.drive_page import DrivePage, DriveStatus, process_state
+from drivers.base.latch import DriveLatched
+from drivers.base.protocols import Block, DriveState, InstrumentError, status_of
+from drivers.rig.profile import Rig, RigProfile, open_rig
+
+BLOCK_SECONDS = 0.01  # the pace of the limits' checks
+WATCH_SECONDS = 0.002  # the pace of the watch over window and STOP
+PARENT_SECONDS = 0.04  # between two looks whether the window's process was suspended
+STATUS_SECONDS = 0.01  # between two words about the drive
+BACKLOG_SECONDS = 30.0  # samples kept for a window that does not take them
+SILENCE_SECONDS = 3.0  # the most that ramping down at the end may take
+JOIN_SECONDS = 3.0  # for a source that is asked to stop; one that hangs is left behind
+CLOSE_SECONDS = 10.0  # for the instruments to be let go; then the second guard zeroes the output
+NEWS_SECONDS = 0.05  # between two words about a recording under way
+SWITCH_SECONDS = 0.001  # the interpreter's: no thread keeps the watch waiting for long
+WINDOW_GONE = "the window is gone"
+_ENDING_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGTSTP")
+
+
+def run(profile: RigProfile, links: m.Links, seed: int, patience: float, log: Path | None) -> None:
+    """The process: open the rig, serve the window until it closes or dies, leave the drive at zero."""
+    with contextlib.suppress(OSError, AttributeError):
+        os.setsid()  # a closed terminal and its keys are the window's affair
+    with contextlib.suppress(OSError, AttributeError):
+        os.nice(-10)  # where it is allowed: before fits and plots
+    sys.setswitchinterval(SWITCH_SECONDS)
+    page = DrivePage.open(links.page)
+    page.claim(os.getpid())
+    server = RigServer(profile, links, page, seed, log)
+    watch = Watch(server, page, patience)
+    for name in _ENDING_SIGNALS:
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), watch.note_signal)
+    server.start()
+    watch.run()
+    os._exit(0)  # a thread that hangs in an instrument must not keep the process
+
+
+class Watch:
+    """The main thread: sees what must end the drive, within milliseconds, and calls nothing that can wait."""
+
+    def __init__(self, server: RigServer, page: DrivePage, patience: float) -> None:
+        self._server, self._page, self._patience = server, page, patience
+        self._signal = ""
+        self._parent = os.getppid()
+        self._parent_looked = 0.0
+
+    def note_signal(self, number: int, frame: object) -> None:
+        self._signal = signal.Signals(number).name
+
+    def run(self) -> None:
+        """Watch until the server has ended."""
+        while not self._server.over.is_set():
+            now = time.monotonic()
+            self._page.rig_beat = now
+            if self._page.stop_requested and self._server.opened:
+                self._obey_stop()
+            if self._server.driving:
+                self._check_window(now)
+            if self._signal:
+                self._server.end(f"the rig's process was asked to end ({self._signal})")
+            elif self._server.orphaned or os.getppid() != self._parent:
+                self._server.end(WINDOW_GONE)
+            time.sleep(WATCH_SECONDS)
+
+    def _obey_stop(self) -> None:
+        """Latch first, then take the byte back: a STOP that comes in between is part of this one."""
+        self._server.stop_drive(self._page.stop_word or "STOP", "stop")
+        self._page.clear_stop()
+
+    def _check_window(self, now: float) -> None:
+        beat = self._page.window_beat
+        if beat and now - beat > self._patience:
+            self._server.stop_drive(f"the window did not answer for {self._patience:g} s", "trip")
+        if now - self._parent_looked > PARENT_SECONDS:
+            self._parent_looked = now
+            if process_state(self._parent) == "T":
+                self._server.stop_drive("the window's process was suspended", "trip")
+
+
+class RigServer:
+    """Owns the rig and everything that is counted and said about it."""
+
+    def __init__(
+        self, profile: RigProfile, links: m.Links, page: DrivePage, seed: int, log: Path | None
+    ) -> None:
+        self._profile, self._links, self._page, self._seed = profile, links, page, seed
+        self._log = None if log is None else log.open("a", encoding="utf-8")
+        self._rig: Rig | None = None
+        self._exciter: Any = None
+        self._guard: GuardProcess | None = None
+        self._counter: StreamCounter | None = None
+        self._reading = threading.Event()
+        self._reader: threading.Thread | None = None
+        self._ready = threading.Condition()
+        self._backlog: deque[Block] = deque()
+        self._stream_ended = False
+        self._failure = ""
+        self._limits: list[tuple[int, str, float, str]] = []
+        self._capture: Capture | None = None
+        self._alarmed: Capture | None = None
+        self._sending = threading.Lock()
+        self._lanes: dict[str, queue.Queue[m.Request]] = {}
+        self._stop_kind = ""  # of the STOP that holds the latch
+        self._ending = ""  # why the process ends
+        self._publishing = threading.Lock()
+        self._stop_numbers = itertools.count(1)
+        self.driving = False  # as last seen, or about to: read by the watch
+        self.orphaned = False  # the window's end of the link is gone
+        self.opened = False  # a STOP that comes before waits for the rig, and is then obeyed first
+        self.over = threading.Event()
+
+    def start(self) -> None:
+        """Open the rig and serve, in threads; returns at once."""
+        threading.Thread(target=self._open, name="opening", daemon=True).start()
+
+    # -- for the watch: nothing here may wait
+
+    def stop_drive(self, reason: str, kind: str, values: dict[str, float] | None = None) -> None:
+        """Ramp down and latch; from any thread, in no time. Never raises."""
+        exciter = self._exciter
+        if exciter is None:
+            return
+        if exciter.latch.reason and kind == "trip":
+            return
+        first = not exciter.latch.reason
+        try:
+            exciter.request_stop(reason)
+        except Exception as error:
+            self._fail(f"The drive did not take STOP ({error}): switch off the amplifier by hand.")
+        self._page.stops = next(self._stop_numbers)
+        if first:
+            self._stop_kind = kind
+            self._mark_recording(reason, kind, values or {})
+
+    def _mark_recording(self, reason: str, kind: str, values: dict[str, float]) -> None:
+        capture, counter = self._capture, self._counter
+        if capture is None or capture.done or not self.driving:
+            return
+        moment = datetime.now().astimezone().isoformat(timespec="milliseconds")
+        sample = 0 if counter is None else counter.expected
+        capture.mark_stop(DriveStop(reason, kind, moment, sample, self._page.status.text, values))
+
+    def end(self, reason: str) -> None:
+        """Ramp down and end the process; the work is done in a thread."""
+        if self._ending:
+            return
+        self._ending = reason
+        self.stop_drive(reason, "trip")
+        threading.Thread(target=self._end, name="ending", daemon=True).start()
+
+    # -- opening
+
+    def _open(self) -> None:
+        try:
+            rig = open_rig(self._profile, RealClock(), self._seed)
+        except Exception as error:
+            self._send(_refusal(0, error))
+            self._page.closed = True
+            self._page.remove()
+            self.over.set()
+            return
+        self._rig, self._exciter = rig, rig.exciter
+        if rig.exciter is not None:
+            rig.exciter.latch.watch(lambda: self._page.guard_acted)
+            self._page.set_about({**self._page.about, "outputs": [dict(rig.exciter.zeroing())]})
+            self._guard = GuardProcess(self._page)
+        rate = rig.source.rate
+        self._block = max(1, round(BLOCK_SECONDS * rate))
+        self._backlog = deque(maxlen=max(2, round(BACKLOG_SECONDS * rate / self._block)))
+        self._limits = [
+            (i, c.name, c.limit, c.unit) for i, c in enumerate(rig.profile.channels) if c.limit is not None
+        ]
+        self.opened = self._page.served = True
+        self._publish()
+        for name, work in (
+            ("requests", self._receive),
+            ("sender", self._send_blocks),
+            ("drive status", self._tell_drive),
+        ):
+            threading.Thread(target=work, name=name, daemon=True).start()
+        self._send(
+            m.Opened(
+                (rig.source.name, rig.source.channels, rate),
+                None if rig.exciter is None else (rig.exciter.unit, rig.exciter.limits),
+                tuple(rig.controllers),
+                rig.specimen is not None,
+                tuple(getattr(rig.exciter, "notices", ())),
+            )
+        )
+
+    # -- the window's commands
+
+    def _receive(self) -> None:
+        """Sort requests into their lanes; the end of the link is noted for the watch."""
+        while True:
+            try:
+                request = self._links.control.recv()
+            except (EOFError, OSError):
+                self.orphaned = True
+                return
+            lane = request.command.lane
+            if lane not in self._lanes:
+                self._lanes[lane] = queue.Queue()
+                threading.Thread(target=self._work, args=(lane,), name=f"lane {lane}", daemon=True).start()
+            self._lanes[lane].put(request)
+
+    def _work(self, lane: str) -> None:
+        while True:
+            request = self._lanes[lane].get()
+            try:
+                answer: Any = m.Answer(request.number, self._do(request.command))
+            except Exception as error:
+                if not isinstance(error, ShakedownError) and lane == "drive":
+                    self.stop_drive(f"a command failed ({error})", "trip")
+                answer = _refusal(request.number, error)
+            self._send(answer)
+
+    def _do(self, command: m.Command) -> Any:
+        rig = self._rig
+        assert rig is not None
+        match command:
+            case m.Play() | m.Change() | m.EndDrive() | m.Arm() | m.AskDriveState():
+                return self._drive(command)
+            case m.StartStream():
+                return self._start()
+            case m.StopStream():
+                return self._stop_stream()
+            case m.TapSpecimen(strength):
+                return None if rig.specimen is None else rig.specimen.tap(strength)
+            case m.Record():
+                return self._record(command)
+            case m.EndRecording(failure):
+                return None if self._capture is None else self._capture.ask_to_end(failure)
+            case m.UseInstrument():
+                return self._use_instrument(command)
+            case m.CloseRig():
+                return self.end("the rig was closed")
+        raise InstrumentError(f"The rig's process does not know the command {type(command).__name__}.")
+
+    def _drive(self, command: m.Command) -> DriveState | None:
+        exciter = self._exciter
+        if exciter is None:
+            raise InstrumentError("This rig has no shaker.")
+        match command:
+            case m.Play(waveform):
+                self._before_drive()
+                exciter.play(waveform)
+            case m.Change(frequency, amplitude):
+                self._before_drive()
+                exciter.change(frequency, amplitude)
+            case m.EndDrive(reason):
+                exciter.stop(reason)
+            case m.Arm(seen):
+                self._arm(seen)
+            case _:
+                return exciter.state()
+        self._publish()
+        return None
+
+    def _before_drive(self) -> None:
+        if self._ending:
+            raise DriveLatched(f"The rig is being closed ({self._ending}): nothing can play.")
+        self._exciter.latch.check()
+        self.driving = True  # the watch and the second guard look from now on
+
+    def _arm(self, seen: int) -> None:
+        """A person has seen ``seen`` stops and wants to go on; one that came since wins."""
+        if self._ending or self._page.stop_requested or self._page.stops != seen:
+            raise DriveLatched("STOP was pressed again meanwhile: look, then arm once more.")
+        if self._exciter.state().playing:
+            raise DriveLatched("The drive is still ramping down: arm it when it is silent.")
+        self._stop_kind = ""
+        self._page.hand_back()
+        self._exciter.arm()
+
+    def _use_instrument(self, command: m.UseInstrument) -> Any:
+        assert self._rig is not None
+        of_source = command.name == "source"
+        target: Any = self._rig.source if of_source else self._rig.controllers[command.name]
+        if of_source and self._reading.is_set():
+            raise InstrumentError("Stop the stream first: a calibration needs the converter.")
+        if not hasattr(target, command.method):
+            raise InstrumentError("These instruments cannot do that.")
+        return getattr(target, command.method)(*command.arguments)
+
+    def _send(self, message: Any) -> None:
+        with self._sending, contextlib.suppress(OSError, ValueError):
+            self._links.control.send(message)  # a window that is gone is noticed where requests come in
+
+    # -- the stream
+
+    def _start(self) -> None:
+        assert self._rig is not None
+        self._stop_stream()
+        with self._ready:
+            self._backlog.clear()
+            self._stream_ended, self._failure = False, ""
+        self._rig.source.start()
+        self._counter = StreamCounter(self._rig.source)
+        self._reading.set()
+        self._reader = threading.Thread(target=self._read, args=(self._counter,), name="source", daemon=True)
+        self._reader.start()
+
+    def _stop_stream(self) -> None:
+        self._reading.clear()
+        reader, self._reader = self._reader, None
+        if reader is not None:
+            reader.join(JOIN_SECONDS)
+
+    def _read(self, counter: StreamCounter) -> None:
+        assert self._rig is not None
+        source = self._rig.source
+        try:
+            while self._reading.is_set():
+                block = source.read(np.empty((len(source.channels), self._block)))
+                self._check_limits(block)
+                _, late = counter.count(block)
+                self._page.counts, self._page.stream_seconds = counter.counts, counter.seconds
+                self._keep(block, late)
+                self._queue(block)
+                if block.ended:
+                    break
+        except Exception as error:
+            text = str(error) if isinstance(error, ShakedownError) else f"The source failed ({error})."
+            self._fail(text)
+            if self.driving:
+                self.stop_drive(text, "trip")
+        if self._capture is not None:
+            self._capture.ask_to_end(self._failure or self._early_end())
+        try:
+            source.stop()
+        except Exception as error:
+            self._fail(f"The source did not stop ({error}).")
+        self._reading.clear()
+        with self._ready:
+            self._stream_ended = True
+            self._ready.notify_all()
+
+    def _early_end(self) -> str:
+        return "" if self._ending in ("", "the rig was closed") else self._ending
+
+    def _check_limits(self, block: Block) -> None:
+        for row, name, limit, unit in self._limits:
+            peak = float(np.abs(block.data[row]).max(initial=0.0))
+            if not peak <= limit and self.driving:
+                reached, allowed = f"{peak:.4g} {unit}".strip(), f"{limit:g} {unit}".strip()
+                self.stop_drive(
+                    f"{name} reached {reached}, beyond its limit of {allowed}", "trip", {name: peak}
+                )
+
+    def _keep(self, block: Block, late: float) -> None:
+        """To the recorder, which never drops anything; if it fails the drive is stopped, once."""
+        capture = self._capture
+        if capture is None or not block.samples:
+            return
+        if late:
+            capture.note(f"block came {late:.2f} s late", block.start_index)
+        capture.offer(block)
+        if capture.failed and capture is not self._alarmed:
+            self._alarmed = capture
+            if self.driving:
+                self.stop_drive(capture.failed, "trip")
+
+    def _queue(self, block: Block) -> None:
+        recording = self._capture is not None and not self._capture.done
+        with self._ready:
+            full = len(self._backlog) == self._backlog.maxlen
+            if full and recording:  # the recorder has them all: only the window misses some
+                self._backlog.popleft()
+                missed = self._backlog.popleft()
+                self._backlog.appendleft(replace(missed, reason="the window did not look"))
+            if not full or recording:
+                self._backlog.append(block)
+                self._ready.notify_all()
+        if full and not recording:
+            raise ShakedownError(
+                f"The window took no samples for {BACKLOG_SECONDS:g} s, so the acquisition was stopped; "
+                "everything up to there is kept."
+            )
+
+    def _send_blocks(self) -> None:
+        """Hand blocks to the window as fast as it takes them."""
+        while True:
+            with self._ready:
+                self._ready.wait_for(lambda: self._backlog or self._stream_ended)
+                block = self._backlog.popleft() if self._backlog else None
+                if block is None:
+                    self._stream_ended = False
+            message: Any = m.StreamEnded(self._failure) if block is None else m.StreamBlock(block)
+            try:
+                self._links.data.send(message)
+            except (OSError, ValueError):
+                return  # the window is gone; the watch sees it too
+
+    def _fail(self, text: str) -> None:
+        self._failure = self._failure or text
+
+    # -- the recording
+
+    def _record(self, order: m.Record) -> None:
+        if self._capture is not None and not self._capture.done:
+            raise InstrumentError("A recording is being made already: stop it first.")
+        if not self._reading.is_set() or self._rig is None or self._counter is None:
+            raise InstrumentError("The rig is not running: there is nothing to record.")
+        source = self._rig.source
+        self._capture = Capture(
+            source, order.make_sink, order.length, order.trigger, order.captures, queue_capacity(source),
+            self._counter.clock,
+        )  # fmt: skip
+        threading.Thread(
+            target=self._tell_recording, args=(self._capture,), name="recording news", daemon=True
+        ).start()
+
+    def _tell_recording(self, capture: Capture) -> None:
+        """Keep the window informed until the recording is a finished file."""
+        while not capture.wait(NEWS_SECONDS):
+            self._send(m.RecordingNews(capture.state()))
+        self._send(m.RecordingNews(capture.state()))
+
+    # -- the drive's status
+
+    def _tell_drive(self) -> None:
+        while not self.over.is_set():
+            self._publish()
+            if self._guard is not None and not self._page.closed:
+                self._guard.keep_alive()
+            time.sleep(STATUS_SECONDS)
+
+    def _publish(self) -> None:
+        """Show the drive on the page, and keep a trace of it if asked."""
+        with self._publishing:
+            self._publish_now()
+
+    def _publish_now(self) -> None:
+        exciter, page = self._exciter, self._page
+        if exciter is None:
+            page.publish(DriveStatus("off", at=time.monotonic()))
+            return
+        taken = page.guard_acted
+        status = status_of(exciter, tripped=bool(taken) or self._stop_kind != "stop")
+        self.driving = bool(status.waveform)
+        page.output = status.level * status.amplitude if self.driving and not taken else 0.0
+        page.publish(status)
+        if self._log is not None:
+            self._log.write(f"{time.monotonic():.4f} {page.output:.6g} {status.reason}\n")
+            self._log.flush()
+
+    # -- the end
+
+    def _end(self) -> None:
+        """Wait until the drive is silent, let go of the instruments, finish the recording."""
+        self._await_silence()
+        self._stop_stream()
+        closing = threading.Thread(target=self._close_rig, name="closing", daemon=True)
+        closing.start()
+        closing.join(CLOSE_SECONDS)
+        if not closing.is_alive():
+            self._publish()
+            self._page.closed = True
+            self._page.remove()
+        if self._capture is not None:
+            self._capture.wait()  # finishing has limits of its own
+        self.over.set()
+
+    def _close_rig(self) -> None:
+        if self._rig is not None:
+            with contextlib.suppress(ShakedownError):
+                self._rig.close()
+
+    def _await_silence(self) -> None:
+        """Wait for the end of the ramp and a block behind it, so that the recording shows the silence."""
+        counter = self._counter
+        deadline = time.monotonic() + SILENCE_SECONDS
+        last = 0 if counter is None else counter.counts.samples
+        while self._reading.is_set() and counter is not None and time.monotonic() < deadline:
+            if self.driving:
+                last = counter.counts.samples + 2 * self._block  # the next one may hold the end of the ramp
+            elif counter.counts.samples >= last:
+                return
+            time.sleep(WATCH_SECONDS)
+
+
+def _refusal(number: int, error: Exception) -> m.Refusal:
+    if isinstance(error, ShakedownError):
+        return m.Refusal(number, str(error), type(error).__module__, type(error).__name__)
+    return m.Refusal(number, f"The rig's process failed ({type(error).__name__}: {error}).")

@@ -1,0 +1,91 @@
+"""The device's clock beside the computer's: when a sample was taken, how late a block came, their drift.
+
+A block arrives some time after its last sample; never before it. So the smallest differences between the
+arrival and the samples' own time follow the true relation of the two clocks, whatever the machine was busy
+with in between. Their slope is the drift: a device whose clock is 50 ppm slow falls behind by 0.18 s an hour.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+WINDOW_SECONDS = 2.0  # of the samples' time: one smallest difference is kept of each
+MOST_WINDOWS = 512  # then neighbours are joined: a week's stream needs no more memory than an hour's
+RECENT_WINDOWS = 5  # lateness is judged against these
+FEWEST_WINDOWS = 10  # for a drift with an error
+LATE_SECONDS = 0.5  # a block that comes later than its samples by this much is reported
+
+
+@dataclass(frozen=True)
+class ClockDrift:
+    """How much faster the device's clock runs than the computer's."""
+
+    ppm: float
+    error: float  # standard error, ppm
+    seconds: float  # over which it was seen
+
+
+class StreamClock:
+    """Follows a stream of ``rate`` samples a second from its start."""
+
+    def __init__(self, rate: float, now: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._now = rate, now
+        self._windows: list[tuple[float, float]] = []  # samples' time (s), smallest difference (s)
+        self._width = WINDOW_SECONDS
+        self._open: tuple[float, float] | None = None
+        self._forgiven = 0.0  # s of delay that has been reported
+
+    def arrived(self, stop_index: int) -> float:
+        """A block that ends before ``stop_index`` has come; by how many seconds it is late (0: it is not)."""
+        at = stop_index / self._rate
+        behind = self._now() - at
+        if self._open is None or behind < self._open[1]:
+            self._open = (at, behind)
+        earliest = self._earliest()
+        lateness = behind - earliest - self._forgiven
+        if at >= (self._windows[-1][0] if self._windows else 0.0) + self._width:
+            self._keep()
+        if lateness <= LATE_SECONDS:
+            self._forgiven = max(0.0, min(self._forgiven, behind - earliest))
+            return 0.0
+        self._forgiven += lateness  # once per delay, not once per block behind it
+        return lateness
+
+    def moment(self, index: int) -> str:
+        """When a sample was taken, as the time of day with its zone."""
+        taken = index / self._rate + self._earliest() if self._open or self._windows else self._now()
+        return datetime.fromtimestamp(time.time() - (self._now() - taken)).astimezone().isoformat(
+            timespec="milliseconds"
+        )  # fmt: skip
+
+    def drift(self) -> ClockDrift | None:
+        """The slope of the smallest differences, by least squares; None while too little was seen."""
+        n = len(self._windows)
+        if n < FEWEST_WINDOWS:
+            return None
+        mean_t = sum(t for t, _ in self._windows) / n
+        mean_d = sum(d for _, d in self._windows) / n
+        spread = sum((t - mean_t) ** 2 for t, _ in self._windows)
+        slope = sum((t - mean_t) * (d - mean_d) for t, d in self._windows) / spread
+        rest = sum((d - mean_d - slope * (t - mean_t)) ** 2 for t, d in self._windows) / (n - 2)
+        seconds = self._windows[-1][0] - self._windows[0][0]
+        return ClockDrift(-1e6 * slope, 1e6 * math.sqrt(rest / spread), seconds)
+
+    def _earliest(self) -> float:
+        recent = [d for _, d in self._windows[-RECENT_WINDOWS:]]
+        if self._open is not None:
+            recent.append(self._open[1])
+        return min(recent, default=0.0)
+
+    def _keep(self) -> None:
+        assert self._open is not None
+        self._windows.append(self._open)
+        self._open = None
+        if len(self._windows) > MOST_WINDOWS:
+            pairs = zip(self._windows[::2], self._windows[1::2], strict=False)
+            self._windows = [min(pair, key=lambda w: w[1]) for pair in pairs]
+            self._width *= 2

@@ -1,0 +1,45 @@
+"""The latch of a drive: after STOP nothing plays until a person arms it again.
+
+Every exciter holds one, asks it before each step upwards, and never waits for anything in doing so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from analysis.base.errors import ShakedownError
+
+
+class DriveLatched(ShakedownError):
+    """A drive that was stopped and has not been armed again; nothing was changed."""
+
+
+class Latch:
+    """Set by STOP from any thread in no time, released by ``arm`` alone."""
+
+    def __init__(self) -> None:
+        self._reason = ""
+        self._elsewhere: Callable[[], str] = str
+
+    def watch(self, elsewhere: Callable[[], str]) -> None:
+        """Also hold while another process says why: the second guard that has taken the output over."""
+        self._elsewhere = elsewhere
+
+    @property
+    def reason(self) -> str:
+        """Why nothing may play; empty while the drive is armed."""
+        return self._reason or self._elsewhere()
+
+    def set(self, reason: str) -> None:
+        """The first reason stays."""
+        self._reason = self._reason or reason or "STOP"
+
+    def release(self) -> None:
+        self._reason = ""
+
+    def check(self) -> None:
+        """DriveLatched while it holds."""
+        if reason := self.reason:
+            raise DriveLatched(
+                f"The drive is latched ({reason.rstrip('.')}): arm it again before anything can play."
+            )
