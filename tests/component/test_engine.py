@@ -160,7 +160,7 @@ class Switch:
     def __init__(self) -> None:
         self.reasons: list[str] = []
 
-    def stop(self, reason: str = "stopped") -> None:
+    def request_stop(self, reason: str = "STOP") -> None:
         self.reasons.append(reason)
 
 

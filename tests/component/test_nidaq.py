@@ -59,6 +59,7 @@ def bench(*channels: ChannelProfile, rate: float = RATE, **source: Any) -> RigPr
             "output": "Dev1/ao0",
             "oversampling": source.get("oversampling", 1),
             "watchdog": source.get("watchdog"),
+            "watchdog_optional": source.get("watchdog_optional", False),
         },
     }
     return RigProfile("bench", "bench", rate, channels, Limits(5.0, slew=5000.0), instruments)
@@ -360,9 +361,12 @@ def test_given_a_hardware_watchdog_when_the_program_hangs_then_the_output_goes_t
     opened.close()
 
 
-def test_given_no_watchdog_on_the_device_then_it_does_without() -> None:
-    opened = Bench(bench(DRIVE, TABLE, watchdog=0.15), WIRES, watchdog=False)
+def test_given_a_watchdog_is_asked_for_and_absent_then_refused_or_said_if_the_profile_allows_it() -> None:
+    with pytest.raises(RigError, match=r"asks for a hardware watchdog.*watchdog_optional = true"):
+        Bench(bench(DRIVE, TABLE, watchdog=0.15), WIRES, watchdog=False)
+    opened = Bench(bench(DRIVE, TABLE, watchdog=0.15, watchdog_optional=True), WIRES, watchdog=False)
     assert opened.exciter.watchdog is None
+    assert "no hardware watchdog" in opened.exciter.notices[0]
     opened.close()
 
 
