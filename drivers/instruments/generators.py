@@ -84,7 +84,7 @@ class Generator(ABC):
         self._wake = threading.Condition()
         self._closed = False
         self._planned: deque[float] = deque()  # amplitudes still to be set, on the way to the target
-        self._next_step = 0.0
+        self._next_step = self._step_seconds = 0.0
         link.identify_again = self.identify
         self.identify()
         self._silence()
@@ -266,6 +266,7 @@ class Generator(ABC):
         """Plan the steps of a soft start or of a change of amplitude."""
         self._planned = deque(begin + (target - begin) * k / STEPS_UP for k in range(1, STEPS_UP + 1))
         self._planned[-1] = target
+        self._step_seconds = max(SOFT_START, abs(target - begin) / self.limits.ramp) / STEPS_UP
         self._next_step = time.monotonic()
 
     def _step(self) -> None:
@@ -281,7 +282,7 @@ class Generator(ABC):
         except ShakedownError as error:
             self._reason = str(error)
             self._planned.appendleft(value)
-        self._next_step = time.monotonic() + SOFT_START / STEPS_UP
+        self._next_step = time.monotonic() + self._step_seconds
 
     def _go_down(self, reason: str) -> bool:
         """Ramp to zero in a few steps; False if the generator cannot be reached (it is tried again)."""

@@ -24,7 +24,7 @@ from drivers.base.protocols import InstrumentError, LinkLost
 from drivers.base.waveform import Sine
 from drivers.formats import read
 from drivers.instruments.nidaq import NidaqExciter, NidaqSource, connect, list_devices
-from drivers.rig.profile import ChannelProfile, RigProfile, load_rig, open_rig
+from drivers.rig.profile import ChannelProfile, RigError, RigProfile, load_rig, open_rig
 from drivers.virtual.nidaq_server import DeviceServer, InProcessChannel, device_of, serve
 from drivers.virtual.plant import Plant, Shaker, Specimen
 from drivers.virtual.simulated_device import SimulatedDevice, Wire
