@@ -228,6 +228,19 @@ def stylesheet(c: Colours, scale: float) -> str:
         font-size: {px(18)}; border-radius: {px(10)}; min-height: {px(38)}; min-width: {px(104)};
         padding: {px(2)} {px(14)}; }}
     QPushButton#stop:hover, QPushButton#stop:focus {{ border-color: {c.text}; }}
+    #pill_off, #pill_ramping, #pill_playing, #pill_stopped, #pill_tripped {{ border-radius: {px(10)};
+        min-height: {px(38)}; padding: {px(2)} {px(8)}; font-weight: 600; font-size: {px(13)}; }}
+    #pill_off {{ background: {c.window}; color: {c.muted}; border: 1px solid {c.border}; }}
+    #pill_ramping {{ background: {c.window}; color: {c.warn}; border: 2px solid {c.warn}; }}
+    #pill_playing {{ background: {c.accent}; color: {c.on_accent}; border: 2px solid {c.accent}; }}
+    #pill_stopped {{ background: {c.window}; color: {c.warn}; border: 2px dashed {c.warn}; }}
+    #pill_tripped {{ background: {c.window}; color: {c.bad}; border: 2px dashed {c.stop}; }}
+    #strip {{ background: {c.surface}; border-bottom: 2px solid {c.warn}; }}
+    #banner_none, #banner_fits, #banner_close, #banner_misses, #banner_cannot_tell {{ background: {c.surface};
+        border: 1px solid {c.border}; border-left: {px(6)} solid {c.border}; border-radius: {px(8)}; }}
+    #banner_fits {{ border-left-color: {c.good}; }} #banner_misses {{ border-left-color: {c.stop}; }}
+    #banner_close, #banner_cannot_tell {{ border-left-color: {c.warn}; }}
+    QTableView:disabled {{ color: {c.muted}; }}
     QPushButton#stage {{ background: transparent; border: none; border-radius: {px(8)}; text-align: left;
         padding: {px(6)} {px(12)}; min-height: {px(32)}; font-size: {px(14)}; }}
     QPushButton#stage:hover {{ background: {c.window}; }}

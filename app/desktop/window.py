@@ -31,11 +31,13 @@ from app.desktop.page import Page
 from app.desktop.pages import STAGES, Stage
 from app.desktop.tour import Tour
 from app.desktop.widgets.basics import IconButton, label, timer
+from app.desktop.widgets.drivepill import DrivePill, DriveStrip
 from app.desktop.widgets.jobbar import JobBar
 from app.desktop.widgets.notice import NoticeBar
 from app.desktop.widgets.statusbar import StatusBar
 from app.desktop.workbench import Workbench
 
+ROOMY = 1250  # width of a window in which everything in the header is shown whole
 AHEAD = 200  # ms between two pages that are built before they are asked for
 
 
@@ -81,6 +83,8 @@ class MainWindow(QMainWindow):
         column = QVBoxLayout()
         column.setSpacing(0)
         column.addWidget(self._header())
+        self.strip = DriveStrip(self.bench, self.pill)
+        column.addWidget(self.strip)
         self.stack = QStackedWidget()
         column.addWidget(self.stack, 1)
         self.status = StatusBar(self.bench)
@@ -165,6 +169,8 @@ class MainWindow(QMainWindow):
         self.model_chip.clicked.connect(lambda: self.show_page("identify"))
         row.addWidget(self.record_chip)
         row.addWidget(self.model_chip)
+        self.pill = DrivePill(self.bench)
+        row.addWidget(self.pill)
         self.stop_button = QPushButton("STOP")
         self.stop_button.setObjectName("stop")
         self.stop_button.setToolTip("Ramp the shaker to zero at once, from any page (Esc or F12)")
@@ -178,7 +184,6 @@ class MainWindow(QMainWindow):
         chip = QPushButton()
         chip.setObjectName("chip")
         chip.setToolTip(tip)
-        chip.setFixedWidth(self.theme.px(200))
         chip.setIconSize(QSize(self.theme.px(18), self.theme.px(18)))
         return chip
 
@@ -317,7 +322,6 @@ class MainWindow(QMainWindow):
         self.bench.rig.opened.connect(self._rig_opened)
         self.bench.rig.failed.connect(lambda text: self.bench.say(text, "bad"))
         self.bench.rig.refused.connect(lambda text: self.bench.say(text, "bad"))
-        self.bench.rig.drive_stopped.connect(self._drive_stopped)
         self.bench.rig.recorded.connect(self._recorded)
         self.bench.rig.open(self.bench.settings.rig)
         self.bench.workers.warm(tasks.warm_up)
@@ -334,9 +338,6 @@ class MainWindow(QMainWindow):
         rig = self.bench.rig.rig
         if rig is not None and rig.virtual and self.bench.settings.start_shaking:
             self.bench.start_drive()
-
-    def _drive_stopped(self, reason: str) -> None:
-        self.bench.say(f"The drive has been stopped: {reason}.", "warn", "acquire")
 
     def _recorded(self, path: Path) -> None:
         self.bench.say(f"{path.stem} is saved in the library.", "good", "recordings")
@@ -359,6 +360,9 @@ class MainWindow(QMainWindow):
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
+        for chip in (self.record_chip, self.model_chip):  # they give way in a small window
+            chip.setFixedWidth(self.theme.px(200 if self.width() >= self.theme.px(ROOMY) else 148))
+        self._show_in_hand()
         QTimer.singleShot(0, self._replace)
 
     def _replace(self) -> None:

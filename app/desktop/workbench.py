@@ -43,6 +43,12 @@ class RecordInHand:
     name: str
     path: Path | None = None
 
+    def is_same(self, other: RecordInHand | None) -> bool:
+        """Whether both are the same recording."""
+        if other is None or self is other or self.path is None:
+            return self is other
+        return self.path == other.path and len(self.record) == len(other.record)
+
 
 class Workbench(QObject):
     """Shared state of the window. Setting anything tells every page through a signal."""
@@ -65,6 +71,8 @@ class Workbench(QObject):
         self.feed = Feed(self.rig)
         self._record: RecordInHand | None = None
         self._model: Model | None = None
+        self.model_problem = ""  # what is wrong with the text being written; it is not the model in hand then
+        self._fitted: RecordInHand | None = None  # the record that the newest result was found from
         self.results: list[Identification] = []  # newest last; the last one is in hand
         self.findings: dict[str, Any] = {}  # what pages hand on to later ones; cleared with the record
 
@@ -105,13 +113,32 @@ class Workbench(QObject):
             )
 
     def take_model(self, model: Model, source: str = "") -> None:
-        self._model = model
+        self._model, self.model_problem = model, ""
         self.settings.model = source or self.settings.model
         self.model_changed.emit()
 
-    def take_result(self, result: Identification) -> None:
+    def miss_model(self, problem: str) -> None:
+        """The text being written is not the model in hand, for this reason; empty: it is again."""
+        if problem != self.model_problem:
+            self.model_problem = problem
+            self.model_changed.emit()
+
+    def take_result(self, result: Identification, record: RecordInHand | None = None) -> None:
+        """Put a fit in hand; ``record``: what it was found from, by default the record in hand."""
+        self._fitted = record or self._record
         self.results.append(result)
         self.result_changed.emit()
+
+    def result_is_of(self) -> str:
+        """“an earlier model” or “an earlier record”, if the newest result is of one; empty otherwise."""
+        result = self.result
+        if result is None:
+            return ""
+        if self.model_problem or self._model is None or result.model_text not in ("", self._model.text):
+            return f"an earlier model ({result.model})"
+        if self._fitted is not None and not self._fitted.is_same(self._record):
+            return f"an earlier record ({self._fitted.name})"
+        return ""
 
     def _mark_recording(self) -> None:
         """Keep on disk what is being recorded, so that the next start knows if this window is lost."""

@@ -19,7 +19,9 @@ from app.desktop.widgets.basics import Card, button, label, progress_bar, scroll
 from app.desktop.widgets.mapping import Mapping
 from app.desktop.widgets.modelcard import ModelCard
 from app.desktop.widgets.results import ResultTable
-from app.desktop.workbench import Workbench
+from app.desktop.widgets.verdictbanner import VerdictBanner
+from app.desktop.words import counted
+from app.desktop.workbench import RecordInHand, Workbench
 from app.desktop.worker import Job
 
 LONG = 200_000  # samples; more are cut, because a fit gains little from them
@@ -31,6 +33,8 @@ class IdentifyPage(Page):
     def __init__(self, bench: Workbench) -> None:
         super().__init__(bench)
         self.job: Job | None = None
+        self._fitting: RecordInHand | None = None  # the record that the fit in progress is made to
+        self._said_missing = ""
         self.chosen = ""  # which orbits the fit in progress balances, in words
         self.model_card = ModelCard(bench)
         self.mapping = Mapping(self.theme)
@@ -57,6 +61,8 @@ class IdentifyPage(Page):
         lower.setChildrenCollapsible(False)
         lower.addWidget(self.convergence)
         results = Card(self.theme)
+        self.banner = VerdictBanner(self.theme)
+        results.add(self.banner)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(self.result_view, "Result")
@@ -77,7 +83,9 @@ class IdentifyPage(Page):
         self.body.addWidget(self.splitter, 1)
         bench.model_changed.connect(self._rebuild)
         bench.record_changed.connect(self._rebuild)
+        bench.result_changed.connect(self._show_result)
         self._rebuild()
+        self._show_result()
 
     def _fit_card(self) -> QWidget:
         card = Card(self.theme)
@@ -135,18 +143,41 @@ class IdentifyPage(Page):
             if before.get(name):
                 box.setCurrentText(before[name])
         self.no_record.setVisible(record is None)
-        ready = record is not None and self.bench.model is not None
-        self.run_button.setEnabled(ready and self.job is None)
-        if self.job is None:
-            self.state.setText("" if ready else "A record and a model are needed.")
+        self._mark_earlier()
+        self._follow()
+
+    def _missing(self) -> str:
+        """What keeps a fit from being started, in words."""
+        if self.bench.model_problem:
+            return "The model's text is not understood yet: there is nothing to fit."
+        if self.bench.record is None or self.bench.model is None:
+            return "A record and a model are needed."
+        return ""
+
+    def _follow(self) -> None:
+        missing = self._missing()
+        self.run_button.setEnabled(not missing and self.job is None)
+        self.run_button.setToolTip(missing or "Fit the model to the record in hand (Ctrl+Return)")
+        if self.job is None and (missing or self.state.text() == self._said_missing):
+            self._say(missing, "small")
+            self._said_missing = missing
+
+    def _mark_earlier(self) -> None:
+        """Numbers of a model or record that is no longer in view are grey, and say so."""
+        result = self.bench.result
+        if result is not None:
+            earlier = self.bench.result_is_of()
+            self.banner.show_result(result, earlier)
+            self.result_view.table.setEnabled(not earlier)
 
     # -- fitting
 
     def run(self) -> None:
         """Start the fit in a process of its own."""
         record, model = self.bench.record, self.bench.model
-        if record is None or model is None or self.job is not None:
+        if record is None or model is None or self._missing() or self.job is not None:
             return
+        self._fitting = record
         data, note = record.record, ""
         if len(data) > LONG:
             data, note = data.cut(0, LONG), f" The first {LONG} samples are used."
@@ -201,13 +232,10 @@ class IdentifyPage(Page):
     def _done(self, result: Identification) -> None:
         if self.chosen:
             result = replace(result, extra={**result.extra, "chosen": self.chosen})
-        self.bench.take_result(result)
-        self.convergence.show_history(result.history)
-        self.result_view.show_result(result)
-        self.compare_view.compare(self.bench.results)
+        self.bench.take_result(result, self._fitting)
         self.tabs.setCurrentIndex(0)
         if result.converged:
-            self._say(f"Converged after {result.iterations} steps.", "good")
+            self._say(f"The search ended after {counted(result.iterations, 'step')}.", "small")
         else:
             self._say(
                 "The fit did not converge: do not trust the numbers. Try better guesses, fewer "
@@ -215,11 +243,21 @@ class IdentifyPage(Page):
                 "bad",
             )
 
+    def _show_result(self) -> None:
+        """Show the result in hand."""
+        result = self.bench.result
+        if result is None:
+            return
+        self.convergence.show_history(result.history)
+        self.result_view.show_result(result)
+        self.compare_view.compare(self.bench.results)
+        self._mark_earlier()
+
     def _ended(self) -> None:
         self.job = None
         self.bar.setValue(0)
         self.cancel_button.hide()
-        self.run_button.setEnabled(True)
+        self._follow()
 
     def _say(self, text: str, role: str) -> None:
         self.state.setText(text)

@@ -34,6 +34,7 @@ from app.desktop.widgets.asknumber import NumberDialog
 from app.desktop.widgets.basics import Card, Empty, IconButton, add_row, button, form, label
 from app.desktop.widgets.basics import entry as text_field
 from app.desktop.widgets.jobbar import duration
+from app.desktop.widgets.leaverig import may_leave_rig
 from app.desktop.widgets.number import Number
 from app.desktop.widgets.statusbar import quantity
 from app.desktop.workbench import Workbench
@@ -262,7 +263,7 @@ class RecordingsPage(Page):
 
     def replay(self) -> None:
         entry = self.current()
-        if entry is not None:
+        if entry is not None and may_leave_rig(self.bench.rig, self):
             self.bench.rig.open_replay(entry.path)
             self.bench.go("acquire")
 

@@ -26,6 +26,7 @@ from app.desktop.widgets.basics import Card, button, label
 from app.desktop.widgets.channeltable import ChannelTable
 from app.desktop.widgets.controllers import ControllersPanel
 from app.desktop.widgets.devices import DevicesPanel
+from app.desktop.widgets.leaverig import may_leave_rig
 from app.desktop.widgets.selftest import SelfTest
 from app.desktop.workbench import Workbench
 from drivers.rig.profile import RigProfile, load_rig
@@ -164,7 +165,7 @@ class RigPage(Page):
 
     def open(self) -> None:
         """Connect the chosen rig."""
-        if self.profile is not None:
+        if self.profile is not None and may_leave_rig(self.bench.rig, self):
             self.bench.settings.rig = self.name()
             self.bench.rig.open(self.name())
 

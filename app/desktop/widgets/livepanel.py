@@ -123,6 +123,9 @@ class LivePanel(QWidget):
 
     def start(self) -> None:
         """Fit the model in hand, or the one that belongs to the rig, to the data from now on."""
+        if self.bench.model_problem:
+            self._failed("The model's text on the Identify page is not understood: there is nothing to fit.")
+            return
         text = self._model_text()
         if text is None:
             self._failed("There is no model: choose one on the Identify page.")

@@ -25,7 +25,7 @@ TYPING = 350  # ms without a key before the text is checked
 
 
 class FittedPicture(QWidget):
-    """A picture drawn at half its resolution, or smaller where it would not fit."""
+    """A picture drawn at half its resolution, or smaller where it would not fit; pale while disabled."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,6 +55,7 @@ class FittedPicture(QWidget):
             return
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
+        painter.setOpacity(1.0 if self.isEnabled() else 0.3)
         factor = self._factor(self.width())
         box = QRectF(0, 0, self._image.width() * factor, self._image.height() * factor)
         painter.drawPixmap(box, self._image, QRectF(self._image.rect()))
@@ -108,7 +109,7 @@ class ModelCard(Card):
         self.verdict.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.add(self.verdict)
         self._later = timer(self, TYPING, self.check, single=True)
-        self.editor.textChanged.connect(self._later.start)
+        self.editor.textChanged.connect(self._typed)
         theme.changed.connect(self._later.start)
         self._list()
 
@@ -142,10 +143,18 @@ class ModelCard(Card):
     def text(self) -> str:
         return self.editor.toPlainText()
 
+    def _typed(self) -> None:
+        """Until the text is understood it is not the model in hand."""
+        model = self.bench.model
+        if model is None or model.text != self.text():
+            self.bench.miss_model("The model's text is being read.")
+        self._later.start()
+
     def check(self) -> None:
         """Have the text read elsewhere; the newest text wins."""
         self._later.stop()
         if not self.text().strip():
+            self._refuse("The model's text is empty.")
             return
         if self._running:
             self._again = True
@@ -162,7 +171,7 @@ class ModelCard(Card):
             quiet=True,
         )
         job.done.connect(self._answer)
-        job.failed.connect(lambda text: self._say(text, "bad"))
+        job.failed.connect(self._refuse)
         job.ended.connect(self._finished)
 
     def _finished(self) -> None:
@@ -175,18 +184,26 @@ class ModelCard(Card):
         if found.text != self.text():
             return
         if found.model is None:
-            self._say(found.problem, "bad")
+            self._refuse(found.problem)
             return
         model = found.model
         image = QPixmap()
         image.loadFromData(found.picture)
+        self.picture.setEnabled(True)
         self.picture.show_image(image)
         self.about.setText("\n".join(filter(None, (model.description, model.reference))))
         count = len(model.free)
         self._say(f"Understood: {len(model.states)} states, {count} unknown parameters.", "good")
         if self.bench.model is None or self.bench.model.text != model.text:
             self.bench.take_model(model, self.source)
+        self.bench.miss_model("")
         self.checked.emit()
+
+    def _refuse(self, problem: str) -> None:
+        self._say(problem, "bad")
+        self.picture.setEnabled(False)  # it shows the last text that was understood
+        self.picture.update()
+        self.bench.miss_model(problem)
 
     def _say(self, text: str, role: str) -> None:
         self.verdict.setText(text)

@@ -94,10 +94,9 @@ def test_given_the_rig_when_recorded_and_taken_through_every_stage_then_the_repo
     window.show_page("orbits")
     orbits = window.page
     assert isinstance(orbits, OrbitsPage)
-    orbits.longest.setValue(4)
     orbits.run()
     _finished(qtbot, orbits)
-    assert orbits.tiles
+    assert orbits.tiles  # up to period 10: some come in any 15 s
     orbits.tiles[0].click()
     assert len(orbits.chosen()) == len(orbits.tiles) - 1
 
