@@ -228,12 +228,13 @@ def stylesheet(c: Colours, scale: float) -> str:
         font-size: {px(18)}; border-radius: {px(10)}; min-height: {px(38)}; min-width: {px(104)};
         padding: {px(2)} {px(14)}; }}
     QPushButton#stop:hover, QPushButton#stop:focus {{ border-color: {c.text}; }}
-    #pill_off, #pill_ramping, #pill_playing, #pill_stopped, #pill_tripped {{ border-radius: {px(10)};
-        min-height: {px(38)}; padding: {px(2)} {px(8)}; font-weight: 600; font-size: {px(13)}; }}
-    #pill_off {{ background: {c.window}; color: {c.muted}; border: 1px solid {c.border}; }}
+    #pill_off, #pill_armed, #pill_ramping, #pill_playing, #pill_latched, #pill_tripped {{
+        border-radius: {px(10)}; min-height: {px(38)}; padding: {px(2)} {px(8)}; font-weight: 600;
+        font-size: {px(13)}; }}
+    #pill_off, #pill_armed {{ background: {c.window}; color: {c.muted}; border: 1px solid {c.border}; }}
     #pill_ramping {{ background: {c.window}; color: {c.warn}; border: 2px solid {c.warn}; }}
     #pill_playing {{ background: {c.accent}; color: {c.on_accent}; border: 2px solid {c.accent}; }}
-    #pill_stopped {{ background: {c.window}; color: {c.warn}; border: 2px dashed {c.warn}; }}
+    #pill_latched {{ background: {c.window}; color: {c.warn}; border: 2px dashed {c.warn}; }}
     #pill_tripped {{ background: {c.window}; color: {c.bad}; border: 2px dashed {c.stop}; }}
     #strip {{ background: {c.surface}; border-bottom: 2px solid {c.warn}; }}
     #banner_none, #banner_fits, #banner_close, #banner_misses, #banner_cannot_tell {{ background: {c.surface};

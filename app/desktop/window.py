@@ -322,6 +322,7 @@ class MainWindow(QMainWindow):
         self.bench.rig.opened.connect(self._rig_opened)
         self.bench.rig.failed.connect(lambda text: self.bench.say(text, "bad"))
         self.bench.rig.refused.connect(lambda text: self.bench.say(text, "bad"))
+        self.bench.rig.notice.connect(lambda text: self.bench.say(text, "warn"))
         self.bench.rig.recorded.connect(self._recorded)
         self.bench.rig.open(self.bench.settings.rig)
         self.bench.workers.warm(tasks.warm_up)

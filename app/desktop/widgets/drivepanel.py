@@ -21,6 +21,7 @@ from drivers.base.protocols import DriveState
 from drivers.base.waveform import BurstRandom, Multisine, RandomNoise, Sine, Sweep, Waveform
 
 TICKS = 1000  # of a slider
+LATCHED = "The drive was stopped: arm it first, with the button at the top."
 SLIDER_DIGITS = 3  # decimals of a number set by a slider
 
 
@@ -170,6 +171,7 @@ class DrivePanel(Card):
         for box in (self.frequency, self.amplitude, *(b for own in self._own for b in own.values())):
             box.edited.connect(self._show_unapplied)
         self.rig.opened.connect(self.reload)
+        self.rig.drive_changed.connect(lambda _: self.follow(self.rig.drive()))
 
     def _sliders(self) -> tuple[tuple[Number, DriveSlider], ...]:
         return (self.frequency, self.frequency_slider), (self.amplitude, self.amplitude_slider)
@@ -217,10 +219,13 @@ class DrivePanel(Card):
 
     def follow(self, drive: DriveState) -> None:
         """Show what the exciter does now; called with every frame."""
+        status = self.rig.drive_status()
         self.ramp.setValue(round(100 * drive.level))
-        if drive.playing != self._playing:
-            self._playing = drive.playing
-            self.start.setText("Stop drive" if drive.playing else "Start drive")
+        if status.driving != self._playing:
+            self._playing = status.driving
+            self.start.setText("Stop drive" if status.driving else "Start drive")
+        self.start.setEnabled(not status.latched)
+        self.start.setToolTip(LATCHED if status.latched else "Ramp up softly, or ramp down (Ctrl+D)")
         self._show_unapplied()
 
     def show_waveform(self, waveform: Waveform) -> None:
@@ -254,8 +259,8 @@ class DrivePanel(Card):
         """Why the fields do not show what the shaker does, in words; empty if they do."""
         if not self._playing:
             return ""
-        now, chosen = self.rig.drive().waveform, KINDS[self.kind.currentIndex()].kind
-        if now not in ("none", chosen):
+        now, chosen = self.rig.drive_status().waveform, KINDS[self.kind.currentIndex()].kind
+        if now not in ("", "none", chosen):
             return f"The shaker still plays {now}. Apply changes it to {chosen}."
         if any(box.pending for box in self._boxes()):
             return "The shaker has not been told yet."
@@ -311,7 +316,7 @@ class DrivePanel(Card):
     def _glides(self) -> bool:
         """Whether what plays is the sine in view, which can be changed while it plays."""
         sine = KINDS[0].kind
-        return self._playing and self.kind.currentIndex() == 0 and self.rig.drive().waveform == sine
+        return self._playing and self.kind.currentIndex() == 0 and self.rig.drive_status().waveform == sine
 
     def _kind_chosen(self, index: int) -> None:
         self.stack.setCurrentIndex(index)
@@ -329,7 +334,7 @@ class DrivePanel(Card):
             if self._confirmed(value.get("amplitude", 0.0)):
                 self._change(**value)
             else:
-                self._put(self.amplitude, self.rig.drive().amplitude)
+                self._put(self.amplitude, self.rig.drive_status().amplitude)
         self._place_sliders()
         self._show_unapplied()
 
@@ -342,7 +347,7 @@ class DrivePanel(Card):
 
     def _confirmed(self, wanted: float) -> bool:
         """Ask before a running drive is more than doubled, above the threshold of the rig's profile."""
-        limits, now = self.rig.limits, self.rig.drive().amplitude
+        limits, now = self.rig.limits, self.rig.drive_status().amplitude
         if limits is None or not limits.is_big_step(now, wanted):
             return True
         unit = self.rig.unit
@@ -359,7 +364,9 @@ class DrivePanel(Card):
         question.setEscapeButton(keep)
         question.exec()
         question.deleteLater()
-        return question.clickedButton() is not keep and self.rig.drive().playing  # STOP may have been pressed
+        return (
+            question.clickedButton() is not keep and self.rig.drive_status().driving
+        )  # STOP may have been pressed
 
     def _slid(self, name: str, box: Number, part: float) -> None:
         """A slider acts at once; the driver ramps, so that it needs no question."""

@@ -1,60 +1,19 @@
-"""The state of the drive, on every page: a pill beside STOP, and a strip with the whole reason of a stop."""
+"""The state of the drive, on every page: a pill beside STOP, and a strip with the whole reason of a stop.
+
+Both show what the rig's own process says, and nothing that the window worked out by itself.
+"""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy
 
 from app.desktop.numbers import localised
-from app.desktop.rigdesk import RigDesk
 from app.desktop.widgets.basics import button, label, set_role, timer
 from app.desktop.workbench import Workbench
-from drivers.base.protocols import DriveState
+from drivers.base.drive_page import DriveStatus
 
 FOLLOW = 100  # ms between two looks at the drive: never more than 200 ms behind
-QUIET = (
-    "",
-    "not started",
-    "stopped by you",
-    "the self-test is over",
-    "finished",
-)  # reasons that nobody needs to be told
-ROLES = {"none": "pill_off", "off": "pill_off", "armed": "pill_off", "ramping": "pill_ramping",
-         "playing": "pill_playing", "stopped": "pill_stopped", "tripped": "pill_tripped"}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class DriveStatus:
-    """What the drive does. ``state``: none, off, armed, ramping, playing, stopped or tripped."""
-
-    state: str
-    text: str  # such as “SINE 7.5 Hz 1.50 V”
-    reason: str = ""  # of a stop, whole
-    latched: bool = False  # nothing plays until a person arms it
-
-    @property
-    def driving(self) -> bool:
-        return self.state in ("ramping", "playing")
-
-
-def drive_words(drive: DriveState, unit: str) -> str:
-    """Waveform, frequency and amplitude: “SINE 7.5 Hz 1.50 V”."""
-    frequency = f" {drive.frequency:.4g} Hz" if drive.frequency else ""
-    return f"{drive.waveform.upper()}{frequency} {drive.amplitude:.2f} {unit}".rstrip()
-
-
-def status_of(rig: RigDesk) -> DriveStatus:
-    """The status of the rig that is open."""
-    if rig.limits is None:
-        return DriveStatus("none", "No shaker")
-    drive = rig.drive()
-    if drive.playing:
-        return DriveStatus("playing" if drive.steady else "ramping", drive_words(drive, rig.unit))
-    if drive.reason in QUIET:
-        return DriveStatus("off", "Drive off")
-    return DriveStatus("stopped", "Drive off", drive.reason)
 
 
 class DrivePill(QPushButton):
@@ -63,7 +22,8 @@ class DrivePill(QPushButton):
     def __init__(self, bench: Workbench) -> None:
         super().__init__()
         self._bench = bench
-        self.status = DriveStatus("none", "")
+        self.status: DriveStatus | None = None  # None: there is no shaker
+        self.setObjectName("pill_off")
         self.setFixedWidth(bench.theme.px(186))
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # next to STOP: the keys are for that
@@ -71,52 +31,52 @@ class DrivePill(QPushButton):
         self._timer = timer(self, FOLLOW, self.refresh)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.start()
+        bench.rig.drive_changed.connect(lambda _: self.refresh())
         self.refresh()
 
     def refresh(self) -> None:
         """Show what the drive does now."""
-        status = status_of(self._bench.rig)
-        if status == self.status:
+        rig = self._bench.rig
+        self.status = status = rig.drive_status() if rig.limits is not None else None
+        text, second = "No shaker", ""
+        if status is not None:
+            text = "Drive off" if status.state == "off" else localised(status.text)
+            second = {"ramping": "ramping", "latched": "latched", "tripped": "latched"}.get(status.state, "")
+        words = f"{text}\n{second}" if second else text
+        if words == self.text():
             return
-        self.status = status
-        words = {"ramping": "ramping", "tripped": "tripped", "stopped": "stopped", "armed": "armed"}
-        second = words.get(status.state, "")
-        text = localised(status.text)
-        self.setText(f"{text}\n{second}" if second else text)
-        self.setToolTip(localised(status.reason) or "What the shaker does now. Click for the drive's page.")
-        self.setAccessibleName(f"Drive: {text} {second} {status.reason}".strip())
-        set_role(self, ROLES[status.state])
+        self.setText(words)
+        reason = localised(status.reason) if status is not None else ""
+        self.setToolTip(reason or "What the shaker does now. Click for the drive's page.")
+        self.setAccessibleName(f"Drive: {text} {second} {reason}".strip())
+        set_role(self, f"pill_{status.state if status is not None else 'off'}")
 
 
 class DriveStrip(QFrame):
-    """Below the header while a drive was stopped: the whole reason, and the way on."""
+    """Below the header while the drive is latched: the whole reason, and the button that arms it again."""
 
     def __init__(self, bench: Workbench, pill: DrivePill) -> None:
         super().__init__()
         self.setObjectName("strip")
-        self._bench, self._pill, theme = bench, pill, bench.theme
-        self._dismissed = ""
+        self._pill, theme = pill, bench.theme
         row = QHBoxLayout(self)
         row.setContentsMargins(theme.px(16), theme.px(5), theme.px(14), theme.px(5))
         self.text = label("", "", wrap=True)
         self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.text.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         row.addWidget(self.text, 1)
-        self.dismiss = button("Dismiss", self._dismiss, "Hide this line; the pill goes on to show it")
-        row.addWidget(self.dismiss)
+        self.arm = button("Arm", bench.rig.arm, "Allow the drive to be played again; nothing moves by itself")
+        row.addWidget(self.arm)
         self.hide()
-        timer(self, FOLLOW, self.refresh).start()
+        self._timer = timer(self, FOLLOW, self.refresh)
+        self._timer.start()
+        bench.rig.drive_changed.connect(lambda _: self.refresh())
 
     def refresh(self) -> None:
         status = self._pill.status
-        if status.driving:
-            self._dismissed = ""
-        wanted = status.state in ("stopped", "tripped") and status.reason != self._dismissed
-        if wanted:
+        latched = status is not None and status.latched
+        if status is not None and latched:
             words = "The drive tripped" if status.state == "tripped" else "The drive was stopped"
-            self.text.setText(localised(f"{words}: {status.reason.rstrip('.')}."))
-        self.setVisible(wanted)
-
-    def _dismiss(self) -> None:
-        self._dismissed = self._pill.status.reason
-        self.hide()
+            reason = localised(status.reason).rstrip(".") or "for no known reason"
+            self.text.setText(f"{words}: {reason}. Nothing plays until you arm it.")
+        self.setVisible(latched)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from PyQt6.QtWidgets import QMessageBox, QWidget
 
 from app.desktop.rigdesk import RigDesk
-from app.desktop.widgets.drivepill import status_of
 
 
 def may_leave_rig(rig: RigDesk, parent: QWidget) -> bool:
     """Whether another rig may be opened; asks if that ends a drive, a recording or a sequence."""
-    status = status_of(rig)
+    status = rig.drive_status()
     running = [
         f"the shaker plays {status.text}" if status.driving else "",
         "a recording is being made" if rig.recording else "",

@@ -55,8 +55,8 @@ class VerdictBanner(QFrame):
 
     def show_result(self, result: Identification, earlier: str = "") -> None:
         """The verdict on a fit; ``earlier``: what it belongs to, if that is no longer in view."""
-        reasons = list(getattr(result, "reasons", ()))
-        verdict = str(getattr(result, "verdict", ""))
+        reasons = list(result.reasons)
+        verdict = result.verdict
         if not result.converged:
             reasons.insert(
                 0, "The search did not converge: try better guesses, fewer unknowns or another method."

@@ -18,10 +18,8 @@ from app.desktop.pages import STAGES
 from app.desktop.pages.identify import IdentifyPage
 from app.desktop.pages.rig import RigPage
 from app.desktop.theme import Theme
-from app.desktop.widgets.drivepill import drive_words
 from app.desktop.widgets.verdictbanner import VERDICTS, VerdictBanner
 from app.desktop.window import MainWindow
-from drivers.base.protocols import DriveState
 from tests.waiting import GUARD_MS as GUARD
 from tests.waiting import LONG_MS as LONG
 
@@ -52,22 +50,28 @@ def test_given_a_drive_then_its_pill_stands_beside_stop_on_every_page_and_tells_
         assert pill.isVisible() and pill.geometry().right() < window.stop_button.geometry().left()
     assert pill._timer.isActive() and pill._timer.interval() <= 200
     why = "the coil of the shaker is at 81.5 °C, beyond its limit of 80 °C, so the drive was taken off it"
-    assert rig.rig is not None and rig.rig.exciter is not None
-    rig.rig.exciter.stop(why)  # by something else than this window
-    qtbot.waitUntil(lambda: not rig.drive().playing and window.strip.isVisible(), timeout=GUARD)
+    rig.stop(why)
+    qtbot.waitUntil(window.strip.isVisible, timeout=GUARD)
     assert why in window.strip.text.text()  # whole
-    assert window.strip.text.height() >= window.strip.text.heightForWidth(window.strip.text.width())
-    assert "stopped" in pill.text() and why in pill.toolTip()
-    qtbot.mouseClick(window.strip.dismiss, Qt.MouseButton.LeftButton)
-    qtbot.wait(300)
-    assert not window.strip.isVisible() and "stopped" in pill.text()
-
-
-def test_given_a_drive_that_ramps_then_the_pill_says_so_and_names_what_plays() -> None:
-    assert drive_words(DriveState(playing=True, waveform="sine", frequency=7.5, amplitude=1.5), "V") == (
-        "SINE 7.5 Hz 1.50 V"
-    )
-    assert drive_words(DriveState(playing=True, waveform="random", amplitude=0.25), "N") == "RANDOM 0.25 N"
+    words = window.strip.text
+    qtbot.waitUntil(lambda: words.height() >= words.heightForWidth(words.width()), timeout=GUARD)
+    assert pill.text() == "STOPPED\nlatched" and why in pill.toolTip()
+    window.show_page("acquire")
+    panel = window.pages["acquire"].drive_panel  # type: ignore[attr-defined]
+    qtbot.waitUntil(lambda: not panel.start.isEnabled(), timeout=GUARD)
+    window.bench.start_drive()  # refused: only a person arms it
+    qtbot.waitUntil(lambda: window.notice.isVisible() and "arm" in window.notice._text.text(), timeout=GUARD)
+    assert not rig.drive_status().driving
+    qtbot.mouseClick(window.strip.arm, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: pill.text() == "ARMED", timeout=GUARD)
+    assert not window.strip.isVisible() and not rig.drive_status().driving  # arming moves nothing
+    qtbot.waitUntil(panel.start.isEnabled, timeout=GUARD)
+    qtbot.mouseClick(panel.start, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: pill.text() == "SINE 7.5 Hz 1.50 V", timeout=GUARD)
+    qtbot.waitUntil(lambda: panel.start.text() == "Stop drive", timeout=GUARD)
+    qtbot.mouseClick(panel.start, Qt.MouseButton.LeftButton)  # a part of the work: no latch
+    qtbot.waitUntil(lambda: not rig.drive_status().driving, timeout=GUARD)
+    assert not window.strip.isVisible() and panel.start.isEnabled()
 
 
 def test_given_a_running_drive_when_another_rig_is_asked_for_then_it_asks_first(

@@ -54,6 +54,8 @@ def test_given_a_running_drive_when_stop_is_hit_on_any_page_then_it_ramps_down(
 ) -> None:
     rig = window.bench.rig
     for stage, key in zip(STAGES, [Qt.Key.Key_Escape, Qt.Key.Key_F12] * 4, strict=True):
+        rig.arm()
+        qtbot.waitUntil(lambda: not rig.drive_status().latched, timeout=GUARD)
         window.bench.start_drive()
         qtbot.waitUntil(lambda: rig.drive().playing and rig.drive().level > 0.02, timeout=GUARD)
         window.show_page(stage.key)
