@@ -1,0 +1,1 @@
+"""Uncoupled output error: one simulated motion a stretch, found by growing and windowed searches."""

@@ -1,0 +1,99 @@
+"""Whether a simulated motion follows the record: the residual against the noise the sensors show, and colour.
+
+The noise is that of the outputs' own differences (nothing the fit could have made). Cheap enough to judge
+every candidate of a search; the verdict on the winner is made elsewhere, from more evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+LARGEST_RATIO = 1.15  # robust residual over noise from differences that a right model may leave
+LEAST_P = 1e-6  # Ljung-Box probability below which what is left counts as coloured
+LAGS, SAMPLES_A_LAG = 40, 25  # lags of the two Ljung-Box tests: 40, and the samples over 25
+_NORMAL = 1.4826022185056018  # standard deviation over median absolute value of a normal variable
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Worst output's robust residual over its noise, least Ljung-Box probability, least R² of an output."""
+
+    ratio: float
+    whiteness: float
+    r2: float
+
+    @property
+    def good(self) -> bool:
+        return self.ratio < LARGEST_RATIO and self.whiteness > LEAST_P
+
+    @property
+    def words(self) -> str:
+        colour = "white" if self.whiteness > LEAST_P else f"coloured, p = {self.whiteness:.0e}"
+        return f"residual {self.ratio:.3g} times the noise, {colour}, R² {self.r2:.4f}"
+
+
+def evidence(measured: Sequence[Array], residuals: Sequence[Array], noise: Array) -> Evidence:
+    """Judge residuals [q, N] of stretches against outputs [q, N] and the noise [q] from differences."""
+    ratios, chances, shares = [0.0], [1.0], [1.0]
+    for i, level in enumerate(noise):
+        rows = [r[i] for r in residuals]
+        left = np.concatenate(rows)
+        left = left[np.isfinite(left)]
+        if len(left) < 2:
+            continue
+        ratios.append(robust_deviation(left) / max(level, 1e-300))
+        chances += [ljung_box(rows, LAGS), ljung_box(rows, len(left) // SAMPLES_A_LAG)]
+        signal = np.concatenate([m[i] for m in measured])
+        power = float(np.nansum((signal - np.nanmean(signal)) ** 2))
+        shares.append(1.0 - float(np.sum(left**2)) / power if power > 0 else 1.0)
+    return Evidence(max(ratios), min(chances), min(shares))
+
+
+def robust_deviation(values: Array) -> float:
+    """Standard deviation from the median absolute value: outliers do not count."""
+    return _NORMAL * float(np.median(np.abs(values)))
+
+
+def ljung_box(rows: Sequence[Array], lags: int) -> float:
+    """Probability of autocorrelations this large in white noise, over the first ``lags`` lags.
+
+    Q = N (N + 2) sum rho_k² / (N - k), chi-square of ``lags`` degrees of freedom (Ljung and Box 1978); pairs
+    with a missing sample are left out. Values beyond six robust deviations are set back to them: one
+    outlier must not hide the colour of the rest.
+    """
+    from scipy.stats import chi2
+
+    together = np.concatenate(rows)
+    together = together[np.isfinite(together)]
+    lags = min(lags, len(together) // 4)
+    if lags < 1:
+        return 1.0
+    limit = 6.0 * robust_deviation(together)
+    clipped = [np.clip(r, -limit, limit) if limit > 0 else r for r in rows]
+    power = sum(float(np.nansum(r * r)) for r in clipped)
+    if power == 0.0:
+        return 1.0
+    N = len(together)
+    products, pairs = np.zeros(lags), np.zeros(lags)
+    for r in clipped:
+        known = np.isfinite(r)
+        filled = np.where(known, r, 0.0)
+        products += _lagged(filled, lags)
+        pairs += _lagged(known.astype(np.float64), lags)
+    used = pairs > 0
+    correlation = products[used] / pairs[used] * (N / power)
+    return float(chi2.sf(float(np.sum(correlation**2 * pairs[used])), int(used.sum())))
+
+
+def _lagged(row: Array, lags: int) -> Array:
+    """Sum of row[t] row[t + k] for k = 1 ... lags."""
+    size = 1 << int(np.ceil(np.log2(2 * len(row))))
+    spectrum = np.fft.rfft(row, size)
+    products = np.fft.irfft(spectrum * np.conj(spectrum), size)[1 : lags + 1]
+    return np.asarray(np.pad(products, (0, lags - len(products))))

@@ -1,0 +1,220 @@
+"""The least-squares problem of uncoupled output error: cost, gradient and Gauss-Newton matrix at a point.
+
+    y_i(t_k) = g_i(x(t_k), u(t_k), p) + offset_i + drift_i (t_k - t_0) + noise of standard deviation sigma_i
+
+Each stretch has one motion x(t) from an unknown initial state of its own; the parameters are shared. Positive
+parameters are searched on a logarithmic scale, so that a guess far off costs a few steps and none can change
+its sign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.estimate.shooting.run import Motion, run
+from analysis.estimate.unknowns import Unknowns
+from analysis.signal.inputs import Inputs
+
+Array = NDArray[np.float64]
+
+MOST_SUBSTEPS = 256  # of a sample interval; beyond, the model is too stiff for an explicit scheme
+ROUGH, FINE = 0.1, 0.03  # change of the outputs over the noise that doubled sub-steps may make: while
+# searching, and at the optimum (coarser steps leave white residuals and parameters 27 standard errors off)
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Samples that one motion has to follow. Outputs [q, N] are nan where nothing was measured."""
+
+    times: Array  # [N] uniform, the model's t
+    outputs: Array
+    inputs: Inputs
+    record: int = 0
+    lower: Array = field(default_factory=lambda: np.zeros(0))  # [n] bounds of the initial state; empty: none
+    upper: Array = field(default_factory=lambda: np.zeros(0))
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+    def cut(self, first: int, stop: int) -> Stretch:
+        """Samples first to stop; bounds of the initial state hold only where it is still the first."""
+        part = replace(self, times=self.times[first:stop], outputs=self.outputs[:, first:stop])
+        return part if first == 0 else replace(part, lower=np.zeros(0), upper=np.zeros(0))
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Values [records, k + 2q] (parameters, offsets, drifts) and the initial state of each stretch."""
+
+    values: Array
+    initials: tuple[Array, ...]
+
+
+@dataclass(eq=False)
+class Evaluation:
+    """Half the weighted sum of squares at a point, and its Gauss-Newton model bordered by stretch."""
+
+    point: Point
+    cost: float
+    motions: list[Motion] = field(default_factory=list)
+    gradient: Array = field(default_factory=lambda: np.zeros(0))  # downhill: J'r
+    hessian: Array = field(default_factory=lambda: np.zeros((0, 0)))
+    local: list[tuple[Array, Array, Array]] = field(default_factory=list)  # per stretch: g, H, cross
+
+
+@dataclass(eq=False)
+class Problem:
+    """A model's kernels, the stretches, what is free, and the noise of each output."""
+
+    kernels: Any
+    states: int
+    stretches: Sequence[Stretch]
+    free: Sequence[int]  # i < k a parameter, k + i the offset of output i, k + q + i its drift
+    lower: Array  # [k + 2q]
+    upper: Array
+    logarithmic: NDArray[np.bool_]  # [k + 2q]
+    scale: Array  # [k + 2q] size of a parameter that is not logarithmic, for caps and starts; 0: unknown
+    sigma: Array  # [q]
+    local: Sequence[int] = ()  # those of ``free`` that differ from record to record
+    substeps: int = 1
+    evaluations: int = 0  # passes over the data with derivatives
+
+    def __post_init__(self) -> None:
+        self.outputs = self.stretches[0].outputs.shape[0]
+        self.parameters = len(self.lower) - 2 * self.outputs
+        records = 1 + max(s.record for s in self.stretches)
+        self.free = sorted(self.free)
+        self.unknowns = Unknowns(list(self.free), set(self.local), records)
+        self.index = np.array([i for i, _ in self.unknowns.items], dtype=np.int64)
+        self.samples = int(sum(np.isfinite(s.outputs).sum() for s in self.stretches))
+
+    def on(self, stretches: Sequence[Stretch]) -> Problem:
+        """The same problem on other stretches."""
+        return replace(self, stretches=list(stretches))
+
+    # search coordinates
+
+    def search(self, values: Array) -> Array:
+        """Search coordinates of the unknowns in values [records, k + 2q]."""
+        now = self.unknowns.current(values)
+        logs = self.logarithmic[self.index]
+        return np.where(logs, np.log(np.where(logs, np.maximum(now, 1e-300), 1.0)), now)
+
+    def search_bounds(self) -> tuple[Array, Array]:
+        logs = self.logarithmic[self.index]
+        ends = []
+        for bound in (self.lower[self.index], self.upper[self.index]):
+            with np.errstate(divide="ignore"):
+                ends.append(np.where(logs, np.log(np.where(logs, np.maximum(bound, 0.0), 1.0)), bound))
+        return ends[0], ends[1]
+
+    def moved(self, point: Point, step: Array, initial_steps: Sequence[Array]) -> Point:
+        """The point after a step in search coordinates, inside all bounds."""
+        logs = self.logarithmic[self.index]
+        target = self.search(point.values) + step
+        wanted = np.where(logs, np.exp(np.where(logs, np.clip(target, -700, 700), 0.0)), target)
+        wanted = np.clip(wanted, self.lower[self.index], self.upper[self.index])
+        values = self.unknowns.moved(point.values, wanted - self.unknowns.current(point.values))
+        initials = []
+        for stretch, initial, change in zip(self.stretches, point.initials, initial_steps, strict=True):
+            new = initial + change
+            if len(stretch.lower):
+                new = np.clip(new, stretch.lower, stretch.upper)
+            initials.append(new)
+        return Point(values, tuple(initials))
+
+    # evaluation
+
+    def evaluate(self, point: Point, derivatives: bool = True) -> Evaluation:
+        """Simulate every stretch; a motion that is lost costs infinity."""
+        size = len(self.unknowns)
+        result = Evaluation(point, 0.0, [], np.zeros(size), np.zeros((size, size)))
+        self.evaluations += derivatives
+        for stretch, initial in zip(self.stretches, point.initials, strict=True):
+            motion = self.motion(stretch, point.values[stretch.record], initial, derivatives)
+            if motion.diverged:
+                return Evaluation(point, np.inf)
+            self._add(result, stretch, motion, derivatives)
+        return result if np.isfinite(result.cost) else Evaluation(point, np.inf)
+
+    def motion(
+        self, stretch: Stretch, values: Array, initial: Array, derivatives: bool, substeps: int = 0
+    ) -> Motion:
+        """One simulated motion with the sensors' offsets and drifts on it.
+
+        Derivatives are by the entries of ``free`` in the parameters' own units, then by the initial state.
+        """
+        k, q, n = self.parameters, self.outputs, self.states
+        inner = np.array([i for i in self.free if i < k], dtype=np.int64) if derivatives else None
+        found = run(
+            self.kernels, stretch.times, stretch.inputs, values[:k], initial, q, substeps or self.substeps,
+            inner,
+        )  # fmt: skip
+        since = stretch.times - stretch.times[0]
+        outputs = found.outputs + values[k : k + q, None] + values[k + q :, None] * since
+        slopes = found.slopes
+        if derivatives and inner is not None and len(inner) < len(self.free):
+            slopes = np.zeros((q, len(self.free) + n, len(since)))
+            slopes[:, : len(inner)] = found.slopes[:, : len(inner)]
+            slopes[:, len(self.free) :] = found.slopes[:, len(inner) :]
+            for column, i in enumerate(self.free):
+                if i >= k:
+                    slopes[(i - k) % q, column] = 1.0 if i < k + q else since
+        return replace(found, outputs=outputs, slopes=slopes)
+
+    def _add(self, result: Evaluation, stretch: Stretch, motion: Motion, derivatives: bool) -> None:
+        seen = np.isfinite(stretch.outputs)
+        weight = np.where(seen, 1.0 / self.sigma[:, None], 0.0)
+        residual = np.where(seen, stretch.outputs - motion.outputs, 0.0) * weight
+        result.cost += 0.5 * float(np.sum(residual * residual))
+        result.motions.append(motion)
+        if not derivatives:
+            return
+        shared = len(self.free)
+        columns = self.unknowns.columns(stretch.record)
+        values = result.point.values[stretch.record, self.free]
+        factor = np.where(self.logarithmic[self.free], values, 1.0)
+        slopes = motion.slopes * weight[:, None, :]
+        slopes[:, :shared] *= factor[:, None]
+        flat = slopes.transpose(1, 0, 2).reshape(slopes.shape[1], -1)
+        gram, gradient = flat @ flat.T, flat @ residual.ravel()
+        result.gradient[columns] += gradient[:shared]
+        result.hessian[np.ix_(columns, columns)] += gram[:shared, :shared]
+        cross = np.zeros((len(self.unknowns), self.states))
+        cross[columns] = gram[:shared, shared:]
+        result.local.append((gradient[shared:], gram[shared:, shared:], cross))
+
+    def residuals(self, evaluation: Evaluation) -> list[Array]:
+        """Measured minus simulated outputs [q, N] of each stretch, in their own units."""
+        return [s.outputs - m.outputs for s, m in zip(self.stretches, evaluation.motions, strict=True)]
+
+    # accuracy
+
+    def settle_substeps(self, point: Point, tolerance: float) -> bool:
+        """Choose sub-steps whose doubling moves no output by ``tolerance`` of its noise; whether any do."""
+        measured = [np.isfinite(s.outputs) for s in self.stretches]
+        substeps = 1
+        coarse = self._outputs(point, substeps)
+        while substeps <= MOST_SUBSTEPS:
+            fine = self._outputs(point, 2 * substeps)
+            worst = 0.0
+            for a, b, seen in zip(coarse, fine, measured, strict=True):
+                with np.errstate(invalid="ignore", over="ignore"):
+                    change = np.where(seen, np.abs(a - b) / self.sigma[:, None], 0.0)
+                worst = max(worst, float(np.max(change)) if np.isfinite(change).all() else np.inf)
+            if worst <= tolerance:
+                self.substeps = substeps
+                return True
+            substeps, coarse = 2 * substeps, fine
+        return False
+
+    def _outputs(self, point: Point, substeps: int) -> list[Array]:
+        return [
+            self.motion(s, point.values[s.record], x, False, substeps).outputs
+            for s, x in zip(self.stretches, point.initials, strict=True)
+        ]
