@@ -22,7 +22,7 @@ from analysis.signal.inputs import Inputs
 
 Array = NDArray[np.float64]
 
-MOST_SUBSTEPS = 256  # of a sample interval; beyond, the model is too stiff for an explicit scheme
+MOST_SUBSTEPS = 64  # of a sample interval; beyond, the model is too stiff or too sharp for an explicit scheme
 ROUGH, FINE = 0.1, 0.03  # change of the outputs over the noise that doubled sub-steps may make: while
 # searching, and at the optimum (coarser steps leave white residuals and parameters 27 standard errors off)
 

@@ -1,0 +1,95 @@
+"""Samples that a sensor cannot have meant: isolated spikes, and stretches pressed against its range.
+
+Both are found from the samples alone and become missing samples, counted and said; a signal that is rough
+everywhere (impacts, coarse sampling) has no spikes by this rule.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+SPIKE = 8.0  # robust deviations off the cubic through the four neighbours
+_LARGEST_SHARE = 0.01  # of the samples: more outliers than this are the signal's own nature
+_WIDEST = 2  # samples in a row that a spike may span
+_NORMAL = 1.4826022185056018  # standard deviation over median absolute value of a normal variable
+_FLAT, _REPEATS = 3, 0.01  # equal samples in a row that show a limit; share of repeats a plain channel has
+
+
+def spikes(row: Array) -> Mask:
+    """Isolated samples more than :data:`SPIKE` robust deviations off the cubic through four neighbours.
+
+    At the ends the cubic is extrapolated. The largest is taken out first, so that its neighbours, whose own
+    cubic it spoils, are judged without it.
+    """
+    found = np.zeros(len(row), dtype=bool)
+    known = np.flatnonzero(np.isfinite(row))
+    if len(known) < 20:
+        return found
+    values = row[known]
+    deviation = np.abs(_off_neighbours(values))
+    level = _NORMAL * float(np.median(deviation))
+    if level == 0.0 or np.mean(deviation > SPIKE * level) > 5 * _LARGEST_SHARE:
+        return found
+    bad = np.zeros(len(values), dtype=bool)
+    for place in np.argsort(-deviation):
+        if deviation[place] <= SPIKE * level:
+            break
+        if abs(values[place] - _predicted(values, bad, int(place))) > SPIKE * level:
+            bad[place] = True
+    bad &= ~_long_runs(bad, _WIDEST)
+    if bad.sum() > _LARGEST_SHARE * len(values):
+        return found
+    found[known[bad]] = True
+    return found
+
+
+def pressed_flat(row: Array) -> Mask:
+    """Samples at the limit of a converter: the extreme value three times in a row, in a channel without
+    repeats elsewhere (a coarsely quantised one repeats everywhere)."""
+    limits = [row == np.nanmax(row, initial=-np.inf), row == np.nanmin(row, initial=np.inf)]
+    equal = np.diff(row) == 0.0
+    elsewhere = equal & ~np.any([at[:-1] & at[1:] for at in limits], axis=0)
+    found = np.zeros(len(row), dtype=bool)
+    if elsewhere.mean() < _REPEATS:
+        for at_limit in limits:
+            if _long_runs(at_limit, _FLAT - 1).any():
+                found |= at_limit
+    return found
+
+
+def _off_neighbours(values: Array) -> Array:
+    """Each sample minus the cubic through its two neighbours on either side; extrapolated at the ends."""
+    off = np.zeros(len(values))
+    middle = (4 * (values[1:-3] + values[3:-1]) - values[:-4] - values[4:]) / 6
+    off[2:-2] = values[2:-2] - middle
+    none = np.zeros(len(values), dtype=bool)
+    for place in (0, 1, len(values) - 2, len(values) - 1):
+        spread = 8.0 if place in (0, len(values) - 1) else 2.0  # an extrapolated cubic is that much noisier
+        off[place] = (values[place] - _predicted(values, none, place)) / spread
+    return off
+
+
+def _predicted(values: Array, bad: Mask, place: int) -> float:
+    """The cubic through the four nearest good samples, at a place."""
+    around = np.arange(max(place - 8, 0), min(place + 9, len(values)))
+    good = around[~bad[around] & (around != place)]
+    near = np.sort(good[np.argsort(np.abs(good - place), kind="stable")[:4]])
+    total = 0.0
+    for i in near:
+        others = near[near != i]
+        total += values[i] * float(np.prod((place - others) / (i - others)))
+    return total
+
+
+def _long_runs(mask: Mask, longest: int) -> Mask:
+    """Those in runs of more than ``longest``."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
+    long = np.zeros(len(mask), dtype=bool)
+    for first, stop in zip(edges[::2], edges[1::2], strict=True):
+        if stop - first > longest:
+            long[first:stop] = True
+    return long
