@@ -1,71 +1,212 @@
-"""Method ``auto``: the method that suits the data, and why it was chosen.
+"""Method ``auto``: a portfolio of methods with evidence as its judge.
 
-Every state measured (or a velocity that follows from its displacement): the weak form, finished by maximum
-likelihood. A state that nothing shows: homotopy where it is at hand, else maximum likelihood from the
-model's own guesses. A method that cannot or does not converge hands over to the next.
+Cheap ways first: the weak form where the outputs show every state at an instant; then uncoupled output error
+(growing and windowed, with scans and several starts); then maximum likelihood over the path from the longest
+windows that follow the record (chaos, noisy inputs) or from the guesses; then homotopy. The first fit whose
+residuals are as small and as white as the sensors' own noise ends the search; without one the best fit is
+kept, never a point worse than one that was seen. What was tried stands in the result.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar
 
-from analysis.base.errors import Cancelled, ShakedownError
-from analysis.base.identification import Identification
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import Cancelled, ModelError, ShakedownError
 from analysis.base.progress import Progress
-from analysis.base.record import Record
-from analysis.estimate.methods import METHODS
-from analysis.estimate.methods import identify as identify_by
-from analysis.experiment import Experiment
-from analysis.experiment.states import state_samples
+from analysis.estimate.finish.fit import fit
+from analysis.estimate.finish.fitted import Fitted
+from analysis.estimate.observability import observability
+from analysis.estimate.shooting.build import noise_from_differences
+from analysis.estimate.shooting.evidence import Evidence, evidence
+from analysis.estimate.shooting.input_noise import InputNoise, input_noise
+from analysis.estimate.shooting.interpolation import other_interpolations
+from analysis.estimate.shooting.method import Shooting, start_of
+from analysis.estimate.shooting.search import STARTS, Search
+from analysis.estimate.start import Start
 
 if TYPE_CHECKING:
-    from analysis.model import Model
+    from analysis.experiment import Experiment
+
+Array = NDArray[np.float64]
+
+_JITTER = 0.01  # of a state's spread, added to a motion that the path starts from: an exact one has no slack
+_EXPLAINED = 0.98  # R² of an uncoupled fit from which estimating the inputs, too, is worth while
 
 
 @dataclass(frozen=True)
-class Options:
+class Auto:
     """Options of the automatic choice."""
 
-    per_record: tuple[str, ...] = ()  # parameters with a value of their own in each record
-    finish: bool = True  # end with maximum likelihood over the path
+    name: ClassVar[str] = "auto"
+    starts: int = STARTS  # of the Latin hypercube around the guess, if the guess itself leads nowhere
+    seed: int = 0  # of that hypercube
+
+    def start(self, experiment: Experiment, progress: Progress, alone: bool = False) -> Start:
+        """The best fit of the portfolio; ``alone``: the cheapest method that suits, by itself."""
+        if not experiment.model.free:
+            raise ModelError(
+                f"{experiment.model.name} has no free parameter: give one a guess instead of a value."
+            )
+        seen = observability(experiment)
+        for sentence in seen.words:
+            progress.report(0.0, sentence)
+        if alone:
+            return _alone(self, experiment, not seen.hidden, progress)
+        portfolio = _Portfolio(experiment)
+        for name, found in _attempts(self, portfolio, not seen.hidden, progress):
+            if portfolio.offer(name, found):
+                break
+        return portfolio.winner(seen.words)
 
 
-def identify(model: Model, records: Sequence[Record], options: Options, progress: Progress) -> Identification:
-    """Choose, identify, and say in ``extra["chosen"]`` what was chosen and why."""
-    seen = Experiment(model, records)
-    samples = state_samples(seen.model, seen.runs[0], seen.model.values(), smoothed=False)
-    hidden = [s for i, s in enumerate(model.states) if not samples.seen[i] and i not in samples.derived]
-    if hidden:
-        order = ["homotopy", "path"]
-        reason = f"nothing measures {', '.join(hidden)}"
-    else:
-        order = ["weak", "path", "homotopy"]
-        reason = "every state is measured or follows from one that is"
-    failures: list[str] = []
-    result: Identification | None = None
-    for name in (m for m in order if m in METHODS):
-        try:
-            result = identify_by(model, records, name, progress, **_options(name, options))
-        except Cancelled:
-            raise
-        except ShakedownError as error:
-            failures.append(f"{name} could not: {error}")
-            continue
-        if result.converged:
-            break
-        failures.append(f"{name} did not converge")
-    if result is None:
-        raise ShakedownError(" ".join(failures))
-    chosen = f"{result.method}, because {reason}" + "".join(f"; {f}" for f in failures) + "."
-    return replace(result, extra={**result.extra, "chosen": chosen})
+@dataclass(frozen=True)
+class _Candidate:
+    name: str
+    fitted: Fitted
+    evidence: Evidence
+
+    @property
+    def good(self) -> bool:
+        return self.fitted.converged and self.evidence.good
+
+    @property
+    def rank(self) -> tuple[bool, bool, float]:
+        """Good before converged before the rest; then by the residuals of all outputs together."""
+        size = 0.0
+        for i in range(len(self.fitted.sigma)):
+            left = np.concatenate([piece.residuals[i] for piece in self.fitted.pieces])
+            left = left[np.isfinite(left)]
+            if len(left):
+                size += len(left) * float(np.log(np.sqrt(np.mean(left**2)) + 1e-300))
+        return not self.good, not self.fitted.converged, size
 
 
-def _options(name: str, options: Options) -> dict[str, object]:
-    chosen: dict[str, object] = {}
-    if options.per_record and name in ("weak", "path"):
-        chosen["per_record"] = options.per_record
-    if name == "weak":
-        chosen["finish"] = options.finish
-    return chosen
+@dataclass
+class _Portfolio:
+    """The fits so far, and what could not be done."""
+
+    experiment: Experiment
+    candidates: list[_Candidate] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    tried: list[str] = field(default_factory=list)
+
+    def offer(self, name: str, found: Fitted | str) -> bool:
+        """Take a fit, or the sentence that says why there is none; whether the search may end."""
+        if isinstance(found, str):
+            self.failures.append(f"{name} could not: {found}")
+            return False
+        noise = noise_from_differences(found.experiment)
+        outputs = [piece.run.outputs[:, piece.first : piece.stop] for piece in found.pieces]
+        judged = evidence(outputs, [piece.residuals for piece in found.pieces], noise)
+        candidate = _Candidate(name, found, judged)
+        self.candidates.append(candidate)
+        ended = "" if found.converged else ", not converged"
+        self.tried.append(f"{name}: {judged.words}{ended}")
+        return candidate.good
+
+    def winner(self, before: list[str]) -> Start:
+        """The best fit as a start that is finished already."""
+        if not self.candidates:
+            raise ShakedownError(" ".join(self.failures))
+        best = min(self.candidates, key=lambda c: c.rank)
+        chosen = f"{best.name}: {best.evidence.words}" + "".join(f"; {f}" for f in self.failures)
+        findings = {**best.fitted.start.findings, "chosen": chosen, "tried": self.tried + self.failures}
+        if before:
+            findings["before the fit"] = before
+        return replace(best.fitted.start, findings=findings, fitted=best.fitted)
+
+
+def _alone(method: Auto, experiment: Experiment, shown: bool, progress: Progress) -> Start:
+    if shown:
+        from analysis.estimate.weak.method import Weak
+
+        return Weak().start(experiment, progress, alone=True)
+    return Shooting(method.starts, method.seed).start(experiment, progress, alone=True)
+
+
+Attempt = tuple[str, Fitted | str]
+
+
+def _attempts(method: Auto, portfolio: _Portfolio, shown: bool, progress: Progress) -> Iterator[Attempt]:
+    """Fits of the portfolio, cheap ones first; made one by one as they are asked for."""
+    experiment = portfolio.experiment
+    noisy = any(run.input_noise.any() for run in experiment.runs)
+    if shown and not noisy:
+        yield from _weak(experiment, progress)
+    yield from _shooting(method, experiment, progress)
+    if shown and noisy:
+        yield from _weak(experiment, progress)
+    yield from _fitted("path", experiment, lambda: Start("path", experiment.guesses()), progress)
+    yield from _homotopy(experiment, progress)
+
+
+def _weak(experiment: Experiment, progress: Progress) -> Iterator[Attempt]:
+    from analysis.estimate.weak.method import Weak
+
+    yield from _fitted("weak", experiment, lambda: Weak().start(experiment, progress), progress)
+
+
+def _homotopy(experiment: Experiment, progress: Progress) -> Iterator[Attempt]:
+    from analysis.estimate.methods import entry
+
+    load = entry("homotopy").load
+    if load is not None:
+        yield from _fitted("homotopy", experiment, lambda: load()().start(experiment, progress), progress)
+
+
+def _shooting(method: Auto, experiment: Experiment, progress: Progress) -> Iterator[Attempt]:
+    """Output error; with noisy inputs or where no single motion follows, the path from what it found."""
+    search = Shooting(0, method.seed)
+    try:
+        found = search.search(experiment, progress)
+        if not _is_good(found):
+            experiment, found = other_interpolations(experiment, found, search, progress)
+        if not _is_good(found) and method.starts:
+            found = Shooting(method.starts, method.seed).continue_search(experiment, found, progress)
+    except Cancelled:
+        raise
+    except ShakedownError as error:
+        yield "shooting", str(error)
+        return
+    if found.best is None and found.windowed is None:
+        yield "shooting", "no motion of the model stays near the record."
+        return
+    claimed = input_noise(experiment, found)
+    if found.best is not None and (claimed is not InputNoise.MATTERS or not _explains(found)):
+        start = start_of(experiment, found, "shooting", whole=True)
+        yield from _fitted("shooting", experiment, lambda: start, progress)
+    if claimed is InputNoise.MATTERS or found.windowed is not None:
+        loose = _with_jitter(start_of(experiment, found, "shooting"))
+        yield from _fitted("path from shooting", experiment, lambda: loose, progress)
+
+
+def _is_good(found: Search) -> bool:
+    return found.judged is not None and found.judged.good
+
+
+def _explains(found: Search) -> bool:
+    return found.judged is not None and found.judged.r2 > _EXPLAINED
+
+
+def _with_jitter(start: Start) -> Start:
+    rng = np.random.default_rng(0)
+    states = []
+    for path in start.states:
+        assert path is not None
+        spread = np.std(path, axis=1, keepdims=True)
+        states.append(path + _JITTER * spread * rng.standard_normal(path.shape))
+    return replace(start, states=states, engine="path")
+
+
+def _fitted(name: str, experiment: Experiment, start: object, progress: Progress) -> Iterator[Attempt]:
+    try:
+        yield name, fit(experiment, start(), progress)  # type: ignore[operator]
+    except Cancelled:
+        raise
+    except ShakedownError as error:
+        yield name, str(error)

@@ -33,6 +33,18 @@ def _path() -> type[Method]:
     return Path
 
 
+def _shooting() -> type[Method]:
+    from analysis.estimate.shooting.method import Shooting
+
+    return Shooting
+
+
+def _auto() -> type[Method]:
+    from analysis.estimate.auto import Auto
+
+    return Auto
+
+
 @dataclass(frozen=True)
 class Entry:
     """A method of the registry: how to get it, and what it is for (shown by --help and the chooser)."""
@@ -43,9 +55,10 @@ class Entry:
 
 
 METHODS: dict[str, Entry] = {
-    "auto": Entry("the method that suits the data, said why", module="analysis.estimate.auto"),
+    "auto": Entry("every method that suits the data, cheap ones first, until one follows it", _auto),
     "weak": Entry("weak form with B-spline test functions: fast, all states measured", _weak),
     "path": Entry("maximum likelihood over the states at all samples and the parameters", _path),
+    "shooting": Entry("few sensors and poor guesses: growing and windowed output error", _shooting),
     "balance": Entry(
         "harmonic balance on the periodic orbits hidden in a chaotic record",
         module="analysis.estimate.balance.method",

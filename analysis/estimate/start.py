@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from analysis.base.identification import Curve
 from analysis.base.progress import Progress
 
 if TYPE_CHECKING:
+    from analysis.estimate.finish.fitted import Fitted
     from analysis.experiment import Experiment
 
 Array = NDArray[np.float64]
@@ -47,6 +48,8 @@ class Start:
     findings: dict[str, Any] = field(default_factory=dict)  # what else was found, JSON values only
     curves: dict[str, Curve] = field(default_factory=dict)
     references: Sequence[str] = ()
+    engine: Literal["path", "shooting"] = "path"  # the maximum likelihood that suits the start
+    fitted: Fitted | None = None  # made already while choosing
 
 
 class Method(Protocol):

@@ -50,6 +50,7 @@ class Experiment:
         self.warnings: list[str] = list(
             dict.fromkeys(words for run in self.runs if (words := other_frequency(self.model, run)))
         )
+        self.warnings += dict.fromkeys(words for run in self.runs for words in run.warnings)
 
     @property
     def records(self) -> tuple[Record, ...]:

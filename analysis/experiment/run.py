@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
 from analysis.base.record import Record
+from analysis.experiment.outliers import pressed_flat, spikes
 from analysis.signal.gaps import filled
 from analysis.signal.inputs import Inputs
 from analysis.signal.smoothing import clean_input
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Phase = Literal["recorded", "unknown", "none"]
 
+SPIKES = "{count} samples of {name} lie far off their neighbours (spikes): they count as missing."
+FLAT = "{count} samples of {name} stand at the limit of its range: they count as missing."
 _SHORTEST = 8  # samples below which a stretch holds nothing to identify
 
 
@@ -41,6 +44,7 @@ class Run:
     variants: tuple[Inputs, ...] = ()  # inputs changed by one standard deviation of what is unknown of them
     input_noise: Array = field(default_factory=lambda: np.zeros(0))  # [m] white noise on the inputs' samples
     phase: Phase = "none"
+    warnings: tuple[str, ...] = ()  # what was found to be wrong with the samples
 
     @property
     def dt(self) -> float:
@@ -59,11 +63,17 @@ def read_run(model: Model, record: Record, conditions: Conditions, t0: float, ph
     measured, for the methods that weigh it. Steps stay steps.
     """
     _check(model, record)
+    warnings: list[str] = []
     outputs = np.full((len(model.outputs), len(record)), np.nan)
     for i, name in enumerate(model.outputs):
         if name in record:
             channel = record.channels[name]
             outputs[i] = np.where(channel.valid(), channel.data, np.nan)
+            spoilt = spikes(outputs[i]), pressed_flat(outputs[i])
+            outputs[i, spoilt[0] | spoilt[1]] = np.nan
+            for count, words in zip(map(np.sum, spoilt), (SPIKES, FLAT), strict=True):
+                if count:
+                    warnings.append(words.format(count=int(count), name=name))
     known = np.ones(len(record), dtype=bool)
     samples = np.zeros((len(model.inputs), len(record)))
     noise = np.zeros(len(model.inputs))
@@ -85,7 +95,7 @@ def read_run(model: Model, record: Record, conditions: Conditions, t0: float, ph
         changed[i] += mode
         variants.append(Inputs.from_samples(t0, record.dt, changed, kind))
     times = t0 + record.times
-    return Run(record, times, outputs, inputs, _stretches(known), tuple(variants), noise, phase)
+    return Run(record, times, outputs, inputs, _stretches(known), tuple(variants), noise, phase, tuple(warnings))
 
 
 def _check(model: Model, record: Record) -> None:

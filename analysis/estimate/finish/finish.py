@@ -42,7 +42,7 @@ def finish(
     """
     free = [name for name in experiment.given.free if name not in experiment.conditions.per_record]
     names = chosen(profile, free)  # a wrong name is said before the work
-    fitted = fit(experiment, start, progress, max_iterations=max_iterations)
+    fitted = start.fitted or fit(experiment, start, progress, max_iterations=max_iterations)
     result = assemble(fitted, judge(fitted), options or {})
     if names:
         from analysis.estimate.finish.profiles import with_profiled

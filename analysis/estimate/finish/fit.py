@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from analysis.base.errors import ModelError
 from analysis.base.progress import SILENT, Progress
@@ -21,7 +21,6 @@ def fit(
     progress: Progress = SILENT,
     *,
     cuts: int = 1,
-    engine: Literal["path"] = "path",
     max_iterations: int = MOST_ITERATIONS,
 ) -> Fitted:
     """The most likely parameters, states and sensors' unknowns of an experiment.
@@ -33,6 +32,10 @@ def fit(
         raise ModelError(
             f"{experiment.model.name} has no free parameter: give one a guess instead of a value."
         )
+    if start.engine == "shooting":
+        from analysis.estimate.finish.shooting_engine import fit_shooting
+
+        return fit_shooting(experiment, start, progress, cuts, max_iterations)
     from analysis.estimate.finish.path_engine import fit_path
 
     return fit_path(experiment, start, progress, cuts, max_iterations)

@@ -83,4 +83,4 @@ class Fitted:
                 if piece.record == number:
                     path[:, piece.first : piece.stop] = piece.states
             paths.append(path)
-        return Start(self.start.method, self.values[:, :k], paths, self.values[:, k:])
+        return Start(self.start.method, self.values[:, :k], paths, self.values[:, k:], engine=self.engine)

@@ -1,6 +1,6 @@
 """The least-squares problem of uncoupled output error: cost, gradient and Gauss-Newton matrix at a point.
 
-    y_i(t_k) = g_i(x(t_k), u(t_k), p) + offset_i + drift_i (t_k - t_0) + noise of standard deviation sigma_i
+    y_i(t_k) = g_i(x(t_k - delay_i)) + offset_i + drift_i (t_k - t_0) + noise of standard deviation sigma_i
 
 Each stretch has one motion x(t) from an unknown initial state of its own; the parameters are shared. Positive
 parameters are searched on a logarithmic scale, so that a guess far off costs a few steps and none can change
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.estimate.shooting.run import Motion, run
-from analysis.estimate.unknowns import Unknowns
+from analysis.estimate.unknowns import ABSENT, Unknowns
 from analysis.signal.inputs import Inputs
 
 Array = NDArray[np.float64]
@@ -35,6 +35,7 @@ class Stretch:
     outputs: Array
     inputs: Inputs
     record: int = 0
+    origin: float = 0.0  # time from which drifts count: the record's first sample
     lower: Array = field(default_factory=lambda: np.zeros(0))  # [n] bounds of the initial state; empty: none
     upper: Array = field(default_factory=lambda: np.zeros(0))
 
@@ -49,7 +50,7 @@ class Stretch:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Values [records, k + 2q] (parameters, offsets, drifts) and the initial state of each stretch."""
+    """Values [records, k + 3q] (parameters, offsets, delays, drifts) and each stretch's initial state."""
 
     values: Array
     initials: tuple[Array, ...]
@@ -74,22 +75,19 @@ class Problem:
     kernels: Any
     states: int
     stretches: Sequence[Stretch]
-    free: Sequence[int]  # i < k a parameter, k + i the offset of output i, k + q + i its drift
-    lower: Array  # [k + 2q]
+    unknowns: Unknowns  # i < k a parameter, k + i the offset of output i, k + q + i its delay, then drifts
+    lower: Array  # [k + 3q]
     upper: Array
-    logarithmic: NDArray[np.bool_]  # [k + 2q]
-    scale: Array  # [k + 2q] size of a parameter that is not logarithmic, for caps and starts; 0: unknown
+    logarithmic: NDArray[np.bool_]  # [k + 3q]
+    scale: Array  # [k + 3q] size of a parameter that is not logarithmic, for caps and starts; 0: unknown
     sigma: Array  # [q]
-    local: Sequence[int] = ()  # those of ``free`` that differ from record to record
     substeps: int = 1
     evaluations: int = 0  # passes over the data with derivatives
 
     def __post_init__(self) -> None:
         self.outputs = self.stretches[0].outputs.shape[0]
-        self.parameters = len(self.lower) - 2 * self.outputs
-        records = 1 + max(s.record for s in self.stretches)
-        self.free = sorted(self.free)
-        self.unknowns = Unknowns(list(self.free), set(self.local), records)
+        self.parameters = len(self.lower) - 3 * self.outputs
+        self.free = self.unknowns.free
         self.index = np.array([i for i, _ in self.unknowns.items], dtype=np.int64)
         self.samples = int(sum(np.isfinite(s.outputs).sum() for s in self.stretches))
 
@@ -100,7 +98,7 @@ class Problem:
     # search coordinates
 
     def search(self, values: Array) -> Array:
-        """Search coordinates of the unknowns in values [records, k + 2q]."""
+        """Search coordinates of the unknowns in values [records, k + 3q]."""
         now = self.unknowns.current(values)
         logs = self.logarithmic[self.index]
         return np.where(logs, np.log(np.where(logs, np.maximum(now, 1e-300), 1.0)), now)
@@ -149,22 +147,35 @@ class Problem:
 
         Derivatives are by the entries of ``free`` in the parameters' own units, then by the initial state.
         """
-        k, q, n = self.parameters, self.outputs, self.states
+        k, q = self.parameters, self.outputs
         inner = np.array([i for i in self.free if i < k], dtype=np.int64) if derivatives else None
         found = run(
             self.kernels, stretch.times, stretch.inputs, values[:k], initial, q, substeps or self.substeps,
             inner,
         )  # fmt: skip
-        since = stretch.times - stretch.times[0]
-        outputs = found.outputs + values[k : k + q, None] + values[k + q :, None] * since
-        slopes = found.slopes
-        if derivatives and inner is not None and len(inner) < len(self.free):
-            slopes = np.zeros((q, len(self.free) + n, len(since)))
-            slopes[:, : len(inner)] = found.slopes[:, : len(inner)]
-            slopes[:, len(self.free) :] = found.slopes[:, len(inner) :]
-            for column, i in enumerate(self.free):
-                if i >= k:
-                    slopes[(i - k) % q, column] = 1.0 if i < k + q else since
+        sensed = any(i >= k for i in self.free) or values[k:].any()
+        return self._sensed(stretch, values, found, inner) if sensed and not found.diverged else found
+
+    def _sensed(
+        self, stretch: Stretch, values: Array, found: Motion, inner: NDArray[np.int64] | None
+    ) -> Motion:
+        """The motion as sensors with offsets, delays and drifts show it."""
+        k, q = self.parameters, self.outputs
+        offset, delay, drift = values[k : k + q], values[k + q : k + 2 * q], values[k + 2 * q :]
+        since = stretch.times - stretch.origin
+        shifted, rate = found.outputs, np.zeros_like(found.outputs)
+        if delay.any() or any(k + q <= i < k + 2 * q for i in self.free):
+            shifted, rate = _delayed(stretch.times, found.outputs, delay)
+        outputs = shifted + offset[:, None] + drift[:, None] * since
+        if inner is None:
+            return replace(found, outputs=outputs)
+        slopes = np.zeros((q, len(self.free) + self.states, len(since)))
+        slopes[:, : len(inner)] = found.slopes[:, : len(inner)]
+        slopes[:, len(self.free) :] = found.slopes[:, len(inner) :]
+        for column, i in enumerate(self.free):
+            if i >= k:
+                row, kind = (i - k) % q, (i - k) // q
+                slopes[row, column] = (np.ones_like(since), -rate[row], since)[kind]
         return replace(found, outputs=outputs, slopes=slopes)
 
     def _add(self, result: Evaluation, stretch: Stretch, motion: Motion, derivatives: bool) -> None:
@@ -183,10 +194,12 @@ class Problem:
         slopes[:, :shared] *= factor[:, None]
         flat = slopes.transpose(1, 0, 2).reshape(slopes.shape[1], -1)
         gram, gradient = flat @ flat.T, flat @ residual.ravel()
-        result.gradient[columns] += gradient[:shared]
-        result.hessian[np.ix_(columns, columns)] += gram[:shared, :shared]
+        self.unknowns.add(
+            stretch.record, result.hessian, result.gradient, gram[:shared, :shared], gradient[:shared]
+        )
         cross = np.zeros((len(self.unknowns), self.states))
-        cross[columns] = gram[:shared, shared:]
+        there = columns != ABSENT
+        cross[columns[there]] = gram[:shared, shared:][there]
         result.local.append((gradient[shared:], gram[shared:, shared:], cross))
 
     def residuals(self, evaluation: Evaluation) -> list[Array]:
@@ -218,3 +231,12 @@ class Problem:
             self.motion(s, point.values[s.record], x, False, substeps).outputs
             for s, x in zip(self.stretches, point.initials, strict=True)
         ]
+
+
+def _delayed(times: Array, outputs: Array, delay: Array) -> tuple[Array, Array]:
+    """Outputs [q, N] a delay [q] earlier, and their rates of change, by splines through the samples."""
+    from scipy.interpolate import CubicSpline
+
+    spline = CubicSpline(times, outputs, axis=1)
+    rows = [(spline(times - d)[i], spline(times - d, 1)[i]) for i, d in enumerate(delay)]
+    return np.stack([value for value, _ in rows]), np.stack([rate for _, rate in rows])

@@ -85,6 +85,11 @@ class Search:
         return False
 
     @property
+    def cost(self) -> float:
+        """Of the best fit of the whole."""
+        return self.best.cost if self.best is not None else np.inf
+
+    @property
     def agreed(self) -> bool:
         """Whether enough trials ended at the least cost, and explain most of the record there."""
         if self.best is None or self.judged is None or self.judged.r2 < EXPLAINED:
@@ -100,6 +105,7 @@ def search(
     noise: Array,
     rng: np.random.Generator,
     watch: Callable[[], None] | None = None,
+    starts: int = STARTS,
 ) -> Search:
     """Search from a guess; ``states`` [n, N] of each stretch are what the record shows of the motion."""
     found = Search(problem, noise, watch)
@@ -107,16 +113,23 @@ def search(
         return found
     if found.take_levels("windows", windows(problem, start, states, watch)):
         return found
-    if _scanned(found):
-        return found
-    for i, point in enumerate(hypercube(problem, start, STARTS, rng)):
+    if not _scanned(found):
+        from_elsewhere(found, start, states, rng, starts)
+    return found
+
+
+def from_elsewhere(
+    found: Search, start: Point, states: Sequence[Array], rng: np.random.Generator, starts: int
+) -> None:
+    """Go on from a Latin hypercube around the guess until a fit is good or the starts agree."""
+    problem, watch = found.problem, found.watch
+    for i, point in enumerate(hypercube(problem, start, starts, rng)):
         if i % 2 == 0:
             good = found.take(f"start {i + 1}, grow", grow(problem, point, watch))
         else:
             good = found.take_levels(f"start {i + 1}, windows", windows(problem, point, states, watch))
         if good or _scanned(found) or found.agreed:
             break
-    return found
 
 
 def _scanned(found: Search) -> bool:

@@ -1,0 +1,187 @@
+"""Uncoupled output error as an engine of the finish: one motion a piece, its initial state projected out.
+
+For inputs that are exact and motions that one trajectory can follow this is the maximum likelihood, at a
+fraction of the cost of the path and without its trouble with kinks and stiff equations.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import ShakedownError
+from analysis.base.progress import Progress
+from analysis.estimate.finish.fitted import Fitted, Piece
+from analysis.estimate.identifiability import pseudo_inverse
+from analysis.estimate.shooting.build import LEAST_NOISE, Place, problem_of, start_point, stretches_of
+from analysis.estimate.shooting.descent import Descent, minimise
+from analysis.estimate.shooting.evidence import robust_deviation
+from analysis.estimate.shooting.problem import FINE, Point, Problem
+from analysis.estimate.start import Start
+
+if TYPE_CHECKING:
+    from analysis.experiment import Experiment
+
+Array = NDArray[np.float64]
+
+_TOLERANCE = 1e-4  # promised decrease, in units of the cost of one sample: a hundredth of a standard error
+_REWEIGHTINGS = 4  # rounds of fit and noise from the residuals
+_SAME_NOISE = 0.02  # relative change of the noise at which they end
+_SHORTEST = 8  # samples of a piece, at least
+
+
+def fit_shooting(
+    experiment: Experiment, start: Start, progress: Progress, cuts: int = 1, max_iterations: int = 60
+) -> Fitted:
+    """Output error from a start, the noise of each output from its residuals where it is not given."""
+    places = _cut(stretches_of(experiment), cuts)
+    given = list(start.states) or [None] * len(experiment.runs)
+    known = experiment.start_states(start.values) if any(p is None for p in given) else ()
+    paths = [path if path is not None else known[i] for i, path in enumerate(given)]
+    problem = problem_of(experiment, places=places)
+    whole = start_point(experiment, start.values, paths, start.sensors)
+    initials = tuple(np.array(paths[i][:, first], dtype=np.float64) for i, first, _ in places)
+    point = whole if cuts == 1 else Point(whole.values, initials)
+    found, history, iterations = _fit(experiment, problem, point, max_iterations, progress)
+    return _fitted(experiment, start, problem, places, found, history, iterations)
+
+
+def _fit(
+    experiment: Experiment, problem: Problem, point: Point, iterations: int, progress: Progress
+) -> tuple[Descent, list[dict[str, float]], int]:
+    """Fit and noise in turn until the noise stays; then sub-steps fine enough that they do not matter."""
+    history: list[dict[str, float]] = []
+    total = 0
+    estimated = ~np.isfinite(experiment.sigma)
+    tolerance = _TOLERANCE / max(problem.samples, 1)
+
+    def watch() -> None:
+        progress.report(len(history) / (len(history) + 8), "output error")
+
+    for _ in range(_REWEIGHTINGS):
+        settled = problem.settle_substeps(point, FINE)
+        here = problem.evaluate(point)
+        if not np.isfinite(here.cost):
+            raise ShakedownError("The model's motion is lost: it leaves all bounds from this start.")
+        found = minimise(problem, here, tolerance, iterations, watch=watch)
+        total += found.iterations
+        history += [{"cost": float(cost)} for cost in found.history]
+        point = found.evaluation.point
+        change = _reweigh(problem, found, estimated)
+        if change < _SAME_NOISE and settled:
+            break
+    found = minimise(problem, problem.evaluate(point), tolerance, iterations, watch=watch)
+    return found, history, total + found.iterations
+
+
+def _reweigh(problem: Problem, found: Descent, estimated: NDArray[np.bool_]) -> float:
+    """Noise of each output from its residuals, outliers not counting; the largest relative change."""
+    change = 0.0
+    sigma = problem.sigma.copy()
+    rows = np.concatenate(problem.residuals(found.evaluation), axis=1)
+    spread = np.concatenate([s.outputs for s in problem.stretches], axis=1)
+    for i in np.flatnonzero(estimated):
+        left = rows[i][np.isfinite(rows[i])]
+        if len(left) < 2:
+            continue
+        wide = robust_deviation(left)
+        usual = left[np.abs(left) <= 6.0 * wide] if wide > 0 else left
+        level = float(np.sqrt(np.mean(usual**2))) * np.sqrt(problem.samples / max(_dof(problem), 1))
+        level = max(level, LEAST_NOISE * float(np.nanstd(spread[i])), 1e-300)
+        change = max(change, abs(level / sigma[i] - 1.0))
+        sigma[i] = level
+    problem.sigma = sigma
+    return change
+
+
+def _dof(problem: Problem) -> int:
+    return problem.samples - len(problem.unknowns) - problem.states * len(problem.stretches)
+
+
+def _fitted(
+    experiment: Experiment,
+    start: Start,
+    problem: Problem,
+    places: list[Place],
+    found: Descent,
+    history: list[dict[str, float]],
+    iterations: int,
+) -> Fitted:
+    position = {item: i for i, item in enumerate(problem.unknowns.items)}
+    order = [position[(u.index, u.record)] for u in experiment.unknowns]
+    pieces = [
+        _piece(experiment, problem, place, found, i, order) for i, place in enumerate(places)
+    ]  # fmt: skip
+    size = len(order)
+    information = np.zeros((size, size))
+    for piece in pieces:
+        flat = piece.jacobian.reshape(-1, size)
+        information += flat.T @ flat
+    here = found.evaluation
+    return Fitted(
+        experiment,
+        start,
+        "shooting",
+        experiment.unknowns,
+        problem.unknowns.current(here.point.values)[order],
+        here.point.values,
+        information,
+        np.zeros((size, size)),
+        problem.sigma,
+        2.0 * here.cost,
+        _dof(problem),
+        found.converged,
+        iterations,
+        problem.evaluations,
+        history,
+        "",
+        tuple(pieces),
+        {"steps": float(problem.substeps), "segments": float(len(places))},
+    )
+
+
+def _piece(
+    experiment: Experiment, problem: Problem, place: Place, found: Descent, i: int, order: list[int]
+) -> Piece:
+    """One stretch with the Jacobian from which its initial state is projected out."""
+    number, first, stop = place
+    stretch, motion = problem.stretches[i], found.evaluation.motions[i]
+    shared, n, q = len(problem.free), problem.states, problem.outputs
+    seen = np.isfinite(stretch.outputs)
+    weighted = np.where(seen[:, None, :], motion.slopes / problem.sigma[:, None, None], 0.0)
+    flat = weighted.transpose(0, 2, 1).reshape(-1, shared + n)
+    own, initial = flat[:, :shared], flat[:, shared:]
+    inner = initial.T @ initial
+    follow = -pseudo_inverse(inner) @ initial.T @ own  # how the best initial state follows the unknowns
+    projected = own + initial @ follow
+    columns = problem.unknowns.columns(stretch.record)
+    jacobian = np.zeros((q * len(stretch), len(problem.unknowns)))
+    slope = np.zeros((n, len(problem.unknowns)))
+    for column, target in enumerate(columns):
+        if target >= 0:
+            jacobian[:, target] = projected[:, column]
+            slope[:, target] = follow[:, column]
+    return Piece(
+        experiment.runs[number],
+        number,
+        first,
+        stop,
+        stretch.times,
+        motion.states,
+        stretch.outputs - motion.outputs,
+        jacobian[:, order].reshape(q, len(stretch), len(order)),
+        slope[:, order],
+        inner,
+    )
+
+
+def _cut(places: list[Place], cuts: int) -> list[Place]:
+    pieces = []
+    for run, first, stop in places:
+        count = max(min(cuts, (stop - first) // _SHORTEST), 1)
+        edges = np.linspace(first, stop, count + 1).round().astype(int)
+        pieces += [(run, int(a), int(b)) for a, b in pairwise(edges)]
+    return pieces

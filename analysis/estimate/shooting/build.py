@@ -1,0 +1,112 @@
+"""The output-error problem of an experiment, and the point to start it from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import DataError
+from analysis.estimate.shooting.problem import Point, Problem, Stretch
+from analysis.estimate.unknowns import Unknowns
+from analysis.experiment.noise import noise_of
+
+if TYPE_CHECKING:
+    from analysis.experiment import Experiment, Run
+
+Array = NDArray[np.float64]
+Place = tuple[int, int, int]  # run, first sample, the one after the last
+
+LEAST_NOISE = 1e-6  # of an output's spread: what the integration and double precision can resolve
+
+
+def problem_of(
+    experiment: Experiment, sigma: Array | None = None, places: Sequence[Place] | None = None
+) -> Problem:
+    """The problem on every unbroken stretch, or on the stretches given."""
+    model = experiment.model
+    parameters, q = list(model.parameters.values()), len(model.outputs)
+    wide = np.full(3 * q, np.inf)
+    places = stretches_of(experiment) if places is None else places
+    return Problem(
+        model.kernels(),
+        len(model.states),
+        [_stretch(experiment, place) for place in places],
+        Unknowns([(u.index, u.record) for u in experiment.unknowns], len(experiment.runs)),
+        np.concatenate([[p.lower for p in parameters], -wide]),
+        np.concatenate([[p.upper for p in parameters], wide]),
+        np.array([p.lower >= 0 and p.value > 0 for p in parameters] + 3 * q * [False]),
+        np.array([abs(p.value) for p in parameters] + 3 * q * [0.0]),
+        noise_from_differences(experiment) if sigma is None else sigma,
+    )
+
+
+def stretches_of(experiment: Experiment) -> list[Place]:
+    """Stretches in which all inputs are known and something was measured."""
+    places = [
+        (i, first, stop)
+        for i, run in enumerate(experiment.runs)
+        for first, stop in run.spans
+        if np.isfinite(run.outputs[:, first:stop]).any()
+    ]
+    if not places:
+        raise DataError("Every stretch of the records is broken by lost samples: nothing is left to fit.")
+    return places
+
+
+def noise_from_differences(experiment: Experiment) -> Array:
+    """Noise [q] of the outputs: as said, else from their differences; of several records the median."""
+    found = experiment.sigma
+    for i in np.flatnonzero(~np.isfinite(found)):
+        rows = [run.outputs[i] for run in experiment.runs if np.isfinite(run.outputs[i]).any()]
+        spread = float(np.nanstd(np.concatenate(rows))) if rows else 0.0
+        levels = [noise_of(row) for row in rows]
+        found[i] = max(float(np.median(levels)) if levels else 0.0, LEAST_NOISE * spread) or 1.0
+    return found
+
+
+def start_point(
+    experiment: Experiment, values: Array, states: Sequence[Array], sensors: Array | None = None
+) -> Point:
+    """Parameters [records, k] and the states at the beginning of each stretch, inside all bounds."""
+    records, q = len(experiment.runs), len(experiment.model.outputs)
+    chain = np.zeros((records, 3 * q))
+    if sensors is not None:
+        chain[:] = np.atleast_2d(sensors)
+    parameters = experiment.model.parameters.values()
+    rows = np.broadcast_to(np.atleast_2d(values), (records, len(parameters)))
+    inside = np.clip(rows, [p.lower for p in parameters], [p.upper for p in parameters])
+    initials = []
+    for run, first, _ in stretches_of(experiment):
+        state = np.array(states[run][:, first], dtype=np.float64)
+        lower, upper = _initial_bounds(experiment, first)
+        initials.append(np.clip(state, lower, upper) if len(lower) else state)
+    return Point(np.hstack([inside, chain]), tuple(initials))
+
+
+def _stretch(experiment: Experiment, place: Place) -> Stretch:
+    number, first, stop = place
+    run: Run = experiment.runs[number]
+    lower, upper = _initial_bounds(experiment, first)
+    return Stretch(
+        np.ascontiguousarray(run.times[first:stop]),
+        np.ascontiguousarray(run.outputs[:, first:stop]),
+        run.inputs,
+        number,
+        float(run.times[0]),
+        lower,
+        upper,
+    )
+
+
+def _initial_bounds(experiment: Experiment, first: int) -> tuple[Array, Array]:
+    """Bounds of the state at a sample: those of the model's table at the record's first, else none."""
+    initial = experiment.model.initial
+    bounded = any(np.isfinite([i.lower, i.upper]).any() for i in initial.values())
+    if first > 0 or not bounded:
+        return np.zeros(0), np.zeros(0)
+    known = [initial.get(state) for state in experiment.model.states]
+    lower = np.array([i.lower if i is not None else -np.inf for i in known])
+    return lower, np.array([i.upper if i is not None else np.inf for i in known])

@@ -1,0 +1,114 @@
+"""`auto` on systems its authors never saw: how many end right, how many are wrong without a word.
+
+    python -m benchmarks strangers [--seeds N] [--system NAME]
+
+A fit is *right* when every parameter lies within four stated standard errors of the truth (and what cannot
+be determined is said to be so). It is *silent* when it is not right and the verdict is `fits`, or `close`
+beyond four of its honest errors; before there is a verdict, when it counts as converged without a warning
+that the model misses the data.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from dataclasses import dataclass
+
+from analysis.base.errors import ShakedownError
+from analysis.base.identification import Identification
+from analysis.estimate.methods import identify
+from analysis.model import Model
+from benchmarks.measure import Measurement
+from benchmarks.strangers.system import System, load, names
+from benchmarks.strangers.truth import measured, true_record
+
+LEVELS = (0.01, 0.05)  # noise over the spread of each channel
+SEEDS = 20
+WITHIN = 4.0  # stated standard errors
+WANTED = 0.95  # share that must end right
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One identification, held against the truth."""
+
+    right: bool
+    silent: bool
+    verdict: str
+    worst: float  # largest distance from the truth in stated errors
+    seconds: float
+    words: str = ""
+
+
+def measure(quick: bool = False, seeds: int = SEEDS, system: str = "") -> list[Measurement]:
+    """One row for each system and level of noise."""
+    chosen = system.split(",") if system else names()
+    return [
+        row
+        for name in chosen
+        for row in rows_of(load(name), 1 if quick else seeds)
+    ]  # fmt: skip
+
+
+def rows_of(system: System, seeds: int) -> list[Measurement]:
+    """Both levels of noise over the seeds; what went wrong is printed as it happens."""
+    outcomes: dict[float, list[Outcome]] = {level: [] for level in LEVELS}
+    model = Model.from_toml(system.model)
+    model.kernels().prepare("rhs", "jac", "out", "out_jac", "out_jac_many", "jac_many")
+    for seed in range(seeds):
+        truth = true_record(system, seed)
+        for level in LEVELS:
+            outcome = attempt(system, model, measured(system, truth, level, seed))
+            outcomes[level].append(outcome)
+            if not outcome.right:
+                print(f"{system.name} {100 * level:g} % seed {seed}: {outcome.words}", flush=True)
+    return [_row(system, level, found) for level, found in outcomes.items()]
+
+
+def _row(system: System, level: float, found: list[Outcome]) -> Measurement:
+    right, silent = sum(o.right for o in found), sum(o.silent for o in found)
+    verdicts = {v: sum(o.verdict == v for o in found) for v in sorted({o.verdict for o in found})}
+    said = ", ".join(f"{count} {verdict or 'not judged'}" for verdict, count in verdicts.items())
+    note = f"{right} of {len(found)} right, {silent} silent; {said}"
+    print(f"{system.name} {100 * level:g} %: {note}", flush=True)
+    good = silent == 0 and right >= WANTED * len(found)
+    work = f"{system.name}, {100 * level:g} % noise, {len(found)} seeds"
+    return Measurement(work, "-", None, statistics.median(o.seconds for o in found), good, None, note)
+
+
+def attempt(system: System, model: Model, record: object) -> Outcome:
+    """Identify by `auto` and hold the result against the truth."""
+    begin = time.process_time()
+    try:
+        result = identify(model, record, "auto")  # type: ignore[arg-type]
+    except ShakedownError as error:
+        return Outcome(False, False, "refused", math.inf, time.process_time() - begin, str(error))
+    seconds = time.process_time() - begin
+    worst, unsaid = _distance(system, result)
+    right = worst <= WITHIN and not unsaid
+    silent = not right and _called_right(result)
+    values = ", ".join(f"{n} {result.parameters[n].value:.4g}" for n in system.truth if n in result.parameters)
+    words = f"{result.verdict or ('converged' if result.converged else 'not converged')}, z {worst:.1f}{' SILENT' if silent else ''}; {values}; {result.extra.get('chosen', '')}"  # noqa: E501
+    return Outcome(right, silent, result.verdict, worst, seconds, words)
+
+
+def _called_right(result: Identification) -> bool:
+    if result.verdict:
+        return result.verdict in ("fits", "close")
+    return result.converged and not any("misses" in w or "not white" in w for w in result.warnings)
+
+
+def _distance(system: System, result: Identification) -> tuple[float, list[str]]:
+    """Largest distance from the truth in stated errors; and undetermined parameters that were not said."""
+    worst, unsaid = 0.0, []
+    for name, truth in system.truth.items():
+        estimate = result.parameters.get(name)
+        if name in system.undetermined:
+            if estimate is not None and math.isfinite(estimate.stderr):
+                unsaid.append(name)
+            continue
+        if estimate is None or not math.isfinite(estimate.stderr) or estimate.stderr <= 0:
+            return math.inf, unsaid
+        worst = max(worst, abs(estimate.value - truth) / estimate.stderr)
+    return worst, unsaid
