@@ -14,6 +14,7 @@ Mask = NDArray[np.bool_]
 
 SPIKE = 8.0  # robust deviations off the cubic through the four neighbours
 _LARGEST_SHARE = 0.01  # of the samples: more outliers than this are the signal's own nature
+_SHORTEST = 20  # samples of an unbroken stretch that is looked at
 _WIDEST = 2  # samples in a row that a spike may span
 _NORMAL = 1.4826022185056018  # standard deviation over median absolute value of a normal variable
 _FLAT, _REPEATS = 3, 0.01  # equal samples in a row that show a limit; share of repeats a plain channel has
@@ -26,25 +27,27 @@ def spikes(row: Array) -> Mask:
     cubic it spoils, are judged without it.
     """
     found = np.zeros(len(row), dtype=bool)
-    known = np.flatnonzero(np.isfinite(row))
-    if len(known) < 20:
+    pieces = [(a, b) for a, b in _runs(np.isfinite(row)) if b - a >= _SHORTEST]
+    if not pieces:
         return found
-    values = row[known]
-    deviation = np.abs(_off_neighbours(values))
-    level = _NORMAL * float(np.median(deviation))
-    if level == 0.0 or np.mean(deviation > SPIKE * level) > 5 * _LARGEST_SHARE:
+    deviations = [np.abs(_off_neighbours(row[a:b])) for a, b in pieces]
+    together = np.concatenate(deviations)
+    level = _NORMAL * float(np.median(together))
+    if level == 0.0 or np.mean(together > SPIKE * level) > 5 * _LARGEST_SHARE:
         return found
+    for (a, b), deviation in zip(pieces, deviations, strict=True):
+        found[a:b] = _isolated(row[a:b], deviation, SPIKE * level)
+    return found if found.sum() <= _LARGEST_SHARE * len(together) else np.zeros_like(found)
+
+
+def _isolated(values: Array, deviation: Array, limit: float) -> Mask:
+    """Samples of an unbroken stretch that stay off their neighbours when those before them are taken out."""
     bad = np.zeros(len(values), dtype=bool)
     for place in np.argsort(-deviation):
-        if deviation[place] <= SPIKE * level:
+        if deviation[place] <= limit:
             break
-        if abs(values[place] - _predicted(values, bad, int(place))) > SPIKE * level:
-            bad[place] = True
-    bad &= ~_long_runs(bad, _WIDEST)
-    if bad.sum() > _LARGEST_SHARE * len(values):
-        return found
-    found[known[bad]] = True
-    return found
+        bad[place] = abs(values[place] - _predicted(values, bad, int(place))) > limit
+    return bad & ~_long_runs(bad, _WIDEST)
 
 
 def pressed_flat(row: Array) -> Mask:
@@ -85,11 +88,15 @@ def _predicted(values: Array, bad: Mask, place: int) -> float:
     return total
 
 
+def _runs(mask: Mask) -> list[tuple[int, int]]:
+    """Unbroken runs of True: first, and the one after the last."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
+    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+
+
 def _long_runs(mask: Mask, longest: int) -> Mask:
     """Those in runs of more than ``longest``."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]]).astype(int)))
     long = np.zeros(len(mask), dtype=bool)
-    for first, stop in zip(edges[::2], edges[1::2], strict=True):
-        if stop - first > longest:
-            long[first:stop] = True
+    for first, stop in _runs(mask):
+        long[first:stop] = stop - first > longest
     return long

@@ -95,7 +95,9 @@ def read_run(model: Model, record: Record, conditions: Conditions, t0: float, ph
         changed[i] += mode
         variants.append(Inputs.from_samples(t0, record.dt, changed, kind))
     times = t0 + record.times
-    return Run(record, times, outputs, inputs, _stretches(known), tuple(variants), noise, phase, tuple(warnings))
+    return Run(
+        record, times, outputs, inputs, _stretches(known), tuple(variants), noise, phase, tuple(warnings)
+    )
 
 
 def _check(model: Model, record: Record) -> None:

@@ -88,7 +88,9 @@ def attempt(system: System, model: Model, record: object) -> Outcome:
     worst, unsaid = _distance(system, result)
     right = worst <= WITHIN and not unsaid
     silent = not right and _called_right(result)
-    values = ", ".join(f"{n} {result.parameters[n].value:.4g}" for n in system.truth if n in result.parameters)
+    values = ", ".join(
+        f"{n} {result.parameters[n].value:.4g}" for n in system.truth if n in result.parameters
+    )
     words = f"{result.verdict or ('converged' if result.converged else 'not converged')}, z {worst:.1f}{' SILENT' if silent else ''}; {values}; {result.extra.get('chosen', '')}"  # noqa: E501
     return Outcome(right, silent, result.verdict, worst, seconds, words)
 

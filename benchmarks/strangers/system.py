@@ -1,19 +1,19 @@
 """A stranger: a system the program has never seen, as its user would bring it. One TOML file each.
 
-    about       what is hard about it
-    rate, seconds, initial      of the record; initial state of the true motion, in the order of the states
-    scale       size of the states in their own units, for the truth's tolerance (default 1)
-    settle      seconds of motion before the record begins (default 0)
-    stiff       integrate the truth by an implicit scheme
-    max_step    longest step of that integration, for equations with kinks
-    sensors     outputs that are recorded (default all)
-    input_noise noise on the recorded inputs, in units of the noise level (default 0)
-    spikes, gap outliers on each output; seconds without outputs
-    undetermined    parameters that no fit can find from these sensors: to be named, not valued
-    [truth]     true values of the free parameters
-    [drive.u]   each measured input: kind = "multisine" (low, high, rms), "held" (rms, white, constant over a
-                sample interval), "sine" (frequency, amplitude), "derivative" (of another input)
-    model       the model file, its guesses 30 to 100 % off
+about       what is hard about it
+rate, seconds, initial      of the record; initial state of the true motion, in the order of the states
+scale       size of the states in their own units, for the truth's tolerance (default 1)
+settle      seconds of motion before the record begins (default 0)
+stiff       integrate the truth by an implicit scheme
+max_step    longest step of that integration, for equations with kinks
+sensors     outputs that are recorded (default all)
+input_noise noise on the recorded inputs, in units of the noise level (default 0)
+spikes, gap outliers on each output; seconds without outputs
+undetermined    parameters that no fit can find from these sensors: to be named, not valued
+[truth]     true values of the free parameters
+[drive.u]   each measured input: kind = "multisine" (low, high, rms), "held" (rms, white, constant over a
+            sample interval), "sine" (frequency, amplitude), "derivative" (of another input)
+model       the model file, its guesses 30 to 100 % off
 """
 
 from __future__ import annotations
