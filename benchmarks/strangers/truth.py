@@ -131,8 +131,10 @@ def _motion(system: System, rate: Any, drives: dict[str, Function], times: Array
     start = np.array(system.initial, dtype=np.float64)
     options: dict[str, Any] = {
         "method": "Radau" if system.stiff else "DOP853",
-        "rtol": 1e-7 if system.stiff else RTOL, "atol": 1e-10 * np.array(system.scale or [1.0] * len(start)), "max_step": system.max_step,
-    }  # fmt: skip
+        "rtol": 1e-7 if system.stiff else RTOL,
+        "atol": 1e-10 * np.array(system.scale or [1.0] * len(start)),
+        "max_step": system.max_step,
+    }
     if any(kind["kind"] == "held" for kind in system.drive.values()):
         return _interval_by_interval(rate, drive, times, start, options)
 
