@@ -22,6 +22,7 @@ from analysis.model.compiled import COMPILED
 from analysis.model.kernels import JAC_TYPE
 from analysis.signal.inputs import Inputs
 from analysis.simulate.integrate import ADAPTIVE_ROWS, adaptive_step, before, breaks_until, first_step, inside
+from analysis.simulate.rounding import slope_noise
 from analysis.simulate.simulation import BOUND, States, Values, initial_vector, parameter_vector
 from analysis.simulate.slope import FLOAT, INT, MATRIX, SYSTEM_TYPE, VECTOR, slope, system_of
 
@@ -74,7 +75,6 @@ def lyapunov_spectrum(
     blocks: int = 20,
     start: float = 0.0,
     rtol: float = 1e-8,
-    atol: float = 1e-10,
     progress: Progress = SILENT,
 ) -> LyapunovSpectrum:
     """The ``count`` largest exponents (all by default) of the motion over ``duration`` after ``transient``.
@@ -100,7 +100,9 @@ def lyapunov_spectrum(
     for block in range(-1, blocks):
         a, b = (start, edges[0]) if block < 0 else (edges[block], edges[block + 1])
         logs[:] = 0.0
-        reached = stretch(kernel, system, a, b, y, n, given.breaks, rtol, atol, BOUND, work, logs)
+        u = given.values(np.array([a]))[:, 0].copy()
+        noise = slope_noise(model, a, y[:n], np.abs(y[:n]), u, p, duration)
+        reached = stretch(kernel, system, a, b, y, n, given.breaks, rtol, noise, BOUND, work, logs)
         if reached < b:
             raise DataError(f"{model.name}: the motion diverged at t = {reached:g}, so it has no exponents.")
         if block >= 0:
@@ -131,7 +133,7 @@ def orthonormalise(y, n, m, logs):  # type: ignore[no-untyped-def]
             y[n + i * m + c] /= size
 
 
-def _stretch(f, system, start, end, state, n, breaks, rtol, atol, bound, work, logs):  # type: ignore[no-untyped-def]
+def _stretch(f, system, start, end, state, n, breaks, rtol, noise, bound, work, logs):  # type: ignore[no-untyped-def]
     """Carry states and tangent vectors to the end, adding up the logarithms of growth; the time reached."""
     size, m, dt = len(state), len(logs), system[3]
     y, y_new, w, peak, k = work[0], work[1], work[2], work[3], work[4:]
@@ -140,16 +142,18 @@ def _stretch(f, system, start, end, state, n, breaks, rtol, atol, bound, work, l
     t = start
     jump = breaks_until(breaks, t + 1e-9 * dt)
     h = -1.0
+    for i in range(n):
+        peak[i] = abs(y[i])
     while t < end:
         limit = breaks[jump] if jump < len(breaks) else np.inf
         latest = before(limit, dt)
         slope(f, system, t, latest, y, k[0])
         if h < 0:
-            h = first_step(f, system, t, latest, y, k, w, n, rtol, atol)
+            h = first_step(f, system, t, latest, y, k, w, n, rtol, 0.0, noise, end - t)
         for i in range(size):
-            peak[i] = 1.0 if i >= n else abs(y[i])
+            peak[i] = 1.0 if i >= n else max(peak[i], abs(y[i]))
         stop = min(end, limit)
-        reached, h = adaptive_step(f, system, t, h, stop, latest, y, k, w, y_new, n, rtol, atol, peak)
+        reached, h = adaptive_step(f, system, t, h, stop, latest, y, k, w, y_new, n, rtol, 0.0, noise, peak)
         if reached == t:
             return t
         t = reached
@@ -168,6 +172,6 @@ def _stretch(f, system, start, end, state, n, breaks, rtol, atol, bound, work, l
 @lru_cache(maxsize=1)
 def compiled_stretch() -> Any:
     signature = types.float64(
-        JAC_TYPE, SYSTEM_TYPE, FLOAT, FLOAT, VECTOR, INT, VECTOR, FLOAT, FLOAT, FLOAT, MATRIX, VECTOR
+        JAC_TYPE, SYSTEM_TYPE, FLOAT, FLOAT, VECTOR, INT, VECTOR, FLOAT, VECTOR, FLOAT, MATRIX, VECTOR
     )
     return njit(signature, **COMPILED)(_stretch)

@@ -19,6 +19,7 @@ from analysis.model.kernels import RHS_TYPE
 from analysis.signal.inputs import Inputs
 from analysis.simulate.dop853 import dense_value, prepare_dense
 from analysis.simulate.integrate import ADAPTIVE_ROWS, adaptive_step, before, breaks_until, first_step, inside
+from analysis.simulate.rounding import slope_noise
 from analysis.simulate.simulation import (
     BOUND,
     States,
@@ -54,14 +55,13 @@ def stroboscopic(
     initial: States = None,
     values: Values = None,
     rtol: float = 1e-9,
-    atol: float = 1e-12,
 ) -> Section:
     """The state once a ``period`` of the drive, ``phase`` (0 to 1) into it, after ``transient`` periods."""
     if not (period > 0 and count > 0 and transient >= 0):
         raise DataError("A stroboscopic section needs a positive period and at least one point.")
     moments = (phase + transient + np.arange(count)) * period
     lead = np.array([0.0]) if moments[0] > 0 else np.empty(0)
-    run = simulate(model, np.concatenate([lead, moments]), initial, values, rtol=rtol, atol=atol)
+    run = simulate(model, np.concatenate([lead, moments]), initial, values, rtol=rtol)
     return Section(run.times[len(lead) :], run.states[:, len(lead) :], run.diverged_at)
 
 
@@ -77,7 +77,6 @@ def poincare(
     values: Values = None,
     inputs: Inputs | None = None,
     rtol: float = 1e-9,
-    atol: float = 1e-12,
 ) -> Section:
     """``count`` crossings of a plane: a state (or a weighted sum of states) passing ``level``.
 
@@ -96,11 +95,13 @@ def poincare(
     given.check(model.inputs, 0.0, min(given.end, longest) if model.inputs else 0.0)
     end = min(longest, given.end) if model.inputs else longest
     system = system_of(len(x), p, given)
+    u = given.values(np.zeros(1))[:, 0].copy()
+    noise = slope_noise(model, 0.0, x, np.abs(x), u, p, end)
     times, states = np.empty(count), np.empty((len(x), count))
     work = np.empty((ADAPTIVE_ROWS, len(x)))
     found, reached = compiled_crossings()(
         model.kernels().rhs, system, transient, end, x.copy(), given.breaks, normal, level, direction, rtol,
-        atol, BOUND, work, times, states,
+        noise, BOUND, work, times, states,
     )  # fmt: skip
     diverged = None if found == count or reached >= end else float(reached)
     return Section(times[:found], states[:, :found], diverged)
@@ -139,24 +140,38 @@ def _root(normal, level, y, dense, low, high, at_low, at_high):  # type: ignore[
 
 
 def _crossings(  # type: ignore[no-untyped-def]
-    f, system, transient, end, state, breaks, normal, level, direction, rtol, atol, bound, work, times, states
+    f,
+    system,
+    transient,
+    end,
+    state,
+    breaks,
+    normal,
+    level,
+    direction,
+    rtol,
+    noise,
+    bound,
+    work,
+    times,
+    states,
 ):
     """Crossings after ``transient``; the number found and the time reached."""
     n, dt = len(state), system[3]
     y, y_new, w, peak, k, dense = work[0], work[1], work[2], work[3], work[4:20], work[20:]
     for i in range(n):
         y[i] = state[i]
-        peak[i] = 0.0
+        peak[i] = abs(state[i])
     t = 0.0
     jump = breaks_until(breaks, t + 1e-9 * dt)
     limit = breaks[jump] if jump < len(breaks) else np.inf
     slope(f, system, t, before(limit, dt), y, k[0])
-    h = first_step(f, system, t, before(limit, dt), y, k, w, n, rtol, atol)
+    h = first_step(f, system, t, before(limit, dt), y, k, w, n, rtol, 0.0, noise, end - t)
     found = 0
     while t < end and found < len(times):
         latest = before(limit, dt)
         reached, h = adaptive_step(
-            f, system, t, h, min(end, limit), latest, y, k, w, y_new, n, rtol, atol, peak
+            f, system, t, h, min(end, limit), latest, y, k, w, y_new, n, rtol, 0.0, noise, peak
         )
         if reached == t:
             return found, t
@@ -180,6 +195,7 @@ def _crossings(  # type: ignore[no-untyped-def]
         for i in range(n):
             y[i] = y_new[i]
             k[0, i] = k[12, i]
+            peak[i] = max(peak[i], abs(y[i]))
         if not inside(y, n, bound):
             return found, t
         if reached == limit:
@@ -192,7 +208,7 @@ def _crossings(  # type: ignore[no-untyped-def]
 @lru_cache(maxsize=1)
 def compiled_crossings() -> Any:
     signature = types.Tuple((INT, FLOAT))(
-        RHS_TYPE, SYSTEM_TYPE, FLOAT, FLOAT, VECTOR, VECTOR, VECTOR, FLOAT, INT, FLOAT, FLOAT, FLOAT, MATRIX,
+        RHS_TYPE, SYSTEM_TYPE, FLOAT, FLOAT, VECTOR, VECTOR, VECTOR, FLOAT, INT, FLOAT, VECTOR, FLOAT, MATRIX,
         VECTOR, MATRIX,
     )  # fmt: skip
     return njit(signature, **COMPILED)(_crossings)

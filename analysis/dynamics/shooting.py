@@ -124,7 +124,6 @@ class _Shooting:
                 wrt=[],
                 wrt_initial=self.model.states,
                 rtol=self.rtol,
-                atol=1e-3 * self.rtol,
             )
             ends[j], jacobians[j] = states[:, -1], s[:, :, -1]
             if self.free_period:

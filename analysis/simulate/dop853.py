@@ -17,6 +17,8 @@ from analysis.model.compiled import COMPILED
 from analysis.model.tableau import E3, E5, A, C, D
 from analysis.simulate.slope import OVERLOAD, PAIR_TYPE, slope
 
+AT_ZERO = 1e-3  # of a state's largest value so far, relative to which its error is judged while it is zero
+
 
 def step(f: Any, system: Any, t: float, h: float, limit: float, y: Any, k: Any, w: Any, y_new: Any) -> None:
     """One trial step from (t, y) with k[0] = slope at t, for compiled code: fills k[1..12] and y_new, k[13]
@@ -68,28 +70,46 @@ def _mixed(weights, k, i):  # type: ignore[no-untyped-def]
 
 
 @njit(**COMPILED)
-def error_norm(system, h, y, y_new, k, states, rtol, atol, peak):  # type: ignore[no-untyped-def]
+def allowed_error(before, after, peak, rtol, atol):  # type: ignore[no-untyped-def]
+    """Error that a state may make in a step from ``before`` to ``after``."""
+    size = max(abs(before), abs(after))
+    return atol + rtol * (size + AT_ZERO * max(peak, size))
+
+
+@njit(**COMPILED)
+def column_size(system, c, y_new, states, peak):  # type: ignore[no-untyped-def]
+    """Largest sensitivity of column c so far, each in units of its state's size."""
+    which, columns = system[1][c], len(system[1])
+    largest = 1e-6 / abs(system[0][which]) if which >= 0 and system[0][which] != 0.0 else 0.0
+    for i in range(states):
+        at = states + i * columns + c
+        largest = max(largest, max(peak[at], abs(y_new[at])) / max(peak[i], abs(y_new[i]), 1e-300))
+    return largest
+
+
+@njit(**COMPILED)
+def error_norm(system, h, y, y_new, k, states, rtol, atol, noise, peak):  # type: ignore[no-untyped-def]
     """Scaled error of a step: accepted when at most 1.
 
-    Entries beyond the states are sensitivities S[states, m]. Their units differ and they may start at zero:
-    an error counts relative to the largest entry of its column so far, both in units of their states' sizes,
-    or, if the whole column is rounding noise, relative to a change of one in a million by the parameter.
+    Nothing here depends on units: a state's error counts relative to the state itself and, while it passes
+    zero, to its largest value so far (``peak``); ``noise`` is the rounding error of the slopes. Entries
+    beyond the states are sensitivities S[states, m]. Their units differ and they may start at zero: an error
+    counts relative to the largest entry of its column so far, both in units of their states' sizes, or, if
+    the whole column is rounding noise, relative to a change of one in a million by the parameter.
     """
     n = len(y)
     sum5 = 0.0
     sum3 = 0.0
     for i in range(states):
-        scale = 1.0 / (atol + rtol * max(abs(y[i]), abs(y_new[i])))
-        sum5 += (k[13, i] * scale) ** 2
-        sum3 += (k[14, i] * scale) ** 2
+        size = allowed_error(y[i], y_new[i], peak[i], rtol, atol + abs(h) * noise[i])
+        if size > 0.0:  # else the state is exactly zero, and so is its error
+            sum5 += (k[13, i] / size) ** 2
+            sum3 += (k[14, i] / size) ** 2
     columns = n // states - 1
     for c in range(columns):
-        which = system[1][c]
-        largest = 1e-6 / (abs(system[0][which]) if which >= 0 and system[0][which] != 0.0 else 1.0)
-        for i in range(states):
-            at = states + i * columns + c
-            size = max(peak[i], abs(y_new[i]), 1e-300)
-            largest = max(largest, max(peak[at], abs(y_new[at])) / size)
+        largest = column_size(system, c, y_new, states, peak)
+        if largest == 0.0:
+            continue
         for i in range(states):
             at = states + i * columns + c
             size = max(peak[i], abs(y_new[i]), 1e-300)

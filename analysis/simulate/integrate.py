@@ -15,20 +15,23 @@ from numba import types
 
 from analysis.base.compiling import njit
 from analysis.model.compiled import COMPILED
-from analysis.model.tableau import STAGES
-from analysis.simulate.dop853 import dense_value, error_norm, prepare_dense, step
+from analysis.model.tableau import STAGES, A
+from analysis.simulate.dop853 import allowed_error, dense_value, error_norm, prepare_dense, step
 from analysis.simulate.slope import FLOAT, INT, MATRIX, PAIR_TYPE, SYSTEM_TYPE, VECTOR, paired, slope
 
+SHORTEST = 1e-6  # of a run: its first step where the start does not tell a scale of time
 ADAPTIVE_ROWS = 4 + STAGES + 7
 RK4_ROWS = 6
+WATCH_EVERY = 50  # steps between two looks at what limits them
+STABLE = 3.5  # |h lambda| seen where stability limits the steps; accuracy keeps it below 2
 PATIENCE = 10_000  # steps between two looks at the progress of an adaptive run
 
-FINISHED, DIVERGED, UNFINISHED = 0, 1, 2  # how an adaptive run ended
+FINISHED, DIVERGED, UNFINISHED, STIFF = 0, 1, 2, 3  # how an adaptive run ended
 
 _ADAPTIVE = types.Tuple((INT, FLOAT, FLOAT, INT, INT))  # columns filled, time, next step, steps taken, how
 _ADAPTIVE_ARGUMENTS = (
     *(SYSTEM_TYPE, FLOAT, FLOAT, INT, VECTOR, VECTOR, INT, VECTOR),
-    *(FLOAT, FLOAT, FLOAT, INT, INT, MATRIX, MATRIX),
+    *(FLOAT, FLOAT, VECTOR, FLOAT, INT, INT, INT, MATRIX, MATRIX),
 )
 _RK4 = types.Tuple((INT, FLOAT, INT))  # columns filled, time reached, steps taken
 _RK4_ARGUMENTS = (SYSTEM_TYPE, VECTOR, VECTOR, INT, VECTOR, INT, FLOAT, MATRIX, MATRIX)
@@ -64,33 +67,37 @@ def before(limit, dt):  # type: ignore[no-untyped-def]
 
 
 @njit(**COMPILED)
-def first_step(f, system, t, limit, y, k, w, states, rtol, atol):  # type: ignore[no-untyped-def]
-    """Size of the first step from the size of the slope and of its change (Hairer et al., II.4)."""
-    n = states
+def first_step(f, system, t, limit, y, k, w, states, rtol, atol, noise, span):  # type: ignore[no-untyped-def]
+    """Size of the first step from the size of the slope and of its change (Hairer et al., II.4).
+
+    ``span``: length of the whole run, the only scale of time that is known of a motion that starts from rest.
+    """
     d0 = 0.0
     d1 = 0.0
-    for i in range(n):
-        scale = atol + rtol * abs(y[i])
-        d0 += (y[i] / scale) ** 2
-        d1 += (k[0, i] / scale) ** 2
+    for i in range(states):
+        size = allowed_error(y[i], y[i], 0.0, rtol, atol)
+        if size > 0.0:
+            d0 += (y[i] / size) ** 2
+            d1 += (k[0, i] / size) ** 2
     if not (np.isfinite(d0) and np.isfinite(d1)):
-        return 1e-6
-    h = 1e-6 if d0 < 1e-10 or d1 < 1e-10 else 0.01 * np.sqrt(d0 / d1)
+        return SHORTEST * span
+    h = SHORTEST * span if d0 == 0.0 or d1 == 0.0 else min(0.01 * np.sqrt(d0 / d1), span)
     for i in range(len(y)):
         w[i] = y[i] + h * k[0, i]
     slope(f, system, t + h, limit, w, k[1])
     d2 = 0.0
-    for i in range(n):
-        d2 += ((k[1, i] - k[0, i]) / (atol + rtol * abs(y[i]))) ** 2
-    d2 = np.sqrt(d2 / n) / h
-    steepest = max(np.sqrt(d1 / n), d2)
-    if not np.isfinite(steepest):
+    for i in range(states):
+        size = allowed_error(y[i], w[i], 0.0, rtol, atol + h * noise[i])
+        if size > 0.0:
+            d2 += ((k[1, i] - k[0, i]) / size) ** 2
+    curved = h * np.sqrt(d2 / states)  # what the slope's change does to the states, in errors allowed
+    if not np.isfinite(curved):
         return 1e-3 * h
-    return min(100.0 * h, max(1e-6, 1e-3 * h) if steepest <= 1e-15 else _eighth_root(0.01 / steepest))
+    return min(span, 100.0 * h if curved == 0.0 else min(100.0, _eighth_root(0.01 / curved)) * h)
 
 
 @njit(**COMPILED)
-def adaptive_step(f, system, t, h, end, limit, y, k, w, y_new, states, rtol, atol, peak):  # type: ignore[no-untyped-def]
+def adaptive_step(f, system, t, h, end, limit, y, k, w, y_new, states, rtol, atol, noise, peak):  # type: ignore[no-untyped-def]
     """One accepted step from (t, y), never beyond ``end``: returns the time reached and the next step size.
 
     The time reached equals t when no acceptable step is left (divergence or a singularity).
@@ -107,10 +114,10 @@ def adaptive_step(f, system, t, h, end, limit, y, k, w, y_new, states, rtol, ato
         clipped = t + 1.01 * h >= end
         if clipped:
             h = end - t
-        if h <= 4e-16 * max(abs(t), 1e-300) or t + h == t:
+        if h <= 4e-16 * abs(t) or t + h == t:
             return t, h
         step(f, system, t, h, limit, y, k, w, y_new)
-        error = error_norm(system, h, y, y_new, k, states, rtol, atol, peak)
+        error = error_norm(system, h, y, y_new, k, states, rtol, atol, noise, peak)
         if error <= 1.0:
             factor = grow if error < 1e-12 else min(grow, 0.9 / _eighth_root(error))
             following = h * factor
@@ -120,6 +127,23 @@ def adaptive_step(f, system, t, h, end, limit, y, k, w, y_new, states, rtol, ato
         grow = 1.0
         h *= max(0.2, 0.9 / _eighth_root(error)) if np.isfinite(error) else 0.1
         proposed = h
+
+
+@njit(**COMPILED)
+def _stability(h, y, y_new, k, states, rtol, atol, noise, peak):  # type: ignore[no-untyped-def]
+    """h times the largest rate of change of the slope: |h lambda| where the model is stiff, from the two
+    stages at the end of the step (Hairer and Wanner, Solving Ordinary Differential Equations II, IV.2)."""
+    slopes = 0.0
+    states_apart = 0.0
+    for i in range(states):
+        size = allowed_error(y[i], y_new[i], peak[i], rtol, atol + h * noise[i])
+        if size > 0.0:
+            at_stage = y[i]
+            for j in range(11):
+                at_stage += h * A[11, j] * k[j, i]
+            slopes += ((k[12, i] - k[11, i]) / size) ** 2
+            states_apart += ((y_new[i] - at_stage) / size) ** 2
+    return h * np.sqrt(slopes / states_apart) if states_apart > 0.0 else 0.0
 
 
 def _adaptive(  # type: ignore[no-untyped-def]
@@ -135,16 +159,19 @@ def _adaptive(  # type: ignore[no-untyped-def]
     breaks,
     rtol,
     atol,
+    noise,
     bound,
     most,
     budget,
+    watched,
     work,
     out,
 ):
     """DOP853 from (start, initial); fills ``out`` from ``column`` on by dense output at ``times``.
 
     ``h`` is the first step (0: to be chosen). Ends when all columns are filled, when the motion diverges, or
-    after ``budget`` steps; then the state is in work[0] and the run can be taken up again.
+    after ``budget`` steps, or, if it is ``watched``, when stability instead of accuracy limits the steps
+    (STIFF); then the state is in work[0] and the run can be taken up again.
     """
     f = paired(rhs, own)
     n = len(initial)
@@ -152,9 +179,10 @@ def _adaptive(  # type: ignore[no-untyped-def]
     k, dense = work[4 : 4 + STAGES], work[4 + STAGES :]
     for i in range(n):
         y[i] = initial[i]
-        peak[i] = abs(initial[i])
+        peak[i] = max(peak[i], abs(initial[i]))
     dt = system[3]
     t = start
+    suspicion, calm = 0, 0
     while column < len(times) and times[column] <= t:
         for i in range(n):
             out[i, column] = y[i]
@@ -163,7 +191,7 @@ def _adaptive(  # type: ignore[no-untyped-def]
     limit = breaks[jump] if jump < len(breaks) else np.inf
     slope(f, system, t, before(limit, dt), y, k[0])
     if h <= 0.0:
-        h = first_step(f, system, t, before(limit, dt), y, k, w, states, rtol, atol)
+        h = first_step(f, system, t, before(limit, dt), y, k, w, states, rtol, atol, noise, times[-1] - t)
     steps = 0
     checked = t
     while column < len(times):
@@ -172,7 +200,7 @@ def _adaptive(  # type: ignore[no-untyped-def]
         end = min(limit, times[-1])
         latest = before(limit, dt)
         reached, following = adaptive_step(
-            f, system, t, h, end, latest, y, k, w, y_new, states, rtol, atol, peak
+            f, system, t, h, end, latest, y, k, w, y_new, states, rtol, atol, noise, peak
         )
         steps += 1
         if steps % PATIENCE == 0:  # a motion that escapes may turn so stiff that it would never end
@@ -181,6 +209,13 @@ def _adaptive(  # type: ignore[no-untyped-def]
             checked = t
         if reached == t:
             return column, t, h, steps, DIVERGED
+        if watched and (suspicion > 0 or steps % WATCH_EVERY == 0):
+            if _stability(reached - t, y, y_new, k, states, rtol, atol, noise, peak) > STABLE:
+                suspicion, calm = suspicion + 1, 0
+            else:
+                calm += 1
+                if calm >= 6:
+                    suspicion = 0
         if times[column] < reached:
             size = reached - t
             prepare_dense(f, system, t, size, latest, y, y_new, k, w, dense)
@@ -204,6 +239,8 @@ def _adaptive(  # type: ignore[no-untyped-def]
             jump += 1
             limit = breaks[jump] if jump < len(breaks) else np.inf
             slope(f, system, t, before(limit, dt), y, k[0])
+        if suspicion >= 15 and column < len(times):
+            return column, t, h, steps, STIFF
     return column, t, h, steps, FINISHED
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,17 +13,16 @@ from analysis.base.errors import DataError, ModelError
 from analysis.model import Model
 from analysis.model.kernels import JAC_TYPE, RHS_TYPE
 from analysis.signal.inputs import Inputs
-from analysis.simulate.integrate import ADAPTIVE_ROWS, RK4_ROWS, UNFINISHED, adaptive, rk4
-from analysis.simulate.slope import PAIR_TYPE, system_of
+from analysis.simulate.adaptive import AdaptiveRun
+from analysis.simulate.integrate import RK4_ROWS, rk4
+from analysis.simulate.slope import system_of
 
 Array = NDArray[np.float64]
 Values = Mapping[str, float] | Array | None  # parameters: some by name, or all in the model's order
 States = Mapping[str, float] | Sequence[float] | Array | None  # None: the model's own initial values
 
-METHODS = ("adaptive", "rk4")
+METHODS = ("adaptive", "rk4", "implicit")
 BOUND = 1e15  # a state beyond this has diverged, whatever its unit
-_LONG = 20_000  # steps after which a model's own step is worth its compilation
-MAX_STEPS = 200_000_000  # a run that would need more has diverged or is stiff beyond use
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,19 +77,20 @@ def simulate(
     inputs: Inputs | None = None,
     method: str = "adaptive",
     rtol: float = 1e-9,
-    atol: float = 1e-12,
+    atol: float = 0.0,
     substeps: int = 1,
     bound: float = BOUND,
 ) -> Trajectory:
     """The motion of the model from ``initial`` at times[0], given at ``times`` (ascending, same unit as dt).
 
-    ``adaptive``: order 8 with dense output, error per step within rtol |x| + atol. ``rk4``: ``substeps``
-    steps of order 4 between consecutive times. A run that diverges stops early; see ``diverged_at``.
+    ``adaptive``: order 8 with dense output, error per step within rtol (|x| + 0.001 largest |x| so far) for
+    each state, whatever its unit, and ``atol`` on top. ``rk4``: ``substeps`` steps of order 4 between
+    consecutive times. ``implicit``: order 9 (5 beyond 12 states) for stiff models; ``adaptive`` goes over
+    to it by itself where it pays. A run that diverges stops early; see ``diverged_at``.
     """
     run = _Run.prepare(model, times, initial, values, inputs, method)
     states = np.empty((len(run.initial), len(run.times)))
-    system = system_of(len(run.initial), run.parameters, run.inputs)
-    diverged_at, steps = run.integrate(RHS_TYPE, system, run.initial, states, rtol, atol, substeps, bound)
+    diverged_at, steps = run.integrate(None, run.initial, states, rtol, atol, substeps, bound)
     return Trajectory(model, run.times, states, run.parameters, run.inputs, diverged_at, steps)
 
 
@@ -105,7 +104,7 @@ def sensitivities(
     wrt_initial: Sequence[str] = (),
     method: str = "adaptive",
     rtol: float = 1e-9,
-    atol: float = 1e-12,
+    atol: float = 0.0,
     substeps: int = 1,
     bound: float = BOUND,
 ) -> tuple[Array, Array]:
@@ -120,9 +119,8 @@ def sensitivities(
     for c, name in enumerate(wrt_initial):
         start[state_index(model, name), len(names) + c] = 1.0
     out = np.empty((n * (1 + len(columns)), len(run.times)))
-    system = system_of(n, run.parameters, run.inputs, columns)
     y0 = np.concatenate([run.initial, start.ravel()])
-    run.integrate(JAC_TYPE, system, y0, out, rtol, atol, substeps, bound)
+    run.integrate(columns, y0, out, rtol, atol, substeps, bound)
     return out[:n], out[n:].reshape(n, len(columns), len(run.times))
 
 
@@ -200,8 +198,7 @@ class _Run:
 
     def integrate(
         self,
-        kernel_type: Any,
-        system: tuple[Any, ...],
+        columns: NDArray[np.int64] | None,
         y0: Array,
         out: Array,
         rtol: float,
@@ -210,64 +207,46 @@ class _Run:
         bound: float,
     ) -> tuple[float | None, int]:
         """Fill ``out``; the time of divergence (None: complete) and the number of steps."""
-        if self.method == "adaptive":
+        if self.method == "rk4":
+            done, reached, steps = self._fixed(columns, y0, out, max(int(substeps), 1), bound)
+        else:
             if not (rtol >= 1e-14 and atol >= 0):
                 raise DataError(
                     "The tolerances of a simulation must be positive, the relative one at least 1e-14."
                 )
-            done, reached, steps = self._adaptive(kernel_type, system, y0, out, rtol, atol, bound)
-        else:
-            done, reached, steps = self._fixed(kernel_type, system, y0, out, max(int(substeps), 1), bound)
+            run = AdaptiveRun(
+                self.model,
+                self.times,
+                self.parameters,
+                self.inputs,
+                y0,
+                out,
+                rtol,
+                float(atol),
+                bound,
+                columns,
+            )
+            done, reached, steps = run.run(self.method == "implicit")
         if done == len(self.times):
             return None, steps
         out[:, done:] = np.nan
         return float(reached), steps
 
     def _fixed(
-        self, kernel_type: Any, system: tuple[Any, ...], y0: Array, out: Array, substeps: int, bound: float
+        self, columns: NDArray[np.int64] | None, y0: Array, out: Array, substeps: int, bound: float
     ) -> tuple[int, float, int]:
         """Runge-Kutta 4; sensitivities of models that are not large by a kernel of the model's own."""
         kernels, inputs, n = self.model.kernels(), self.inputs, len(self.initial)
         work = np.empty((RK4_ROWS, len(y0)))
-        if kernel_type is JAC_TYPE and len(inputs.breaks) == 0 and kernels.rk4_sensitivities is not None:
+        if columns is not None and len(inputs.breaks) == 0 and kernels.rk4_sensitivities is not None:
             done = kernels.rk4_sensitivities(
-                self.times, substeps, y0, self.parameters, system[1],
+                self.times, substeps, y0, self.parameters, columns,
                 inputs.t0, inputs.dt, inputs.coefficients, bound, work, out,
             )  # fmt: skip
             return done, self.times[min(done, len(self.times) - 1)], (done - 1) * substeps
-        f = kernels.rhs if kernel_type is RHS_TYPE else kernels.jac
+        system = system_of(n, self.parameters, inputs, columns)
+        f, kernel_type = (kernels.rhs, RHS_TYPE) if columns is None else (kernels.jac, JAC_TYPE)
         filled: tuple[int, float, int] = rk4(kernel_type)(
             f, system, self.times, y0, n, inputs.breaks, substeps, bound, work, out
         )
         return filled
-
-    def _adaptive(
-        self,
-        kernel_type: Any,
-        system: tuple[Any, ...],
-        y0: Array,
-        out: Array,
-        rtol: float,
-        atol: float,
-        bound: float,
-    ) -> tuple[int, float, int]:
-        """Start with the common integrator; a long run of a small model goes on with the model's own step,
-        which takes two seconds to compile when it is first used."""
-        kernels, n = self.model.kernels(), len(self.initial)
-        work = np.empty((ADAPTIVE_ROWS, len(y0)))
-        t, h, column, steps = float(self.times[0]), 0.0, 0, 0
-        own_step = kernel_type is RHS_TYPE and kernels.has_own_step
-        while True:
-            if own_step and (steps > 0 or kernels.is_ready("dop853")):
-                kernel_type, f, own, budget = PAIR_TYPE, kernels.rhs, kernels.dop853, MAX_STEPS
-            else:
-                f, own = (kernels.rhs if kernel_type is RHS_TYPE else kernels.jac), None
-                budget = _LONG if own_step else MAX_STEPS
-            column, t, h, taken, how = adaptive(kernel_type)(
-                f, own, system, t, h, column, self.times, y0, n, self.inputs.breaks, rtol, atol, bound,
-                MAX_STEPS, budget, work, out,
-            )  # fmt: skip
-            steps += taken
-            if how != UNFINISHED:
-                return column, t, steps
-            y0 = work[0].copy()

@@ -40,7 +40,7 @@ def model_spectrum(subject: Subject, progress: Progress) -> LyapunovSpectrum | N
     try:
         return lyapunov_spectrum(
             subject.driven, _LONG_RUN * subject.base, _TRANSIENT * subject.base, initial=subject.states[:, 0],
-            start=subject.origin, rtol=1e-7, atol=1e-9, progress=progress,
+            start=subject.origin, rtol=1e-7, progress=progress,
         )  # fmt: skip
     except ShakedownError:
         return None

@@ -1,0 +1,52 @@
+"""How far the slopes of a model are known, their terms being rounded: what an integrator cannot ask for."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.model import Model
+
+Array = NDArray[np.float64]
+
+_RELATIVE = 1e-15  # change of states and parameters: a few units in the last place
+_FACTOR = 10.0  # the error estimate of a step adds up a dozen slopes
+_PROBES = 6
+_STEP = 1e-3  # of the run: a step no shorter than this is allowed whatever is rounded
+_DEPTH = 2  # states that follow one another, through which a rounding error is traced
+
+
+def slope_noise(
+    model: Model, t: float, states: Array, peak: Array, u: Array, parameters: Array, span: float
+) -> Array:
+    """Rounding errors of the slopes, per unit time: how much they change when states of the size of ``peak``
+    and the parameters change in their last digits, and when the states move by what that does to them.
+
+    A state that is zero because its terms cancel moves by this much; no step can be accurate relative to it.
+    ``span``: length of the run; a thousandth of it is a step long enough.
+    """
+    rng = np.random.default_rng(0)
+    n = len(states)
+    rhs = model.kernels().rhs
+
+    def slope(x: Array, p: Array) -> Array:
+        found = np.empty(n)
+        rhs(t, np.ascontiguousarray(x), u, p, found)
+        return found
+
+    worst = np.zeros(n)
+    for probe in range(_PROBES):
+        x = states if probe == 0 else peak * rng.uniform(-1.0, 1.0, n)
+        p = parameters * (1 + _RELATIVE * rng.uniform(-1.0, 1.0, len(parameters)))
+        changed = slope(x * (1 + _RELATIVE * rng.uniform(-1.0, 1.0, n)), p)
+        worst = np.fmax(worst, np.abs(changed - slope(x, parameters)))
+    here = slope(states, parameters)
+    for _ in range(_DEPTH):
+        before = worst.copy()
+        for j in np.flatnonzero(before):
+            unit = np.arange(n) == j
+            small = 1e-6 * peak[j] or before[j] * span
+            rate = abs(slope(states + small * unit, parameters)[j] - here[j]) / small
+            moved = before[j] * min(_STEP * span, 1 / rate if rate > 0 else np.inf)
+            worst = np.fmax(worst, np.abs(slope(states + moved * unit, parameters) - here))
+    return np.where(np.isfinite(worst), _FACTOR * worst, 0.0)
