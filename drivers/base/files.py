@@ -11,7 +11,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
-from io import BufferedReader
+from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 
 from analysis.base.errors import DataError
@@ -49,6 +49,11 @@ def open_regular(path: Path | str) -> BufferedReader:
         file.close()
         raise
     return file
+
+
+def open_text(path: Path | str) -> TextIOWrapper:
+    """A regular file as text, whatever its bytes are, to be read line by line."""
+    return TextIOWrapper(open_regular(path), encoding="utf-8", errors="replace")
 
 
 def check_regular(path: Path | str) -> None:

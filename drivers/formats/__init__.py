@@ -18,6 +18,7 @@ from types import ModuleType
 
 from analysis.base.errors import DataError, ShakedownError
 from analysis.base.record import Record
+from drivers.base.files import open_regular, replaced
 from drivers.formats.options import Options
 from drivers.recording.journal import MAGIC
 from drivers.recording.journal import SUFFIX as JOURNAL_SUFFIX
@@ -100,24 +101,14 @@ def write(record: Record | Recording, path: Path | str) -> None:
     path = Path(path)
     form = format_for_writing(path)
     source = MemoryRecording(record) if isinstance(record, Record) else record
-    # Written under another name first: a failed export leaves nothing that looks like a file.
-    partial = path.with_name(f".{path.stem}.partial{path.suffix}")
-    try:
+    with replaced(path) as partial:
         form.module.write_file(source, partial)
-        partial.replace(path)
-    except OSError as error:
-        raise DataError(f"{path} cannot be written: {error.strerror or error}.") from None
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def format_of(path: Path) -> Format:
     """The format of an existing file, by its content and then by its name."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(4096)
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from None
+    with open_regular(path) as file:
+        head = file.read(4096)
     if not head:
         raise DataError(f"{path.name} is empty.")
     for form in FORMATS:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
+from drivers.base.files import open_regular, open_text
 from drivers.formats.columns import Found, column_of, recording_from
 from drivers.formats.names import split_unit
 from drivers.formats.options import Options
@@ -115,7 +116,7 @@ def detect(path: Path) -> Layout:
 
 def read_columns(path: Path, layout: Layout) -> list[NDArray[np.float64]]:
     """All numbers of the table, one array a column; an empty cell is NaN, anything else wrong is named."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         for _ in range(layout.skip):
             file.readline(LONGEST_LINE)
         if file.read(1) == b"":
@@ -130,7 +131,7 @@ def read_columns(path: Path, layout: Layout) -> list[NDArray[np.float64]]:
 
 
 def _load_fast(path: Path, layout: Layout) -> NDArray[np.float64]:
-    with path.open("r", encoding="utf-8", errors="replace", newline=None) as file:
+    with open_text(path) as file:
         for _ in range(layout.skip):
             file.readline()
         lines: Iterable[str] = file
@@ -144,7 +145,7 @@ def _load_fast(path: Path, layout: Layout) -> NDArray[np.float64]:
 def _load_carefully(path: Path, layout: Layout) -> NDArray[np.float64]:
     """Slower, for tables with empty cells, Fortran exponents or mistakes, which are named by line."""
     rows: list[list[float]] = []
-    with path.open("r", encoding="utf-8", errors="replace", newline=None) as file:
+    with open_text(path) as file:
         for number, line in enumerate(_bounded_lines(file, path.name), 1):
             text = line.strip("\r\n")
             if number <= layout.skip or not text.strip() or text.lstrip().startswith(COMMENTS):
@@ -183,7 +184,7 @@ def _bounded_lines(file: TextIO, source: str) -> Iterator[str]:
 
 def _first_lines(path: Path) -> list[str]:
     lines: list[str] = []
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         for _ in range(64):
             line = file.readline(LONGEST_LINE)
             if len(line) >= LONGEST_LINE:

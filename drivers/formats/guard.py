@@ -1,78 +1,195 @@
-"""Old-style HDF5 has no checksums on its own tables: a damaged file can make the library loop or crash.
+"""Files whose library may loop or crash on damage are first opened by a process of their own.
 
-Such files are first opened by a process of their own with a time and memory limit, and only if that went well
-by ours. Newer files (superblock version 2 and up, ours among them) are checksummed and need no such care.
+HDF5 and TDMS keep tables of offsets that a damaged or crafted file can tie into knots; with HDF5 2.0 eight
+zeroed bytes in a recording of ours were enough to keep it busy for minutes. So a helper process opens such a
+file first and touches each of its parts, with a limit of processor time and memory; only if that went well
+does this process open it too. The helper serves one file after the other; one that hangs is ended.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import json
+import os
+import queue
 import subprocess
 import sys
+import threading
+import time
+from collections import OrderedDict
 from pathlib import Path
+from typing import IO
 
 from analysis.base.errors import DataError
 from drivers.base.child import command, environment
 
-SECONDS = 20.0
-MEMORY = 8 << 30  # bytes of address space
-SIGNATURE = b"\x89HDF\r\n\x1a\n"
+PROCESSOR_SECONDS = 2.0  # of the helper for one file; most take milliseconds
+BYTES_A_SECOND = 2e10  # that it gets besides: the list of parts of 100 GB takes two seconds
+STARTING_SECONDS = 60.0  # of processor time, to import what it needs
+WALL_SECONDS = 60.0  # for one file where the helper only waits, for a disk or its turn
+MEMORY = 8 << 30  # bytes of address space of the helper
+REMEMBERED = 10_000  # files that need not be checked again as long as they stay as they are
+MOST_OBJECTS = 50_000
+
+Identity = tuple[int, int, int, int, int]
 
 
-def check_in_subprocess(path: Path) -> None:
+class Helper:
+    """The process that opens files first."""
+
+    def __init__(self) -> None:
+        self.owner = os.getpid()
+        self._process = subprocess.Popen(
+            command("drivers.formats.guard"),
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,  # Ctrl-C is ours to answer
+        )
+        self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
+        assert self._process.stdout is not None
+        threading.Thread(
+            target=_pass_on, args=(self._process.stdout, self._answers), name="file guard", daemon=True
+        ).start()
+        self._wait(STARTING_SECONDS)  # until it has imported what it needs
+
+    def check(self, path: Path, reader: str) -> str:
+        """ "" if the file can be opened; otherwise why not. The helper may be gone afterwards."""
+        assert self._process.stdin is not None
+        allowed = PROCESSOR_SECONDS + path.stat().st_size / BYTES_A_SECOND
+        try:
+            self._process.stdin.write(json.dumps([reader, os.fspath(path.absolute())]) + "\n")
+            self._process.stdin.flush()
+        except OSError:
+            raise EOFError from None
+        return str(json.loads(self._wait(allowed)))
+
+    def end(self) -> None:
+        self._process.kill()
+        with contextlib.suppress(OSError):
+            self._process.communicate()
+
+    def _wait(self, processor_seconds: float) -> str:
+        """The helper's next line; TimeoutError if it takes too long, EOFError if it is gone."""
+        import psutil
+
+        begun, used = time.monotonic(), None
+        while True:
+            try:
+                line = self._answers.get(timeout=0.05)
+            except queue.Empty:
+                with contextlib.suppress(psutil.Error):
+                    now = sum(psutil.Process(self._process.pid).cpu_times()[:2])
+                    used = now if used is None else used
+                    if now - used > processor_seconds:
+                        raise TimeoutError from None
+                if time.monotonic() - begun > WALL_SECONDS + processor_seconds:
+                    raise TimeoutError from None
+                continue
+            if not line:
+                raise EOFError
+            return line
+
+
+_helper: Helper | None = None
+_lock = threading.Lock()
+_checked: OrderedDict[Identity, None] = OrderedDict()
+
+
+def check_first(path: Path, reader: str) -> None:
     """DataError if opening the file and touching each of its parts fails, crashes or takes too long."""
-    version = _superblock_version(path)
-    if version is None:
-        raise DataError(f"{path.name} is not an HDF5 file, or its beginning is damaged.")
-    if version >= 2:
-        return
-    guarded = command("drivers.formats.guard", str(path))
+    global _helper
+    identity = _identity(path)
+    with _lock:
+        if identity in _checked:
+            return
+        _start()
+        assert _helper is not None
+        try:
+            problem = _helper.check(path, reader)
+        except (TimeoutError, EOFError) as error:
+            _helper.end()
+            _helper = None
+            late = isinstance(error, TimeoutError)
+            raise DataError(
+                f"{path.name} is damaged: opening it "
+                + ("does not come to an end." if late else "makes its reader crash.")
+            ) from None
+        if problem:
+            raise DataError(problem)
+        _checked[identity] = None
+        if len(_checked) > REMEMBERED:
+            _checked.popitem(last=False)
+
+
+def warm() -> None:
+    """Start the helper now, so that the first file need not wait for it."""
+    with _lock:
+        _start()
+
+
+def _start() -> None:
+    global _helper
+    if _helper is None or _helper.owner != os.getpid():
+        _helper = Helper()
+
+
+@atexit.register
+def _end() -> None:
+    if _helper is not None and _helper.owner == os.getpid():
+        _helper.end()
+
+
+def _identity(path: Path) -> Identity:
+    status = path.stat()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _pass_on(lines: IO[str], answers: queue.SimpleQueue[str]) -> None:
+    with contextlib.suppress(ValueError, OSError):
+        for line in lines:
+            answers.put(line)
+    answers.put("")
+
+
+# -- in the helper
+
+
+def problem_of(reader: str, path: Path) -> str:
+    """Open the file as its reader will; "" or why that fails."""
+    from drivers.formats import hdf5, tdms
+
     try:
-        run = subprocess.run(guarded, env=environment(), capture_output=True, timeout=SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        raise DataError(f"{path.name} is damaged: opening it does not come to an end.") from None
-    if run.returncode != 0:
-        raise DataError(f"{path.name} is not an HDF5 file, or it is damaged or cut short.")
+        {"hdf5": hdf5.touch, "tdms": tdms.touch}[reader](path)
+    except DataError as error:
+        return str(error)
+    except Exception as error:  # a damaged file may fail anywhere in the library
+        text = " ".join(str(error).split())[:120] or type(error).__name__
+        return f"{path.name} is damaged or cut short ({text})."
+    return ""
 
 
-def _superblock_version(path: Path) -> int | None:
-    """None if there is no HDF5 signature where one may be."""
-    with path.open("rb") as file:
-        for position in (0, 512, 1024, 2048):
-            file.seek(position)
-            head = file.read(9)
-            if head[:8] == SIGNATURE and len(head) == 9:
-                return head[8]
-    return None
+def main() -> int:
+    import h5py  # noqa: F401 (before the first file asks for it)
 
-
-def touch_everything(path: Path) -> None:
-    """Walk the whole tree; read attributes and both ends of every dataset."""
-    import h5py
-
-    with h5py.File(path, "r") as file:
-        pending = [file]
-        for _ in range(50_000):
-            if not pending:
-                return
-            item = pending.pop()
-            list(item.attrs.items())
-            if isinstance(item, h5py.Group):
-                links = (key for key in item if isinstance(item.get(key, getlink=True), h5py.HardLink))
-                pending += [item[key] for key in links]
-            elif isinstance(item, h5py.Dataset) and item.shape and item.dtype.kind in "biuf":
-                item[:1], item[-1:]
-
-
-def main(path: Path) -> int:
     if sys.platform != "win32":
         import resource
 
         hard = resource.getrlimit(resource.RLIMIT_AS)[1]
         if hard == resource.RLIM_INFINITY or hard > MEMORY:
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, hard))
-    touch_everything(path)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    for line in sys.stdin:
+        reader, path = json.loads(line)
+        sys.stdout.write(json.dumps(problem_of(reader, Path(path))) + "\n")
+        sys.stdout.flush()
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main())

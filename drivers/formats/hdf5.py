@@ -8,6 +8,7 @@ step deep (MATLAB's cell arrays) and links to other files are not followed at al
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ import numpy as np
 from analysis.base.errors import DataError
 from drivers.formats.arrays import columns_of
 from drivers.formats.columns import Found, declared_rate, recording_from
-from drivers.formats.guard import check_in_subprocess
+from drivers.formats.guard import check_first
 from drivers.formats.options import Options
-from drivers.recording.container import ContainerRecording, is_container, open_hdf5, write_container
+from drivers.recording.container import ContainerRecording, is_container, write_container
+from drivers.recording.hdf5_access import check_nothing_outside, is_inside, open_hdf5, stored_problem
 from drivers.recording.lazy import Recording
 
 MOST_OBJECTS = 20_000
@@ -28,14 +30,50 @@ UNIT_NAMES = ("unit", "units", "Unit", "Units")
 
 def open_file(path: Path, options: Options) -> Recording:
     """Any HDF5 file; one of our own is opened as such."""
-    check_in_subprocess(path)
+    check_first(path, "hdf5")
     if is_container(path):
         return ContainerRecording(path)
+    return recording_from(_found(path), options)
+
+
+def touch(path: Path) -> None:
+    """Open the file and touch each of its parts, as ``open_file`` and later reading will."""
+    if is_container(path):
+        with open_hdf5(path) as file:
+            check_nothing_outside(file, path.name, MOST_OBJECTS)
+        with ContainerRecording(path) as recording:
+            _touch_ends(recording)
+        return
+    found = _found(path)
+    try:
+        for column in found.columns:
+            column.read(0, min(1, column.length))
+            column.read(max(0, column.length - 1), column.length)
+    finally:
+        if found.close is not None:
+            found.close()
+
+
+def _touch_ends(recording: Recording) -> None:
+    for name in recording.names:
+        with suppress(DataError):  # damaged samples are named when they are read; the rest can be
+            recording.values(name, 0, 1)
+            recording.values(name, len(recording) - 1, len(recording))
+        recording.envelope(name, 0, len(recording), 1)
+
+
+def _found(path: Path) -> Found:
+    """The signals of a file of another program."""
     file = open_hdf5(path)
     try:
         found = Found(path.name, close=file.close)
         scalars: dict[str, Any] = _plain_attributes(file)
-        for name, dataset in _datasets(file):
+        not_read: dict[str, str] = {}
+        size = file.id.get_filesize()
+        for name, dataset in _datasets(file, not_read):
+            if problem := stored_problem(dataset, size):
+                not_read[name] = problem
+                continue
             attributes = _plain_attributes(dataset)
             if dataset.size == 1 and dataset.dtype.kind in "biuf":
                 scalars[name.rsplit("/", 1)[-1]] = float(np.asarray(dataset[()]).ravel()[0])
@@ -44,13 +82,18 @@ def open_file(path: Path, options: Options) -> Recording:
             found.columns += columns_of(_title(name), dataset, unit, declared_rate(attributes))
         found.rate = declared_rate(scalars)
         found.metadata = {k: v for k, v in scalars.items() if not k.startswith("MATLAB")}
+        if not_read and not found.columns:
+            name, problem = next(iter(not_read.items()))
+            raise DataError(f"{path.name} holds no signal that can be read: '{name}' {problem}.")
+        if not_read:
+            found.metadata["not read"] = [f"{name} {problem}" for name, problem in not_read.items()][:100]
     except BaseException:
         file.close()
         raise
-    return recording_from(found, options)
+    return found
 
 
-def _datasets(file: Any) -> Iterator[tuple[str, Any]]:
+def _datasets(file: Any, not_read: dict[str, str]) -> Iterator[tuple[str, Any]]:
     """Datasets in the file's own tree, and those in MATLAB cells; never those of linked files."""
     import h5py
 
@@ -60,7 +103,10 @@ def _datasets(file: Any) -> Iterator[tuple[str, Any]]:
         name, item, depth = pending.pop(0)
         if isinstance(item, h5py.Group) and depth < DEEPEST:
             for key in item:
-                if key.startswith("#") or not isinstance(item.get(key, getlink=True), h5py.HardLink):
+                if key.startswith("#"):
+                    continue
+                if not is_inside(item, key):
+                    not_read[f"{name}/{key}" if name else key] = "is a link, which is not followed"
                     continue
                 budget -= 1
                 if budget < 0:
@@ -82,8 +128,6 @@ def _is_signal(dataset: Any) -> bool:
         dataset.dtype.kind in "biuf"
         and kind not in (b"char", b"cell", b"struct")
         and "MATLAB_empty" not in dataset.attrs
-        and not dataset.is_virtual
-        and not dataset.external
     )
 
 

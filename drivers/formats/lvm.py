@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from analysis.base.errors import DataError
+from drivers.base.files import open_text
 from drivers.formats.columns import Column, Found, column_of, recording_from
 from drivers.formats.csv import LONGEST_LINE
 from drivers.formats.options import Options
@@ -75,7 +76,7 @@ def write_file(recording: Recording, path: Path) -> None:
 
 
 def _parse(path: Path) -> tuple[dict[str, list[str]], list[Segment]]:
-    with path.open("r", encoding="utf-8", errors="replace") as file:
+    with open_text(path) as file:
         head: dict[str, list[str]] = {}
         segments: list[Segment] = []
         current: Segment | None = None

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis.base.errors import DataError
+from drivers.base.files import open_regular
 from drivers.formats import hdf5
 from drivers.formats.arrays import columns_of
 from drivers.formats.columns import Found, declared_rate, recording_from
@@ -24,7 +25,7 @@ RESERVED = {"rate", "names", "units", "start"}
 
 
 def open_file(path: Path, options: Options) -> Recording:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         head = file.read(520)
     if head.startswith(b"MATLAB 7.3") or head[512:].startswith(b"\x89HDF"):
         return hdf5.open_file(path, options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from drivers.base.files import open_regular
 from drivers.formats import hdf5
 from drivers.formats.options import Options
 from drivers.recording.container import write_container
@@ -13,7 +14,7 @@ from drivers.recording.unfinished import JournalRecording
 
 
 def open_file(path: Path, options: Options) -> Recording:
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         unfinished = file.read(len(MAGIC)) == MAGIC
     return JournalRecording(read_journal(path)) if unfinished else hdf5.open_file(path, options)
 

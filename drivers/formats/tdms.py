@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.base.errors import DataError
+from drivers.base.files import open_regular
 from drivers.formats.columns import Column, Found, recording_from
+from drivers.formats.guard import check_first
 from drivers.formats.options import Options
 from drivers.formats.timing import simplest
 from drivers.recording.lazy import BLOCK, Recording
@@ -18,19 +21,40 @@ UNSET_YEAR = 1905  # LabVIEW's zero of time is 1904: a start in that year was ne
 
 
 def open_file(path: Path, options: Options) -> Recording:
+    check_first(path, "tdms")
+    return recording_from(_found(path), options)
+
+
+def touch(path: Path) -> None:
+    """Open the file and read both ends of each channel, as ``open_file`` and later reading will."""
+    found = _found(path)
+    try:
+        for column in found.columns:
+            column.read(0, min(1, column.length))
+            column.read(max(0, column.length - 1), column.length)
+    finally:
+        if found.close is not None:
+            found.close()
+
+
+def _found(path: Path) -> Found:
     from nptdms import TdmsFile
     from nptdms.log import log_manager
 
     log_manager.set_level(logging.ERROR)  # what it warns of on the terminal, we say in the metadata
-    handle = path.open("rb")
+    handle = open_regular(path)
     try:
         file = TdmsFile.open(handle)
         channels = [c for group in file.groups() for c in group.channels()]
         found = Found(path.name, close=handle.close)
+        size = path.stat().st_size
         for channel in channels:
             column = _column(channel)
-            if column is not None:
-                found.columns.append(column)
+            if column is None:
+                continue
+            if column.length > size:  # every sample takes a byte at least
+                raise DataError(f"{path.name} claims {column.length} samples in {size} bytes: it is damaged.")
+            found.columns.append(column)
         found.start = next((s for s in map(_start, channels) if s is not None), None)
         found.metadata = {k: _plain(v) for k, v in file.properties.items()}
         if file.file_status.incomplete_final_segment:
@@ -38,7 +62,7 @@ def open_file(path: Path, options: Options) -> Recording:
     except BaseException:
         handle.close()
         raise
-    return recording_from(found, options)
+    return found
 
 
 def write_file(recording: Recording, path: Path) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
+from drivers.base.files import open_regular
 from drivers.formats.columns import Column, Found, column_of, recording_from
 from drivers.formats.options import Options
 from drivers.formats.timing import rate_of_times, simplest
@@ -82,7 +83,7 @@ class Binary:
 def open_file(path: Path, options: Options) -> Recording:
     found = Found(path.name)
     spectra: list[str] = []
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         for binary in _datasets(file):
             header = _header(file, path.name)
             if header.function not in TIME_FUNCTIONS or header.kind not in (REAL_SINGLE, REAL_DOUBLE):

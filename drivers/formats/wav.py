@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
+from drivers.base.files import open_regular
 from drivers.formats.columns import Column, Found, recording_from
 from drivers.formats.options import Options
 from drivers.recording.lazy import BLOCK, Recording
@@ -42,7 +43,7 @@ class Layout:
 
 
 def open_file(path: Path, options: Options) -> Recording:
-    file = path.open("rb")
+    file = open_regular(path)
     try:
         layout, comment = _parse(file, path)
     except BaseException:

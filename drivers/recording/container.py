@@ -12,7 +12,6 @@ not at all. HDF5's own tables are checksummed too (library format 1.10): damage 
 from __future__ import annotations
 
 import errno
-import json
 import os
 import shutil
 import zlib
@@ -25,8 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
+from analysis.base.parsing import parse_json, read_as
 from analysis.base.progress import SILENT, Progress
-from analysis.base.record import Excitation, Span
+from drivers.recording.hdf5_access import member, open_hdf5, stored_problem
 from drivers.recording.journal import ChannelSpec, sync_folder, to_json
 from drivers.recording.lazy import BLOCK, Description, Recording, Verdict, bin_edges
 
@@ -37,6 +37,7 @@ FORMAT = "shakedown recording"
 VERSION = 1
 SUFFIX = ".h5"
 CHUNK = 1 << 16  # samples
+LARGEST_ABOUT = 64 << 20  # bytes of the description
 LEVELS = (256, 4096, 65536)  # samples a cell of the overview; each divides the chunk
 
 
@@ -50,12 +51,18 @@ class ContainerRecording(Recording):
         try:
             about, self._keys = _read_about(self._file, path)
             super().__init__(about)
-            self._data = [self._file["channels"][key] for key in self._keys]
+            channels = member(self._file, "channels")
+            self._data = [member(channels, key) for key in self._keys]
+            size = self._file.id.get_filesize()
             for spec, data in zip(about.channels, self._data, strict=True):
                 if data.shape != (about.samples,) or data.dtype != spec.numpy_type:
                     raise DataError(f"{path.name} is damaged: channel '{spec.name}' is not as described.")
-        except BaseException:
+                if problem := stored_problem(data, size):
+                    raise DataError(f"{path.name} is damaged: channel '{spec.name}' {problem}.")
+        except BaseException as error:
             self._file.close()
+            if isinstance(error, KeyError | AttributeError | TypeError):
+                raise DataError(f"{path.name} is damaged: its channels are not all there.") from None
             raise
         self.path = path
 
@@ -85,8 +92,17 @@ class ContainerRecording(Recording):
         key = self._keys[self.position(channel)]
         first, last = start // factor, -(-stop // factor)
         try:
-            cells = np.asarray(self._file["overview"][key][str(factor)][:, first:last])
-        except (KeyError, OSError):  # a damaged overview: the samples tell the same, only slower
+            level = member(member(member(self._file, "overview"), key), str(factor))
+            cells = np.asarray(level[:, first:last], dtype=np.float64)
+            if level.is_virtual or level.external or cells.shape != (2, last - first):
+                raise KeyError(factor)
+        except (
+            KeyError,
+            OSError,
+            TypeError,
+            ValueError,
+            AttributeError,
+        ):  # a damaged overview: the samples tell the same, only slower
             return self._fine_envelope(channel, edges)
         cells = np.pad(cells, ((0, 0), (0, 1)), constant_values=np.nan)
         # Each bin takes every cell that it touches: pairs of first and one past last, every other result.
@@ -157,19 +173,8 @@ def same_content(one: Recording, other: Recording) -> bool:
 def is_container(path: Path) -> bool:
     """Whether the HDF5 file is a recording of ours."""
     with open_hdf5(path) as file:
-        return file.attrs.get("format") == FORMAT
-
-
-def open_hdf5(path: Path) -> h5py.File:
-    """An HDF5 file for reading; DataError if it is none or is damaged."""
-    import h5py
-
-    try:
-        return h5py.File(path, "r")
-    except (OSError, RuntimeError, ValueError) as error:
-        if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
-            raise
-        raise DataError(f"{path.name} is not an HDF5 file, or it is damaged or cut short.") from None
+        form = file.attrs.get("format")
+        return isinstance(form, str) and form == FORMAT
 
 
 def _write_everything(file: h5py.File, source: Recording, progress: Progress) -> list[int]:
@@ -278,35 +283,28 @@ def _read_about(file: h5py.File, path: Path) -> tuple[Description, list[str]]:
     try:
         if file.attrs["version"] > VERSION:
             raise DataError(f"{path.name} was made by a newer Shakedown: update to read it.")
-        text = bytes(file["about"][()])
-        if zlib.crc32(text) != file["about"].attrs["crc32"]:
+        about = member(file, "about")
+        if stored_problem(about, file.id.get_filesize()) or about.dtype.itemsize > LARGEST_ABOUT:
             raise ValueError
-        content = json.loads(text)
-        keys = content.pop("keys")
+        text = bytes(about[()])
+        if zlib.crc32(text) != about.attrs["crc32"]:
+            raise ValueError
+        content = parse_json(text.decode())
+        keys = read_as(list[str], content.pop("keys"), "keys")
         return description_from(content), keys
     except (KeyError, ValueError, TypeError, OSError, AttributeError):
         raise DataError(f"{path.name} is damaged: its description cannot be read.") from None
 
 
 def description_from(content: dict[str, Any]) -> Description:
-    """A description from its JSON form."""
-    drive = content.get("excitation")
-    return Description(
-        rate=content["rate"],
-        channels=tuple(ChannelSpec(**c) for c in content["channels"]),
-        samples=content["samples"],
-        start=content.get("start"),
-        excitation=None if drive is None else Excitation(**drive),
-        metadata=content.get("metadata", {}),
-        gaps={name: _spans(spans) for name, spans in content.get("gaps", {}).items()},
-        clipped={name: _spans(spans) for name, spans in content.get("clipped", {}).items()},
-        events=tuple(content.get("events", ())),
-        drive_time=content.get("drive_time"),
-    )
-
-
-def _spans(pairs: list[list[int]]) -> tuple[Span, ...]:
-    return tuple((int(a), int(b)) for a, b in pairs)
+    """A description from its JSON form; ValueError for a field of another type, or a span outside."""
+    about = read_as(Description, content)
+    for spans in (*about.gaps.values(), *about.clipped.values()):
+        if any(len(span) != 2 or not 0 <= span[0] <= span[1] <= about.samples for span in spans):
+            raise ValueError("a span reaches outside of the recording")
+    if about.samples < 0:
+        raise ValueError("a negative number of samples")
+    return about
 
 
 def _keys(names: tuple[str, ...]) -> list[str]:

@@ -28,6 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError, ShakedownError
+from analysis.base.parsing import parse_json, read_as
+from drivers.base.files import open_regular
 
 MAGIC = b"SHKJ"
 VERSION = 1
@@ -35,6 +37,7 @@ SUFFIX = ".journal"
 SYNC_SECONDS = 0.5  # a power cut loses at most this, one block and the time of a sync: below one second
 LARGEST_PAYLOAD = 16 << 20  # bytes; larger blocks are split, so one torn frame costs little
 LARGEST_HEADER = 64 << 20
+LATEST = 1 << 60  # index of a sample that no recording reaches
 
 # magic, kind, sequence, first sample, samples, payload bytes, payload CRC32, CRC32 of this header up to here
 _FRAME = struct.Struct("<4sB3xQQIIII")
@@ -245,7 +248,7 @@ class Journal:
 
 def read_journal(path: Path) -> Journal:
     """Everything intact in a journal, however it ended; DataError if even its header is gone."""
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size < _FRAME.size:
             raise DataError(f"{path.name} is no recording: it ends before its header.")
@@ -260,7 +263,7 @@ def _scan(path: Path, content: mmap.mmap) -> Journal:
     header, channels = _parse_header(path, content[head.start : head.stop])
     session = int(header["session"])
     per_sample = sum(c.numpy_type.itemsize for c in channels)
-    frames = array("q")
+    frames = array("Q")
     events: list[Mapping[str, Any]] = []
     good = head.stop
     damaged = 0
@@ -288,10 +291,18 @@ def _scan(path: Path, content: mmap.mmap) -> Journal:
             events.append(_parse_event(content[frame.start : frame.stop]))
         ended = frame.kind == _END
     damaged += len(content) - good
-    table = np.frombuffer(frames, FRAME) if frames else np.empty(0, FRAME)
-    table = table[np.argsort(table["first"], kind="stable")]
+    table = np.frombuffer(frames, FRAME) if frames else np.empty(0, FRAME)  # beyond 2**63: negative
+    table = _without_overlap(table[np.argsort(table["first"], kind="stable")])
     found = tuple(e for e in events if e)
     return Journal(path, header, channels, table, found, ended and not missing, damaged)
+
+
+def _without_overlap(frames: NDArray[np.void]) -> NDArray[np.void]:
+    """Frames in order of time, without those that a recorder cannot have written: what is there counts."""
+    sane = (frames["first"] >= 0) & (frames["first"] <= LATEST) & (frames["count"] <= LATEST)
+    frames = frames[sane]
+    ends = np.maximum.accumulate(frames["first"] + frames["count"])
+    return frames[frames["first"] >= np.concatenate([[0], ends[:-1]])] if len(frames) else frames
 
 
 @dataclass(frozen=True)
@@ -327,19 +338,19 @@ def _frame_at(content: mmap.mmap, position: int) -> _FrameHead | None:
 
 def _parse_header(path: Path, text: bytes) -> tuple[dict[str, Any], tuple[ChannelSpec, ...]]:
     try:
-        header = json.loads(text)
-        channels = tuple(ChannelSpec(**c) for c in header["channels"])
+        header = parse_json(text.decode())
+        channels = read_as(tuple[ChannelSpec, ...], header["channels"], "channels")
         if not channels or not isinstance(header["session"], int) or header["version"] > VERSION:
             raise ValueError
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError):
         raise DataError(f"{path.name} has a header that this version cannot read.") from None
     return header, channels
 
 
 def _parse_event(text: bytes) -> Mapping[str, Any]:
     try:
-        event = json.loads(text)
-    except (ValueError, RecursionError):
+        event = parse_json(text.decode())
+    except ValueError:
         return {}
     return event if isinstance(event, dict) else {}
 

@@ -8,9 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.base.errors import DataError
+from analysis.base.parsing import read_as
 from analysis.base.record import Excitation, Span
 from drivers.recording.journal import Journal
 from drivers.recording.lazy import Description, Recording, Verdict, merged
+
+MOST_MISSING = 100  # times the samples that are there: more than 99 % lost is no gap but a lie
+HARMLESS_GAP = 10_000_000  # samples that may be missing in any case
 
 
 class JournalRecording(Recording):
@@ -86,12 +91,17 @@ def _describe(journal: Journal) -> Description:
         events.append(
             {"kind": "recovered", "index": samples, "text": "recovered after the recording was cut off"}
         )
+    stored = int(journal.frames["count"].sum())
+    if samples > MOST_MISSING * stored + HARMLESS_GAP:
+        raise DataError(
+            f"{journal.path.name} claims {samples} samples of which only {stored} are there: it is damaged."
+        )
     return Description(
-        rate=header["rate"],
+        rate=read_as(float, header["rate"], "rate"),
         channels=journal.channels,
         samples=samples,
-        start=header.get("start"),
-        excitation=None if drive is None else Excitation(**drive),
+        start=read_as(str | None, header.get("start"), "start"),  # type: ignore[arg-type]
+        excitation=None if drive is None else read_as(Excitation, drive, "excitation"),
         metadata=metadata,
         gaps={n: g for n, g in gaps.items() if g},
         clipped={n: c for n, c in clipped.items() if c},

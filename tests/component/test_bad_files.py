@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -199,17 +199,17 @@ def test_given_a_pickle_inside_then_it_stays_closed(tmp_path: Path) -> None:
 
 
 def test_given_claims_of_gigantic_sizes_then_no_memory_is_taken(tmp_path: Path) -> None:
-    with h5py.File(tmp_path / "huge.hdf5", "w") as file:
-        file.create_dataset("x", shape=(1 << 50,), chunks=(1 << 16,), dtype="f8")
-        file.attrs["fs"] = 1000.0
-    with open_lazily(tmp_path / "huge.hdf5") as recording:  # sparse: it can be looked at, but not loaded
-        assert len(recording) == 1 << 50
-        assert recording.values("x", 1 << 40, (1 << 40) + 5).tolist() == [0.0] * 5
-    assert "memory" in str(attempt(tmp_path / "huge.hdf5"))
+    for name, shape, chunks in (("parts", (1 << 50,), (1 << 16,)), ("whole", (1 << 40,), None)):
+        path = tmp_path / f"{name}.hdf5"
+        with h5py.File(path, "w") as file:
+            file.create_dataset("x", shape=shape, chunks=chunks, dtype="f8")
+            file.attrs["fs"] = 1000.0
+        with pytest.raises(DataError, match=f"declares {shape[0]} numbers, but"):
+            open_lazily(path)
     bomb = tmp_path / "bomb.mat"
     import zlib
 
-    packed = zlib.compress(bytes(20_000_000))
+    packed = zlib.compress(bytes(100_000_000))
     head = b"MATLAB 5.0 MAT-file".ljust(124) + b"\x00\x01IM"
     bomb.write_bytes(head + (15).to_bytes(4, "little") + len(packed).to_bytes(4, "little") + packed)
     assert attempt(bomb) is not None
@@ -240,3 +240,139 @@ def test_given_a_missing_file_or_a_folder_then_the_program_says_so(tmp_path: Pat
         assert done.returncode == 1
         assert word in done.stderr
         assert "Traceback" not in done.stderr
+
+
+# -- files that are none, or that point to others
+
+
+def native(path: Path, channel: str = "x") -> Path:
+    write(Record.from_arrays(100.0, {channel: np.arange(50.0)}), path)
+    return path
+
+
+def test_given_a_pipe_a_device_or_a_socket_then_it_is_refused_without_waiting(tmp_path: Path) -> None:
+    import os
+    import socket
+
+    os.mkfifo(tmp_path / "pipe.h5")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "pipe.h5")
+    (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
+    with socket.socket(socket.AF_UNIX) as unix:
+        unix.bind(str(tmp_path / "s.wav"))
+        for path in (tmp_path / "pipe.h5", tmp_path / "link.csv", tmp_path / "s.wav", Path("/dev/zero")):
+            with pytest.raises(DataError, match="not a file"):
+                open_lazily(path)
+    for name in ("loop.csv", "x" * 300, "a\0b"):
+        assert attempt(tmp_path / name) is not None
+
+
+@pytest.mark.parametrize("suffix", [".h5", ".csv", ".wav", ".mat", ".journal", ".uff", ".tdms", ".lvm"])
+def test_given_a_terabyte_of_nothing_then_it_is_refused_before_it_is_read(
+    tmp_path: Path, suffix: str
+) -> None:
+    import os
+
+    path = tmp_path / f"sparse{suffix}"
+    path.write_bytes(valid(suffix))
+    os.truncate(path, 1 << 40)
+    assert "on the disk" in str(attempt(path))
+
+
+def foreign_parts(path: Path, secret: Path, pipe: Path) -> dict[str, Callable[[], None]]:
+    """Ways in which an HDF5 file may point to another file, applied to the channel of a recording of ours."""
+    space = ((50,), "f8")
+
+    def change(make: Callable[[h5py.Group], None]) -> Callable[[], None]:
+        def changed() -> None:
+            with h5py.File(path, "r+") as file:
+                del file["channels/x"]
+                make(file["channels"])
+
+        return changed
+
+    def virtual(group: h5py.Group) -> None:
+        layout = h5py.VirtualLayout(*space)
+        layout[:] = h5py.VirtualSource(str(secret), "channels/x", (50,))
+        group.create_virtual_dataset("x", layout)
+
+    def soft(group: h5py.Group) -> None:
+        group.file["other"] = h5py.ExternalLink(str(secret), "/channels")
+        group["x"] = h5py.SoftLink("/other/x")
+
+    return {
+        "external link": change(lambda g: g.__setitem__("x", h5py.ExternalLink(str(secret), "/channels/x"))),
+        "soft link": change(soft),
+        "external storage": change(lambda g: g.create_dataset("x", *space, external=[(str(secret), 0, 400)])),
+        "external pipe": change(lambda g: g.create_dataset("x", *space, external=[(str(pipe), 0, 400)])),
+        "link to a pipe": change(lambda g: g.__setitem__("x", h5py.ExternalLink(str(pipe), "/x"))),
+        "virtual": change(virtual),
+    }
+
+
+@pytest.mark.parametrize("way", list(foreign_parts(Path(), Path(), Path())))
+def test_given_a_recording_that_points_to_another_file_then_that_is_not_read(
+    tmp_path: Path, way: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import os
+
+    path, secret = native(tmp_path / "a.h5"), native(tmp_path / "secret.h5")
+    os.mkfifo(tmp_path / "pipe")
+    foreign_parts(path, secret, tmp_path / "pipe")[way]()
+    assert main(["info", str(path)]) == 1
+    said = capsys.readouterr()
+    assert "not followed" in said.err
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    with h5py.File(path, "r+") as file:  # the same as a file of another program
+        del file.attrs["format"]
+        file["channels/mine"] = np.arange(60.0)
+        file.attrs["fs"] = 10.0
+    with open_lazily(path) as recording:
+        assert len(recording) == 60
+        assert all("secret" not in str(name) for name in recording.names)
+        assert "not followed" in str(recording.about.metadata["not read"])
+
+
+def test_given_names_in_the_description_that_lead_elsewhere_then_they_are_refused(tmp_path: Path) -> None:
+    import json
+    import zlib
+
+    path = native(tmp_path / "a.h5")
+    native(tmp_path / "secret.h5")
+    with h5py.File(path, "r+") as file:
+        file["way"] = h5py.ExternalLink(str(tmp_path / "secret.h5"), "/")
+        about = json.loads(bytes(file["about"][()]))
+        about["keys"] = ["../way/channels/x"]
+        text = json.dumps(about).encode()
+        del file["about"]
+        data = file.create_dataset("about", data=np.bytes_(text))
+        data.attrs["crc32"] = zlib.crc32(text)
+    assert attempt(path) is not None
+
+
+@pytest.mark.parametrize(("start", "count"), [(2172, 8), (2124, 32), (2196, 64)])
+def test_given_damage_that_keeps_hdf5_busy_then_it_is_given_up(
+    tmp_path: Path, start: int, count: int
+) -> None:
+    content = bytearray(valid(".h5"))
+    content[start : start + count] = bytes(count)
+    path = tmp_path / "knot.h5"
+    path.write_bytes(content)
+    assert attempt(path) is not None
+    assert attempt(native(tmp_path / "good.h5")) is None  # the next one is read
+
+
+def test_given_a_journal_that_lies_about_its_length_then_it_is_refused(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "run", 100.0, ["x"])
+    recorder.append([np.arange(50.0)], 0)
+    recorder.append([np.arange(50.0)], 1 << 50)
+    recorder._journal.close()
+    assert "claims" in str(attempt(recorder.journal_path))
+
+
+def test_given_frames_that_overlap_then_the_first_counts_once(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "run", 100.0, ["x"])
+    recorder.append([np.arange(50.0)], 0)
+    for _ in range(20):
+        recorder._journal.samples(10, [np.full(50, 7.0)])
+    recorder._journal.close()
+    assert read(recorder.journal_path)["x"].tolist() == np.arange(50.0).tolist()
