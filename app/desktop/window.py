@@ -27,6 +27,7 @@ from PyQt6.QtWidgets import (
 
 from app.desktop import tasks
 from app.desktop.icons import icon, pixmap
+from app.desktop.kept import Kept
 from app.desktop.page import Page
 from app.desktop.pages import STAGES, Stage
 from app.desktop.tour import Tour
@@ -329,10 +330,25 @@ class MainWindow(QMainWindow):
         self._ahead.start()
         threading.Thread(target=load_ahead, name="loading", daemon=True).start()
         self.bench.restore_unfinished()
+        self._bring_back(with_record=not files)
         for name in files:
             self.bench.take_file(Path(name))
         if not self.bench.settings.tour_done:
             self.start_tour()
+
+    def _bring_back(self, with_record: bool) -> None:
+        """The work of the last time: the model's text, the record, and what was found from it."""
+        kept = Kept.load()
+        if kept.model.strip():
+            page = self._built(next(s for s in STAGES if s.key == "identify"))
+            if page.model_card.restore(kept.model, kept.model_source):  # type: ignore[attr-defined]
+                self.bench.say(
+                    "Your own model is back as you left it. It is not saved to a file yet.",
+                    "info",
+                    "identify",
+                )
+        if with_record:
+            self.bench.restore(kept)
 
     def _rig_opened(self) -> None:
         """A virtual rig begins to shake by itself: there is nothing it could break."""

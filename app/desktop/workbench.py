@@ -12,6 +12,7 @@ from PyQt6.QtCore import QObject, pyqtSignal
 from analysis.base.errors import ShakedownError
 from analysis.base.progress import Progress
 from app.desktop.feed import Feed
+from app.desktop.kept import Kept
 from app.desktop.rigdesk import RigDesk
 from app.desktop.settings import Settings
 from app.desktop.theme import Theme
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from analysis.base.record import Record
     from analysis.model import Model
 
+MOST_RESULTS = 20  # fits that are kept for the next start
 FINISHING = 30.0  # s given to the rig's process of a window that was lost
 MOST_IN_HAND = 40_000_000  # samples of all channels together
 
@@ -47,7 +49,14 @@ class RecordInHand:
         """Whether both are the same recording."""
         if other is None or self is other or self.path is None:
             return self is other
-        return self.path == other.path and len(self.record) == len(other.record)
+        return self.path == other.path
+
+    @classmethod
+    def elsewhere(cls, path: str) -> RecordInHand:
+        """A record that is not read: only its name is known."""
+        from analysis.base.record import Record
+
+        return cls(Record(1.0, {}), Path(path).stem or "not kept", Path(path))
 
 
 class Workbench(QObject):
@@ -59,6 +68,7 @@ class Workbench(QObject):
     result_changed = pyqtSignal()  # a new identification is in hand
     noticed = pyqtSignal(object)  # Notice
     asked_for = pyqtSignal(str)  # page to bring to the front
+    restored = pyqtSignal()  # the work of the last time is back in hand
 
     def __init__(self, settings: Settings, theme: Theme) -> None:
         super().__init__()
@@ -71,6 +81,7 @@ class Workbench(QObject):
         self.feed = Feed(self.rig)
         self._record: RecordInHand | None = None
         self._model: Model | None = None
+        self.model_text = ""  # as it stands in the editor, understood or not
         self.model_problem = ""  # what is wrong with the text being written; it is not the model in hand then
         self._fitted: RecordInHand | None = None  # the record that the newest result was found from
         self.results: list[Identification] = []  # newest last; the last one is in hand
@@ -102,6 +113,46 @@ class Workbench(QObject):
         job.done.connect(lambda answer: self._taken(answer[0], answer[1], path))
         job.failed.connect(lambda text: self.say(text, "bad"))
 
+    # -- from one start to the next
+
+    def kept(self) -> Kept:
+        """The work in hand, for the next start."""
+        record, fitted = self._record, self._fitted
+        return Kept(
+            str(record.path) if record is not None and record.path is not None else "",
+            self.model_text,
+            self.settings.model,
+            self.results[-MOST_RESULTS:],
+            str(fitted.path) if fitted is not None and fitted.path is not None else "",
+            self.findings,
+        )
+
+    def restore(self, kept: Kept) -> None:
+        """Take the record of the last time in hand, and what was found from it."""
+        path = Path(kept.record)
+        if not kept.record or not path.is_file():
+            self._restore_findings(kept, None)
+            return
+        job = self.workers.run(f"Opening {path.name}", read_file, path)
+        job.done.connect(
+            lambda answer: self._restore_findings(kept, RecordInHand(answer[0], path.stem, path))
+        )
+        job.failed.connect(lambda text: self.say(text, "warn"))
+
+    def _restore_findings(self, kept: Kept, record: RecordInHand | None) -> None:
+        """Only while nothing newer is in hand."""
+        if self._record is not None or self.results:
+            return
+        if record is not None:
+            self.take_record(record.record, record.name, record.path)
+            self.findings.update(kept.findings)
+        if kept.results:
+            self.results = list(kept.results)
+            same = record is not None and kept.results_of == kept.record
+            self._fitted = self._record if same else RecordInHand.elsewhere(kept.results_of)
+            self.result_changed.emit()
+        self.restored.emit()
+
     def _taken(self, record: Record, whole: bool, path: Path) -> None:
         self.take_record(record, path.stem, path)
         if whole:
@@ -127,6 +178,7 @@ class Workbench(QObject):
         """Put a fit in hand; ``record``: what it was found from, by default the record in hand."""
         self._fitted = record or self._record
         self.results.append(result)
+        self.findings.pop("validation", None)  # it was of the result before
         self.result_changed.emit()
 
     def result_is_of(self) -> str:
@@ -189,10 +241,18 @@ class Workbench(QObject):
     def go(self, page: str) -> None:
         self.asked_for.emit(page)
 
+    def keep_work(self, findings: bool = True) -> None:
+        """Write down what is in hand; ``findings``: the arrays too."""
+        try:
+            self.kept().save(findings)
+        except OSError as error:
+            self.say(f"The work in hand could not be kept: {error.strerror or error}.", "warn")
+
     def close(self) -> None:
         """Ramp down, save what is being recorded, end the workers, write the settings."""
         self.rig.close()
         self.settings.recording = ""  # it is saved
+        self.keep_work()
         self.workers.close()
         self.settings.save()
 

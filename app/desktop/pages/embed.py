@@ -24,7 +24,7 @@ from app.desktop.plots.plot import Plot
 from app.desktop.plots.space import SpaceView
 from app.desktop.tasks import Embedding, Suggestion
 from app.desktop.widgets.basics import Card, Empty, button, label, set_role, timer
-from app.desktop.workbench import Workbench
+from app.desktop.workbench import RecordInHand, Workbench
 from app.desktop.worker import Job
 
 POINTS = 20_000  # drawn
@@ -38,6 +38,7 @@ class EmbedPage(Page):
         self.job: Job | None = None
         self.delay, self.dimension = 1, 3
         self.longest_delay = 1
+        self._shown: RecordInHand | None = None  # the record that the curves are of
         self.stack = QStackedWidget()
         empty = Empty(
             self.theme, "embed", "Take a recording in hand to see its motion as a shape.", "Go to Recordings"
@@ -135,7 +136,7 @@ class EmbedPage(Page):
             self.run()
 
     def on_show(self) -> None:
-        if self.bench.record is not None and "embedding" not in self.bench.findings:
+        if self.bench.record is not None and self._shown is not self.bench.record:
             self.run()
 
     def run(self) -> None:
@@ -169,7 +170,11 @@ class EmbedPage(Page):
         if record is None:
             return
         delay, milliseconds = found.delay, 1e3 * record.record.dt
-        self.delay = delay.samples
+        kept = self.bench.findings.get("embedding") if self._shown is not record else None  # of the last time
+        if kept is not None and kept.channel != self.channel.currentText():
+            kept = None
+        self._shown = record
+        self.delay = delay.samples if kept is None else kept.delay
         unit = "info [bits]" if self.method.currentData() == "information" else "correlation [–]"
         self.delay_plot.item.setLabel("left", unit)
         self.delay_curve.setData(np.asarray(delay.lags) * milliseconds, np.asarray(delay.curve))
@@ -177,6 +182,10 @@ class EmbedPage(Page):
         bounds = (milliseconds, self.longest_delay * milliseconds)
         _place(self.delay_line, bounds, self.delay * milliseconds)
         self._counted(found.dimension)
+        if kept is not None:
+            self.dimension = kept.dimension
+            _place(self.dimension_line, (1, 10), self.dimension)
+            self._draw()
         self._say(
             " ".join(filter(None, (delay.message, found.dimension.message))) or self._summary(), "small"
         )

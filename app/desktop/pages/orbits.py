@@ -46,7 +46,9 @@ class OrbitsPage(Page):
         self.stack.addWidget(self._work())
         self.body.addWidget(self.stack, 1)
         bench.record_changed.connect(self._record_changed)
+        bench.restored.connect(self._restored)
         self._record_changed()
+        self._restored()
 
     def _work(self) -> QWidget:
         theme = self.theme
@@ -217,7 +219,17 @@ class OrbitsPage(Page):
         chosen = self.chosen()
         self.count.setText(f"{len(chosen)} of {len(self.tiles)} included" if self.tiles else "")
         if self.found is not None:
+            self.bench.findings["orbits_found"] = (self.found, [tile.isChecked() for tile in self.tiles])
             self.bench.find("orbits", (self.space, chosen))
+
+    def _restored(self) -> None:
+        """Orbits of the last time, with the choice among them."""
+        if "orbits" not in self.bench.findings or "orbits_found" not in self.bench.findings:
+            return
+        (space, _), (found, included) = self.bench.findings["orbits"], self.bench.findings["orbits_found"]
+        self._show(space, found)
+        for tile, on in zip(self.tiles, included, strict=False):
+            tile.setChecked(on)
 
     def _say(self, text: str, role: str) -> None:
         self.state.setText(text)

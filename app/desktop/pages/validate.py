@@ -151,7 +151,9 @@ class ValidatePage(Page):
         ready = self.bench.result is not None and self.bench.record is not None
         self.stack.setCurrentIndex(1 if ready else 0)
         self.validation = None
-        if ready and self.isVisible():
+        if ready and "validation" in self.bench.findings:  # of the last time
+            self._show(self.bench.findings["validation"])
+        elif ready and self.isVisible():
             self.run()
 
     def on_show(self) -> None:

@@ -21,6 +21,7 @@ from app.desktop.tasks import CheckedModel
 from app.desktop.widgets.basics import Card, IconButton, label, scrolled, set_role, timer
 from app.desktop.workbench import Workbench
 
+KEEPING = 2000  # ms without a key before the text is written down for the next start
 TYPING = 350  # ms without a key before the text is checked
 
 
@@ -109,6 +110,7 @@ class ModelCard(Card):
         self.verdict.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.add(self.verdict)
         self._later = timer(self, TYPING, self.check, single=True)
+        self._keep = timer(self, KEEPING, lambda: bench.keep_work(findings=False), single=True)
         self.editor.textChanged.connect(self._typed)
         theme.changed.connect(self._later.start)
         self._list()
@@ -130,6 +132,25 @@ class ModelCard(Card):
         self.chooser.setCurrentIndex(at)
         self.load(path, name)
 
+    def restore(self, text: str, source: str) -> bool:
+        """Bring back a text; whether it is nobody's but the user's: written, and not saved to a file."""
+        from drivers.library import model_files
+
+        path = model_files().get(source, Path(source) if source else None)
+        self.chooser.setCurrentIndex(self.chooser.findData(str(path)) if path is not None else -1)
+        try:
+            saved = path.read_text(encoding="utf-8") if path is not None else ""
+        except (OSError, UnicodeDecodeError):
+            saved = ""
+        self.source = source
+        self.editor.setPlainText(text)
+        self.check()
+        own = text != saved
+        if own:
+            self.chooser.setCurrentIndex(-1)
+            self.chooser.setPlaceholderText("your own text, not saved to a file")
+        return own
+
     def load(self, path: Path, source: str) -> None:
         try:
             text = path.read_text(encoding="utf-8")
@@ -145,6 +166,8 @@ class ModelCard(Card):
 
     def _typed(self) -> None:
         """Until the text is understood it is not the model in hand."""
+        self.bench.model_text = self.text()
+        self._keep.start()
         model = self.bench.model
         if model is None or model.text != self.text():
             self.bench.miss_model("The model's text is being read.")

@@ -1,0 +1,96 @@
+"""The work in hand, kept from one start of the window to the next.
+
+    work/work.json        the record's file, the model's text and where it came from, the fits
+    work/findings.pickle  orbits and checks: arrays, for this version of the program alone
+
+Written when the window closes, the texts also a moment after they were changed. A file that cannot be read,
+or that belongs to somebody else, is passed over: the work then begins anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from analysis.base.errors import ShakedownError
+from app.desktop.settings import config_folder
+
+if TYPE_CHECKING:
+    from analysis.base.identification import Identification
+
+FINDINGS = ("mapping", "embedding", "orbits", "orbits_found", "validation")
+MOST = 60_000_000  # bytes of findings; larger ones are found again in less time than they are read
+
+
+@dataclass
+class Kept:
+    """What a window leaves behind for the next one."""
+
+    record: str = ""  # file of the record in hand
+    model: str = ""  # text
+    model_source: str = ""  # name in the library, or a file
+    results: list[Identification] = field(default_factory=list)
+    results_of: str = ""  # file of the record that the newest result was found from
+    findings: dict[str, Any] = field(default_factory=dict)
+
+    def save(self, findings: bool = True) -> None:
+        """Write in one move; ``findings``: the arrays too."""
+        folder = _folder()
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        text = {
+            "record": self.record,
+            "model": self.model,
+            "model_source": self.model_source,
+            "results": [json.loads(result.to_json()) for result in self.results],
+            "results_of": self.results_of,
+        }
+        _write(folder / "work.json", json.dumps(text).encode())
+        if findings:
+            data = pickle.dumps({n: self.findings[n] for n in FINDINGS if n in self.findings})
+            _write(folder / "findings.pickle", data if len(data) <= MOST else pickle.dumps({}))
+
+    @classmethod
+    def load(cls) -> Kept:
+        """What was left behind; empty where nothing can be read."""
+        from analysis.base.identification import Identification
+
+        kept = cls()
+        try:
+            raw = json.loads((_folder() / "work.json").read_text(encoding="utf-8"))
+            for name in ("record", "model", "model_source", "results_of"):
+                value = raw.get(name)
+                setattr(kept, name, value if isinstance(value, str) else "")
+            kept.results = [Identification.from_json(json.dumps(one)) for one in raw.get("results", [])]
+        except (OSError, ValueError, AttributeError, TypeError, ShakedownError, RecursionError):
+            return kept
+        # Whatever class has changed since then: the findings are left out, and found again when asked for.
+        with contextlib.suppress(Exception):
+            path = _folder() / "findings.pickle"
+            if _is_ours(path):
+                found = pickle.loads(path.read_bytes())
+                kept.findings = {name: found[name] for name in FINDINGS if name in found}
+        return kept
+
+
+def _folder() -> Path:
+    return config_folder() / "work"
+
+
+def _write(path: Path, data: bytes) -> None:
+    part = path.with_suffix(".part")
+    part.write_bytes(data)
+    part.chmod(0o600)
+    part.replace(path)
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether nobody else can have written the file: unpickling runs what it says."""
+    about = path.lstat()
+    own = not hasattr(os, "getuid") or about.st_uid == os.getuid()
+    return stat.S_ISREG(about.st_mode) and own and not about.st_mode & 0o022
