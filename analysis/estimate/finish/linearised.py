@@ -1,0 +1,228 @@
+"""A fit seen as linear regression: residuals and sensitivities of each stretch, freed of its own unknowns.
+
+At the fitted point the residuals obey e = J (theta - theta_fit) + noise. The initial state of a stretch, the
+whole path and, where they are unknown, the samples of its inputs are unknowns, too; the forward sweep of the
+path removes them: what it leaves of each sample is the part that the samples before it could not predict, of
+unit variance and independent when the noise is white and of the size assumed (innovations; Kailath 1968).
+Whatever else might stand in the equations or in the sensors is carried along as a further column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.estimate.path import solver
+from analysis.signal.inputs import Inputs
+
+if TYPE_CHECKING:
+    from analysis.estimate.finish.fitted import Fitted, Piece
+
+_DIFFUSE = 30.0  # spread of a first state before any sample, in ranges of that state: no prior to speak of
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    """One stretch: errors [q, N] over the noise (nan: missing) and their sensitivities [q, N, P] (0 there).
+
+    sum(J'J) over the stretches is the information of white noise, sum(J'e) the score. Unknowns that do not
+    hold in this stretch have columns of zeros.
+    """
+
+    errors: Array
+    jacobian: Array
+    record: int = 0
+
+    @property
+    def score(self) -> Array:
+        return np.asarray(np.einsum("qt,qtp->p", np.nan_to_num(self.errors), self.jacobian))
+
+    @property
+    def information(self) -> Array:
+        flat = self.jacobian.reshape(-1, self.jacobian.shape[2])
+        return np.asarray(flat.T @ flat)
+
+    @property
+    def samples(self) -> int:
+        return int(np.isfinite(self.errors).sum())
+
+    def split(self, parts: int) -> list[Regression]:
+        """The same in consecutive parts of about equal length."""
+        edges = np.linspace(0, self.errors.shape[1], parts + 1).astype(int)
+        return [
+            Regression(self.errors[:, a:b], self.jacobian[:, a:b], self.record)
+            for a, b in zip(edges[:-1], edges[1:], strict=True)
+            if b > a
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """What is needed to linearise one unbroken stretch at the fitted point."""
+
+    times: Array  # [N]
+    states: Array  # [n, N]
+    outputs: Array  # [q, N], nan: missing
+    values: Array  # [k + 3q] the model's parameters, then offsets, delays and drifts of the outputs
+    free: NDArray[np.int64]  # indices into ``values`` of the unknowns that hold here, ascending
+    columns: NDArray[np.int64]  # their positions among all unknowns
+    sigma: Array  # [q]
+    inputs: Inputs | None
+    input_noise: Array  # [m], 0 where an input is taken as exact
+    spread: Array  # [n] standard deviation of the first state before any sample
+    origin: float  # time from which drifts count
+    record: int = 0
+
+
+class Linearisation:
+    """Flow, outputs and their derivatives along a stretch; gives the regression of any columns."""
+
+    def __init__(self, kernels: Any, stretch: Stretch, unknowns: int, steps: int = 1) -> None:
+        self.stretch, self.unknowns = stretch, unknowns
+        s = stretch
+        self.n, self.N = s.states.shape
+        self.q, self.k = len(s.outputs), len(s.values) - 3 * len(s.outputs)
+        a = int(np.sum(s.free < self.k))
+        self.flow = np.empty((self.N - 1, self.n, self.n + a))
+        self.seen = np.empty((self.N, self.q, self.n))
+        self.direct = np.empty((self.N, self.q, len(s.free)))
+        self.residuals = np.empty((self.N, self.q))
+        self.defects = np.zeros((self.N - 1, self.n))  # the fitted path obeys the equations ...
+        defects = np.empty((self.N - 1, self.n))
+        solver.linearise(
+            kernels.jac, kernels.out_jac, s.times, s.states, s.outputs, s.sigma, s.values, s.free, steps,
+            *_interpolants(s), self.flow, defects, self.residuals, self.seen, self.direct,
+        )  # fmt: skip
+        self._append_noisy_inputs(kernels, steps)
+
+    def _append_noisy_inputs(self, kernels: Any, steps: int) -> None:
+        """Errors of noisy inputs behind the states: what each does to the flow and to the outputs."""
+        s, n = self.stretch, self.n
+        noisy = np.flatnonzero(s.input_noise > 0)
+        if not len(noisy) or s.inputs is None:
+            return
+        a, m = self.flow.shape[2] - n, len(noisy)
+        flow, seen = np.zeros((self.N - 1, n + m, n + m + a)), np.zeros((self.N, self.q, n + m))
+        flow[:, :n, :n], flow[:, :n, n + m :], seen[:, :, :n] = (
+            self.flow[..., :n],
+            self.flow[..., n:],
+            self.seen,
+        )
+        t0, dt, given = _interpolants(s)
+        base = self._evaluated(kernels, steps, given)
+        for j, channel in enumerate(noisy):
+            size = float(s.input_noise[channel])
+            moved = given.copy()
+            moved[channel, :, 0] += size
+            defects, residuals = self._evaluated(kernels, steps, moved)
+            flow[:, :n, n + j] = (defects - base[0]) / size
+            seen[:, :, n + j] = np.nan_to_num(base[1] - residuals) / size
+        self.flow, self.seen = flow, seen
+        self.defects = np.hstack([base[0], np.zeros((self.N - 1, m))])  # ... with inputs other than measured
+
+    def _evaluated(self, kernels: Any, steps: int, coefficients: Array) -> tuple[Array, Array]:
+        s = self.stretch
+        t0, dt, _ = _interpolants(s)
+        defects, residuals = np.empty((self.N - 1, self.n)), np.empty((self.N, self.q))
+        solver.evaluate(
+            kernels.rhs, kernels.out, s.times, s.states, s.outputs, s.sigma, s.values, steps, t0, dt,
+            coefficients, defects, residuals,
+        )  # fmt: skip
+        return defects, residuals
+
+    def regression(self) -> Regression:
+        """The residuals and the sensitivities of the unknowns."""
+        errors, own = self._swept(self.flow, self.direct)
+        jacobian = np.zeros((self.q, self.N, self.unknowns))
+        jacobian[:, :, self.stretch.columns] = own
+        return Regression(errors, jacobian, self.stretch.record)
+
+    def columns(self, pushes: Array, shifts: Array) -> Array:
+        """Sensitivities [q, N, T] to further terms, freed of the stretch's own unknowns.
+
+        ``pushes`` [N - 1, n, T]: what a term adds to the state over each sample interval; ``shifts``
+        [N, q, T]: what it adds to the outputs, in units of the noise.
+        """
+        size = self.seen.shape[2]
+        wide = np.zeros((self.N - 1, size, size + pushes.shape[2]))
+        wide[:, :, :size] = self.flow[:, :, :size]
+        wide[:, : self.n, size:] = pushes
+        return self._swept(wide, np.ascontiguousarray(shifts))[1]
+
+    def _swept(self, flow: Array, direct: Array) -> tuple[Array, Array]:
+        N, q, size = self.seen.shape
+        p = direct.shape[2]
+        noise = self.stretch.input_noise
+        noise = noise[noise > 0][: size - self.n]
+        spread = np.concatenate([self.stretch.spread, noise])
+        slack = np.ascontiguousarray(np.diag(np.concatenate([np.zeros(self.n), noise]))[:, self.n :])
+        s, E = np.empty((N, q)), np.zeros((N, q, p + 1))
+        solver.forward(
+            flow, self.defects, self.residuals, self.seen, direct, np.zeros(size), spread, slack,
+            np.empty((N, size, size)), np.empty((N, size, p + 1)), np.empty((N, q, size)), s, E,
+            np.zeros((p, p)), np.zeros(p),
+        )  # fmt: skip
+        used = s > 0
+        weight = np.where(used, 1.0 / np.sqrt(np.where(used, s, 1.0)), 0.0)
+        errors = np.where(used, E[..., p] * weight, np.nan).T
+        return np.ascontiguousarray(errors), np.ascontiguousarray(
+            (-E[..., :p] * weight[..., None]).swapaxes(0, 1)
+        )
+
+
+def _interpolants(s: Stretch) -> tuple[float, float, Array]:
+    if s.inputs is None or not s.inputs.count:
+        return s.origin, float(s.times[1] - s.times[0]), np.zeros((0, 1, 4))
+    return s.inputs.t0, s.inputs.dt, s.inputs.coefficients
+
+
+def joined(regressions: Sequence[Regression]) -> tuple[Array, Array]:
+    """Information and score of all stretches together."""
+    return (
+        np.asarray(sum(r.information for r in regressions)),
+        np.asarray(sum(r.score for r in regressions)),
+    )
+
+
+def linearisations(fitted: Fitted, cuts: int = 1) -> list[Linearisation]:
+    """The pieces of a fit, linearised; ``cuts``: each in that many parts with initial states of their own."""
+    kernels = fitted.experiment.model.kernels()
+    steps = int(fitted.findings.get("steps", 1))
+    spread = _DIFFUSE * np.ptp(np.hstack([piece.states for piece in fitted.pieces]), axis=1)
+    spread[spread == 0] = _DIFFUSE
+    found = []
+    for piece in fitted.pieces:
+        edges = np.linspace(0, len(piece.times), cuts + 1).astype(int)
+        for a, b in zip(edges[:-1], edges[1:], strict=True):
+            if b - a > 1 and np.isfinite(piece.residuals[:, a:b]).any():
+                stretch = _stretch(fitted, piece, slice(a, b), spread)
+                found.append(Linearisation(kernels, stretch, len(fitted.unknowns), steps))
+    return found
+
+
+def _stretch(fitted: Fitted, piece: Piece, part: slice, spread: Array) -> Stretch:
+    """A part of a piece, with the unknowns that hold in its record."""
+    here = [(u.index, i) for i, u in enumerate(fitted.unknowns) if u.record in (-1, piece.record)]
+    here.sort()
+    run = piece.run
+    noise = run.input_noise if fitted.inputs_estimated else np.zeros(run.inputs.count)
+    return Stretch(
+        np.ascontiguousarray(piece.times[part]),
+        np.ascontiguousarray(piece.states[:, part]),
+        np.ascontiguousarray(run.outputs[:, piece.first : piece.stop][:, part]),
+        np.ascontiguousarray(fitted.values[piece.record]),
+        np.array([index for index, _ in here], dtype=np.int64),
+        np.array([column for _, column in here], dtype=np.int64),
+        fitted.sigma,
+        run.inputs if run.inputs.count else None,
+        noise,
+        spread,
+        float(run.times[0]),
+        piece.record,
+    )

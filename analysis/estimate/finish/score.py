@@ -1,0 +1,161 @@
+"""Score test: would a term that the model lacks explain part of what is left?
+
+A term added to an equation acts as a small force along the fitted motion. Carried through the linearised flow
+it gives one more column of sensitivities; freed of what the parameters, the initial state and noisy inputs
+can imitate, its product with the residuals tells at once, without another fit, how far its coefficient is
+from zero (Rao 1948). The variance is that of the residuals' own process, coloured or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.estimate.finish.autoregression import Autoregression
+from analysis.estimate.finish.linearised import Linearisation, Regression, joined
+from analysis.estimate.finish.terms import Term
+from analysis.estimate.identifiability import pseudo_inverse
+
+Array = NDArray[np.float64]
+
+SURE = 4.0  # |t| beyond which a term is missing: one chance in 16 000 for each term tried
+_OWN = 0.02  # share of a term's effect that must be its own; less is the rounding of its integral
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A term tried: its coefficient with standard error, and its share of what drives that state."""
+
+    name: str
+    place: str  # dv/dt, or an output
+    t: float
+    coefficient: float
+    stderr: float
+    share: float  # rms of the term over rms of the right-hand side (of the output)
+
+
+@dataclass(frozen=True, eq=False)
+class Added:
+    """Columns of added terms [q, N, T] in one stretch, beside its regression."""
+
+    regression: Regression
+    columns: Array
+
+
+def pushes(
+    flow: Array,
+    times: Array,
+    states: Array,
+    rates: Array,
+    terms: Sequence[Term],
+    inputs: Callable[[Array], Array],
+) -> Array:
+    """What each term adds to the state over each sample interval, [N - 1, n, T].
+
+    integral of Phi(t + h, s) e_i g(s) ds by Simpson's rule; the state half-way from the cubic through states
+    and rates, the half-way flow from the square root of the whole one to third order.
+    """
+    n = len(states)
+    h = np.diff(times)
+    middle = 0.5 * (states[:, 1:] + states[:, :-1]) + h / 8.0 * (rates[:, :-1] - rates[:, 1:])
+    whole = flow[:, :n, :n]
+    rest = whole - np.eye(n)
+    half = np.eye(n) + 0.5 * rest - 0.125 * rest @ rest
+    at_nodes, at_middle = inputs(times), inputs(0.5 * (times[1:] + times[:-1]))
+    found = np.empty((len(h), n, len(terms)))
+    for j, term in enumerate(terms):
+        i = term.equation
+        nodes, between = term.values(states, at_nodes), term.values(middle, at_middle)
+        found[:, :, j] = whole[:, :, i] * nodes[:-1, None] + 4.0 * half[:, :, i] * between[:, None]
+        found[:, i, j] += nodes[1:]
+        found[:, :, j] *= (h / 6.0)[:, None]
+    return found
+
+
+def force_columns(
+    linearisation: Linearisation, terms: Sequence[Term], rates: Array, inputs: Callable[[Array], Array]
+) -> Array:
+    """Columns [q, N, T] of terms added to the equations."""
+    s = linearisation.stretch
+    added = pushes(linearisation.flow, s.times, s.states, rates, terms, inputs)
+    shifts = np.zeros((len(s.times), len(s.outputs), len(terms)))
+    return linearisation.columns(added, shifts)
+
+
+def output_columns(linearisation: Linearisation, shifts: Array) -> Array:
+    """Columns [q, N, T] of what is added to the outputs, ``shifts`` [q, N, T] in their own units."""
+    s = linearisation.stretch
+    still = np.zeros((len(s.times) - 1, len(s.states), shifts.shape[2]))
+    return linearisation.columns(still, shifts.transpose(1, 0, 2) / s.sigma[None, :, None])
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Scores of added columns freed of the unknowns, their information and their covariance."""
+
+    score: Array  # [T]
+    information: Array  # [T, T]
+    covariance: Array  # [T, T]
+    own: NDArray[np.bool_]  # [T] columns that the unknowns cannot imitate
+
+    def t_values(self) -> Array:
+        size = np.sqrt(np.maximum(np.diag(self.covariance), 1e-300))
+        return np.where(self.own, self.score / size, 0.0)
+
+    def coefficients(self) -> tuple[Array, Array]:
+        """Coefficient of each term if it were added alone, and its standard error."""
+        own = np.where(self.own, np.diag(self.information), np.inf)
+        return self.score / own, np.sqrt(np.maximum(np.diag(self.covariance), 0.0)) / own
+
+    def joint(self) -> tuple[float, int]:
+        """Statistic and freedom of all columns together."""
+        chosen = np.flatnonzero(self.own)
+        if not len(chosen):
+            return 0.0, 0
+        part = self.covariance[np.ix_(chosen, chosen)]
+        size = np.sqrt(np.diag(part))
+        values, vectors = np.linalg.eigh(part / np.outer(size, size))
+        kept = values > 1e-6 * values.max()
+        along = vectors.T @ (self.score[chosen] / size)
+        return float(np.sum(along[kept] ** 2 / values[kept])), int(kept.sum())
+
+
+def scores(added: Sequence[Added], processes: Sequence[Autoregression]) -> Scores:
+    """Scores of columns added to a fit."""
+    T = added[0].columns.shape[2]
+    P = added[0].regression.jacobian.shape[2]
+    cross, total, sizes = np.zeros((P, T)), np.zeros((P, P)), np.zeros(T)
+    for a in added:
+        J, U = a.regression.jacobian.reshape(-1, P), a.columns.reshape(-1, T)
+        cross += J.T @ U
+        total += J.T @ J
+        sizes += np.sum(U**2, axis=0)
+    along = pseudo_inverse(total) @ cross
+    score, information, covariance = np.zeros(T), np.zeros((T, T)), np.zeros((T, T))
+    for a in added:
+        free = a.columns - a.regression.jacobian @ along
+        score += np.einsum("qt,qtj->j", np.nan_to_num(a.regression.errors), free)
+        flat = free.reshape(-1, T)
+        information += flat.T @ flat
+        for process, rows in zip(processes, free, strict=True):
+            covariance += process.sum_covariance(rows)
+    own = np.diag(information) > _OWN**2 * sizes
+    return Scores(score, information, covariance, own & (sizes > 0))
+
+
+def freed(added: Sequence[Added]) -> list[Regression]:
+    """The regressions with all added columns fitted, too: the noise as it would be if they were there."""
+    T = added[0].columns.shape[2]
+    wide = [
+        Regression(a.regression.errors, np.concatenate([a.regression.jacobian, a.columns], axis=2))
+        for a in added
+    ]
+    information, score = joined(wide)
+    step = pseudo_inverse(information + 1e-9 * np.diag(np.diag(information))) @ score
+    return [
+        Regression(w.errors - w.jacobian @ step, a.regression.jacobian, a.regression.record)
+        for w, a in zip(wide, added, strict=True)
+    ]
