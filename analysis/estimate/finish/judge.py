@@ -1,4 +1,10 @@
-"""Does the model fit the data? Verdict, reasons and honest error bars of a fit."""
+"""Does the model fit the data? Verdict, reasons and honest error bars of a fit.
+
+The verdict comes from evidence that the fit could not make for itself: whiteness of what is left, its size
+beside the sensor's own noise, traces of the inputs in it, agreement of parts and records, terms that would
+explain it, prediction of data that were held out. Each test has a rate of false alarms; together they stay
+below two in a hundred (see docs/explanation/verdict.md, where they are counted).
+"""
 
 from __future__ import annotations
 
@@ -9,10 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.identification import Z95
+from analysis.base.progress import SILENT, Progress
+from analysis.estimate.finish.errors import ErrorBars, error_bars
+from analysis.estimate.finish.evidence import Evidence, gather
 from analysis.estimate.finish.fitted import Fitted
-from analysis.estimate.identifiability import covariance_of
+from analysis.estimate.identifiability import covariance_of, undetermined_parameters
 
 Array = NDArray[np.float64]
+
+SMALL_SHARE = 0.17  # of the spread, rms: what `close` may miss (97 % of the variance explained)
+_ABSURD = 1e6  # a value so many times its guess is no estimate
+_PUSHED = 2.0  # standard errors by which the data ask for a value beyond a bound
+_SIGNAL = 0.05  # share of the variance explained below which there is nothing to judge
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +42,97 @@ class Judgement:
     findings: dict[str, Any] = field(default_factory=dict)  # figures behind the verdict, JSON values only
 
 
-def judge(fitted: Fitted) -> Judgement:
-    """The fit as white noise and a right model would have it; nothing is judged yet."""
+def judge(fitted: Fitted, progress: Progress = SILENT) -> Judgement:
+    """Verdict, reasons and error bars of a fit."""
+    unusable = _unusable(fitted)
+    if not np.all(np.isfinite(fitted.estimate)) or not all(
+        np.isfinite(p.states).all() for p in fitted.pieces
+    ):
+        return _ideal(fitted, unusable)
+    evidence = gather(fitted)
+    bars = error_bars(fitted, evidence, progress)
+    verdict, reasons = _verdict(evidence, bars, unusable)
+    covariance = np.array(bars.errors.covariance)
+    for i in undetermined_parameters(fitted.information):
+        covariance[i, i] = np.inf
+    quantile = np.full(len(fitted.estimate), bars.errors.quantile)
+    findings = {**evidence.figures(), **bars.figures()}
+    return Judgement(verdict, reasons, bars.estimate, covariance, quantile, [], findings)
+
+
+def _ideal(fitted: Fitted, reasons: list[str]) -> Judgement:
     covariance = covariance_of(fitted.information) + fitted.input_covariance
-    return Judgement("", [], fitted.estimate, covariance, np.full(len(fitted.estimate), Z95))
+    quantile = np.full(len(fitted.estimate), Z95)
+    return Judgement("cannot tell", reasons, fitted.estimate, covariance, quantile)
+
+
+def _verdict(evidence: Evidence, bars: ErrorBars, unusable: list[str]) -> tuple[str, list[str]]:
+    against = [*evidence.against(), *bars.against()]
+    facts = [evidence.summary()]
+    if unusable:
+        return "cannot tell", [*unusable, *facts, *against]
+    if evidence.explained < _SIGNAL:
+        words = (
+            f"The model explains {100 * evidence.explained:.2g} % of the variance: there is nothing to judge."
+        )
+        return ("misses" if against else "cannot tell"), [words, *against]
+    if not against:
+        return "fits", [*facts, *evidence.notes()]
+    verdict = "misses" if evidence.missed > SMALL_SHARE else "close"
+    return verdict, [*facts, *against, *evidence.notes()]
+
+
+def _unusable(fitted: Fitted) -> list[str]:
+    """What makes the numbers unusable whatever the residuals say."""
+    words = []
+    if not fitted.converged:
+        words.append("The search did not end: the numbers are where it stopped.")
+    if not np.all(np.isfinite(fitted.estimate)):
+        words.append("The estimate is not finite.")
+        return words
+    names = [fitted.names[i] for i in undetermined_parameters(fitted.information)]
+    if names:
+        words.append(f"The data do not determine {', '.join(names)}.")
+    if fitted.dof <= 0:
+        words.append(f"There are no more samples than unknowns ({len(fitted.estimate)}).")
+    return [*words, *_absurd(fitted), *_at_bounds(fitted)]
+
+
+def _absurd(fitted: Fitted) -> list[str]:
+    words = []
+    guesses = fitted.experiment.guesses()
+    for unknown, value in zip(fitted.unknowns, fitted.estimate, strict=True):
+        if unknown.kind != "parameter":
+            continue
+        guess = float(guesses[max(unknown.record, 0), unknown.index])
+        if guess != 0 and abs(value) > _ABSURD * abs(guess):
+            words.append(f"{unknown.name} = {value:.3g} is {abs(value / guess):.1g} times its guess.")
+    return words
+
+
+def _at_bounds(fitted: Fitted) -> list[str]:
+    """Parameters that the data push beyond their bounds."""
+    from analysis.estimate.finish.linearised import joined, linearisations
+
+    held = [
+        i
+        for i, (u, value) in enumerate(zip(fitted.unknowns, fitted.estimate, strict=True))
+        if value <= u.lower or value >= u.upper
+    ]
+    if not held:
+        return []
+    information, score = joined([part.regression() for part in linearisations(fitted)])
+    free = [i for i in range(len(fitted.unknowns)) if i not in held]
+    words = []
+    for i in held:
+        along = np.linalg.lstsq(information[np.ix_(free, free)], information[free, i], rcond=None)[0]
+        size = information[i, i] - information[i, free] @ along
+        push = float(score[i] - along @ score[free]) / np.sqrt(size) if size > 0 else 0.0
+        u, value = fitted.unknowns[i], float(fitted.estimate[i])
+        outward = push if value >= u.upper else -push
+        if outward > _PUSHED:
+            words.append(
+                f"{u.name} lies on its bound {value:g}; the data ask for a value {outward:.1f} standard "
+                "errors beyond it."
+            )
+    return words

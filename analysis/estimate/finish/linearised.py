@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,7 +58,7 @@ class Regression:
         edges = np.linspace(0, self.errors.shape[1], parts + 1).astype(int)
         return [
             Regression(self.errors[:, a:b], self.jacobian[:, a:b], self.record)
-            for a, b in zip(edges[:-1], edges[1:], strict=True)
+            for a, b in pairwise(edges)
             if b > a
         ]
 
@@ -114,7 +115,7 @@ class Linearisation:
             self.flow[..., n:],
             self.seen,
         )
-        t0, dt, given = _interpolants(s)
+        given = _interpolants(s)[2]
         base = self._evaluated(kernels, steps, given)
         for j, channel in enumerate(noisy):
             size = float(s.input_noise[channel])
@@ -199,7 +200,7 @@ def linearisations(fitted: Fitted, cuts: int = 1) -> list[Linearisation]:
     found = []
     for piece in fitted.pieces:
         edges = np.linspace(0, len(piece.times), cuts + 1).astype(int)
-        for a, b in zip(edges[:-1], edges[1:], strict=True):
+        for a, b in pairwise(edges):
             if b - a > 1 and np.isfinite(piece.residuals[:, a:b]).any():
                 stretch = _stretch(fitted, piece, slice(a, b), spread)
                 found.append(Linearisation(kernels, stretch, len(fitted.unknowns), steps))

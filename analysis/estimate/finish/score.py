@@ -148,7 +148,6 @@ def scores(added: Sequence[Added], processes: Sequence[Autoregression]) -> Score
 
 def freed(added: Sequence[Added]) -> list[Regression]:
     """The regressions with all added columns fitted, too: the noise as it would be if they were there."""
-    T = added[0].columns.shape[2]
     wide = [
         Regression(a.regression.errors, np.concatenate([a.regression.jacobian, a.columns], axis=2))
         for a in added

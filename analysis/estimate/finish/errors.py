@@ -1,0 +1,207 @@
+"""The error bars that are reported: of coloured noise while parts and records agree, else their spread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import ShakedownError
+from analysis.base.progress import Progress
+from analysis.estimate.finish.evidence import RARE, SUSPICIOUS, Evidence
+from analysis.estimate.finish.honest import (
+    DISAGREE,
+    FEW_PARTS,
+    PARTS,
+    SHORT,
+    Errors,
+    Test,
+    agreement,
+    noise_processes,
+    sandwich,
+    shift_test,
+    spread_between,
+)
+from analysis.estimate.finish.linearised import Regression, joined, linearisations
+from analysis.estimate.identifiability import covariance_of, pseudo_inverse
+
+if TYPE_CHECKING:
+    from analysis.estimate.finish.fitted import Fitted
+
+Array = NDArray[np.float64]
+
+_LONG = 100_000  # samples beyond which the fit over parts is one Gauss-Newton step, not another search
+_MOST_ALONE = 20  # records that are fitted one by one when they disagree
+_SAME = 3.0  # standard errors of chi2/dof within which it is one
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorBars:
+    """Estimate and errors as they are reported, and the tests that chose them."""
+
+    estimate: Array
+    errors: Errors
+    kind: str  # ideal | coloured | parts | records
+    tests: dict[str, Test]
+    parts: int
+
+    def against(self) -> list[str]:
+        words = {
+            "parts": "Parts of the record ask for different parameters",
+            "course": "The residuals pull at the parameters differently along the record",
+            "shift": "The parameters move when the record is fitted in parts",
+            "records": "The records ask for different parameters",
+        }
+        return [
+            f"{words[name]} (p = {test.probability:.1g})."
+            for name, test in self.tests.items()
+            if test.probability < RARE
+        ]
+
+    def figures(self) -> dict[str, Any]:
+        return {
+            "errors": self.kind,
+            "agreement": {name: test.probability for name, test in self.tests.items()},
+        }
+
+
+def error_bars(fitted: Fitted, evidence: Evidence, progress: Progress) -> ErrorBars:
+    """Choose between the errors of white noise, of coloured noise, and the spread of parts or records."""
+    coloured = Errors(_coloured(fitted, evidence))
+    kind = "ideal" if _is_white(fitted, evidence) else "coloured"
+    parts = _parts(fitted, progress)
+    if parts is None:
+        return ErrorBars(fitted.estimate, coloured, kind, {}, 0)
+    between, shifted = parts
+    used = len(fitted.estimate) + len(between) * len(fitted.pieces[0].states)
+    processes = noise_processes(between, used)
+    tests = {
+        "parts": agreement([[r] for r in between], processes),
+        "course": agreement(_course(evidence.regressions, len(between)), evidence.processes),
+        "shift": shift_test(shifted - fitted.estimate, sandwich(between, processes), coloured.covariance),
+    }
+    if len(fitted.experiment.runs) > 1:
+        tests["records"] = agreement(_by_record(evidence.regressions), evidence.processes)
+        if tests["records"].probability < DISAGREE:
+            alone = _records_alone(fitted, coloured, progress)
+            if alone is not None:
+                return ErrorBars(*alone, "records", tests, len(between))
+    missing = any(abs(m.t) > SUSPICIOUS for m in evidence.missing)
+    if missing or any(test.probability < DISAGREE for test in tests.values()):
+        return ErrorBars(shifted, spread_between(between, processes), "parts", tests, len(between))
+    return ErrorBars(fitted.estimate, coloured, kind, tests, len(between))
+
+
+def _is_white(fitted: Fitted, evidence: Evidence) -> bool:
+    """White residuals of the size assumed: the ideal errors hold as they are."""
+    ratio = fitted.chi2 / max(fitted.dof, 1)
+    return not any(p.order for p in evidence.processes) and ratio < 1.0 + _SAME * np.sqrt(
+        2.0 / max(fitted.dof, 1)
+    )
+
+
+def _coloured(fitted: Fitted, evidence: Evidence) -> Array:
+    """Covariance for the residuals' own process; never below that of the noise that was given."""
+    if _is_white(fitted, evidence):
+        return np.asarray(covariance_of(fitted.information) + fitted.input_covariance)
+    return np.asarray(sandwich(evidence.regressions, evidence.processes) + fitted.input_covariance)
+
+
+def _cuts(fitted: Fitted) -> int:
+    """Parts of each unbroken stretch: eight in all (four of a short record), less where there are many."""
+    pieces = len(fitted.pieces)
+    longest = max(len(piece.times) for piece in fitted.pieces)
+    wanted = FEW_PARTS if pieces == 1 and longest < SHORT else PARTS
+    return max(int(np.ceil(wanted / pieces)), 1)
+
+
+def _parts(fitted: Fitted, progress: Progress) -> tuple[list[Regression], Array] | None:
+    """The fit over parts with initial states of their own: their regressions and its estimate."""
+    from analysis.estimate.finish.fit import fit
+
+    cuts = _cuts(fitted)
+    samples = sum(len(piece.times) for piece in fitted.pieces)
+    if cuts * len(fitted.pieces) < FEW_PARTS and cuts == 1:
+        cuts = 2
+    if fitted.converged and samples <= _LONG and cuts > 1:
+        try:
+            again = fit(fitted.experiment, fitted.as_start(), progress, cuts=cuts)
+        except (ShakedownError, np.linalg.LinAlgError):
+            again = None
+        if again is not None and again.converged and np.all(np.isfinite(again.estimate)):
+            return [part.regression() for part in linearisations(again)], again.estimate
+    regressions = [part.regression() for part in linearisations(fitted, cuts)]
+    if len(regressions) < 2:
+        return None
+    information, score = joined(regressions)
+    step = pseudo_inverse(information) @ score
+    moved = [Regression(r.errors - r.jacobian @ step, r.jacobian, r.record) for r in regressions]
+    return moved, fitted.estimate + step
+
+
+def _course(regressions: Sequence[Regression], parts: int) -> list[list[Regression]]:
+    """The whole fit's residuals in as many parts."""
+    each = max(int(np.ceil(parts / len(regressions))), 1)
+    return [[part] for r in regressions for part in r.split(each)]
+
+
+def _by_record(regressions: Sequence[Regression]) -> list[list[Regression]]:
+    records = sorted({r.record for r in regressions})
+    return [[r for r in regressions if r.record == record] for record in records]
+
+
+def _records_alone(fitted: Fitted, joint: Errors, progress: Progress) -> tuple[Array, Errors] | None:
+    """Every record fitted by itself: the mean over the records and their spread (random effects).
+
+    Unknowns of a single record keep what the joint fit says; a parameter that some record cannot determine
+    by itself does, too.
+    """
+    from analysis.estimate.finish.fit import fit
+    from analysis.experiment import Experiment
+
+    experiment = fitted.experiment
+    count = len(experiment.runs)
+    if count > _MOST_ALONE:
+        return None
+    start = fitted.as_start()
+    found: dict[str, list[tuple[float, float]]] = {}
+    for number, run in enumerate(experiment.runs):
+        alone = Experiment(experiment.given, run.record, replace(experiment.conditions, part=()))
+        if alone.model.parameters.keys() != experiment.model.parameters.keys():
+            return None
+        own = replace(
+            start,
+            values=start.values[number : number + 1],
+            states=[start.states[number]],
+            sensors=None if start.sensors is None else np.atleast_2d(start.sensors)[number],
+        )
+        try:
+            single = fit(alone, own, progress)
+        except (ShakedownError, np.linalg.LinAlgError):
+            return None
+        variance = np.diag(covariance_of(single.information))
+        for name, value, v in zip(single.names, single.estimate, variance, strict=True):
+            found.setdefault(name, []).append((float(value), float(v)))
+    return _random_effects(fitted, found, joint, count)
+
+
+def _random_effects(
+    fitted: Fitted, found: dict[str, list[tuple[float, float]]], joint: Errors, count: int
+) -> tuple[Array, Errors]:
+    estimate, covariance = fitted.estimate.copy(), joint.covariance.copy()
+    for i, unknown in enumerate(fitted.unknowns):
+        values = found.get(unknown.name, [])
+        if unknown.record >= 0 or len(values) < count or not np.all(np.isfinite([v for _, v in values])):
+            continue
+        means, variances = np.array(values).T
+        between = max(float(np.var(means, ddof=1) - np.mean(variances)), 0.0)
+        weights = 1.0 / np.maximum(variances + between, 1e-300)
+        estimate[i] = float(np.sum(weights * means) / np.sum(weights))
+        error = max(float(np.var(means, ddof=1)), float(covariance[i, i]))
+        scale = np.sqrt(error / covariance[i, i]) if covariance[i, i] > 0 else 1.0
+        covariance[i, :] *= scale
+        covariance[:, i] *= scale
+    return estimate, Errors(covariance, count - 1)

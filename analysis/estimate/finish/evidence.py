@@ -1,0 +1,190 @@
+"""What speaks for and against a fit, each piece of evidence with its number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.estimate.finish.autoregression import Autoregression
+from analysis.estimate.finish.held_out import Prediction, held_out, output_spread
+from analysis.estimate.finish.honest import noise_processes
+from analysis.estimate.finish.linearised import Linearisation, Regression, linearisations
+from analysis.estimate.finish.missing_terms import input_correlation, missing_terms
+from analysis.estimate.finish.score import Missing
+from analysis.estimate.finish.sensor_noise import SensorNoise, sensor_noise
+from analysis.estimate.finish.whiteness import Whiteness, whiteness
+
+if TYPE_CHECKING:
+    from analysis.estimate.finish.fitted import Fitted
+
+Array = NDArray[np.float64]
+
+RARE = 1e-3  # probability of chance below which a test speaks against the model
+SUSPICIOUS = 3.5  # |t| of a missing term that speaks against the model: with a dozen different terms 0.6 %
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Everything that was looked at; ``linear`` and ``regressions`` are the fit seen as a regression."""
+
+    outputs: tuple[str, ...]
+    linear: list[Linearisation]
+    regressions: list[Regression]
+    processes: list[Autoregression]
+    r2: dict[str, float]  # share of the variance explained, by output
+    shares: dict[str, float]  # systematic part of the residual, rms over the spread
+    white: dict[str, Whiteness]
+    noise: dict[str, SensorNoise]
+    missing: list[Missing]
+    input_trace: float  # probability of the residuals' correlation with the inputs
+    prediction: Prediction | None
+
+    @property
+    def explained(self) -> float:
+        """Share of the variance explained, of the output that is explained worst."""
+        return min(self.r2.values(), default=float("nan"))
+
+    @property
+    def missed(self) -> float:
+        """Systematic part of the residual over the spread, worst output; held-out data count as well."""
+        found = list(self.shares.values())
+        if self.prediction is not None:
+            for name, value in self.prediction.r2.items():
+                beyond = max(self.r2[name] - value, 0.0)  # what was worse than within the fit
+                found.append(float(np.hypot(self.shares[name], np.sqrt(beyond))))
+        return max(found, default=float("nan"))
+
+    def summary(self) -> str:
+        words = f"It explains {_percent(self.explained)} of the variance"
+        if self.prediction is not None and self.prediction.r2:
+            words += f", {_percent(min(self.prediction.r2.values()))} of a held-out fifth"
+        return words + "."
+
+    def against(self) -> list[str]:
+        """A sentence for each test that the fit does not pass."""
+        return [*self._noise_words(), *self._white_words(), *self._input_words(), *self._missing_words()]
+
+    def notes(self) -> list[str]:
+        return [
+            f"{n.outliers} sample{'s' if n.outliers > 1 else ''} of {name} lie far outside the rest."
+            for name, n in self.noise.items()
+            if n.outliers
+        ]
+
+    def _noise_words(self) -> list[str]:
+        origin = {"given": "the noise given", "differences": "the noise that its samples show"}
+        return [
+            f"What is left of {name} is {n.ratio:.2f} times {origin[n.source]} ({n.noise:.2g})."
+            for name, n in self.noise.items()
+            if n.significant
+        ]
+
+    def _white_words(self) -> list[str]:
+        return [
+            f"What is left of {name} is not white: p = {_p(w.probability)} over {w.lags} lags, correlation "
+            f"{w.largest:.2f} at lag {w.largest_lag}."
+            for name, w in self.white.items()
+            if w.probability < RARE
+        ]
+
+    def _input_words(self) -> list[str]:
+        if self.input_trace >= RARE:
+            return []
+        return [f"What is left follows the inputs of the past (p = {_p(self.input_trace)})."]
+
+    def _missing_words(self) -> list[str]:
+        sure = [m for m in self.missing if abs(m.t) > SUSPICIOUS]
+        return [missing_words(sure[0], [m.name for m in sure[1:4]])] if sure else []
+
+    def figures(self) -> dict[str, Any]:
+        """The numbers as they are kept in a result."""
+        return {
+            "R2": self.r2,
+            "missed share": self.missed,
+            "whiteness": {name: w.probability for name, w in self.white.items()},
+            "residual over noise": {name: n.ratio for name, n in self.noise.items() if np.isfinite(n.ratio)},
+            "outliers": {name: n.outliers for name, n in self.noise.items() if n.outliers},
+            "input trace": self.input_trace,
+            "held out R2": {} if self.prediction is None else self.prediction.r2,
+            "held out rms": {} if self.prediction is None else self.prediction.rms,
+            "missing terms": [
+                {"term": m.name, "in": m.place, "t": m.t, "coefficient": m.coefficient, "share": m.share}
+                for m in self.missing[:5]
+            ],
+        }
+
+
+def gather(fitted: Fitted) -> Evidence:
+    """All evidence about a fit that needs no other fit."""
+    linear = linearisations(fitted)
+    regressions = [part.regression() for part in linear]
+    unknowns = len(fitted.estimate) + sum(len(piece.states) for piece in fitted.pieces)
+    processes = noise_processes(regressions, unknowns)
+    outputs = fitted.experiment.model.outputs
+    r2, shares, white, noise = {}, {}, {}, {}
+    for i, name in enumerate(outputs):
+        errors = [r.errors[i] for r in regressions]
+        shown = sensor_noise(fitted, i, errors)
+        if shown is None:
+            continue
+        rows = np.concatenate([piece.residuals[i] for piece in fitted.pieces])
+        size, spread = float(np.sqrt(np.nanmean(rows**2))), output_spread(fitted, i) or 1.0
+        r2[name] = 1.0 - (size / spread) ** 2
+        noise[name], white[name] = shown, whiteness(errors)
+        own = max(
+            _white_part(processes[i], errors),
+            (shown.noise / fitted.sigma[i]) ** 2 if shown.significant else 0.0,
+        )
+        power = float(np.nanmean(np.concatenate(errors) ** 2))
+        shares[name] = size / spread * float(np.sqrt(max(1.0 - own / power, 0.0))) if power > 0 else 0.0
+    return Evidence(
+        outputs,
+        linear,
+        regressions,
+        processes,
+        r2,
+        shares,
+        white,
+        noise,
+        missing_terms(fitted, linear, regressions),
+        input_correlation(fitted, linear, regressions),
+        held_out(fitted),
+    )
+
+
+def _white_part(process: Autoregression, errors: Sequence[Array]) -> float:
+    """Variance of what the samples before do not predict of the errors."""
+    power = float(np.nanmean(np.concatenate(errors) ** 2))
+    return min(process.variance, power) if process.order else power
+
+
+def missing_words(missing: Missing, others: Sequence[str]) -> str:
+    """What a missing term looks like, in words."""
+    size = f"t = {abs(missing.t):.1f}, {_percent(missing.share)}"
+    if missing.name in ("offset", "delay"):
+        words = (
+            f"The sensor of {missing.place} seems to have an {missing.name}"
+            if missing.name == "offset"
+            else (f"{missing.place} seems to come late")
+        )
+        return f"{words} of {missing.coefficient:.3g} ± {missing.stderr:.2g} ({size} of the output)."
+    words = (
+        f"A term {missing.name} in {missing.place} would explain part of what is left ({size} of the force)"
+    )
+    return words + (f"; so would {', '.join(others)}." if others else ".")
+
+
+def _percent(share: float) -> str:
+    """A share in per cent, with as many nines as it has."""
+    if 0.99 < share < 1.0:
+        digits = min(max(int(np.ceil(-np.log10(1.0 - share))) - 1, 1), 6)
+        return f"{100 * share:.{digits}f} %"
+    return f"{100 * share:.3g} %"
+
+
+def _p(probability: float) -> str:
+    return f"{probability:.1g}" if probability > 1e-300 else "0"
