@@ -94,12 +94,10 @@ def agreement(parts: Sequence[Part], processes: Sequence[Autoregression]) -> Tes
     """Do the scores of parts that share their parameters scatter as their noise lets them?
 
     With informations I_k, noise O_k, H = (sum I)^-1 and the fit at its optimum, the scores have covariance
-    C_kl = O_k d_kl - I_k H O_l - O_k H I_l + I_k H (sum O) H I_l. T = sum g_k' (sum O)^-1 g_k has mean
-    tr(M C) and variance 2 tr(M C M C), which fix the scale and freedom of its chi-square (Satterthwaite
-    1946); parts that hold most of the information thereby count as what they are.
+    C_kl = O_k d_kl - I_k H O_l - O_k H I_l + I_k H (sum O) H I_l. T = sum g_k' (sum O)^-1 g_k is a sum of
+    chi-squares whose weights follow from C; parts that hold most of the information thereby count as what
+    they are.
     """
-    from scipy.stats import chi2
-
     sums = [joined(part) for part in parts]
     informations, scores = np.array([i for i, _ in sums]), np.array([g for _, g in sums])
     noises = np.array([sum(score_covariance(r, processes) for r in part) for part in parts])
@@ -113,13 +111,32 @@ def agreement(parts: Sequence[Part], processes: Sequence[Autoregression]) -> Tes
     covariances = -covariances - covariances.transpose(1, 0, 3, 2)
     covariances += np.einsum("kpr,rs,lts->klpt", pulls, S, pulls)
     covariances[np.arange(len(parts)), np.arange(len(parts))] += noises
-    weighted = np.einsum("pr,klrs->klps", M, covariances)
-    mean = float(np.einsum("kkpp->", weighted))
-    variance = 2.0 * float(np.einsum("klps,lksp->", weighted, weighted))
-    if mean <= 0.0 or variance <= 0.0:
-        return Test(0.0, 0.0, 1.0)
-    freedom = 2.0 * mean**2 / variance
-    return Test(statistic / mean * freedom, freedom, float(chi2.sf(statistic / mean * freedom, freedom)))
+    values = _weights(covariances, M)
+    return Test(statistic, float(len(values)), _exceeded(statistic, values))
+
+
+def _weights(covariances: Array, metric: Array) -> Array:
+    """Weights of the chi-squares whose sum is sum g_k' M g_k, for scores of covariance [K, K, P, P]."""
+    values, vectors = np.linalg.eigh(metric)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    K, _, P, _ = covariances.shape
+    inner = np.einsum("pi,klps,sj->kilj", root, covariances, root)
+    found = np.linalg.eigvalsh(inner.reshape(K * P, K * P))
+    return np.asarray(found[found > 1e-9 * max(float(found.max()), 0.0)])
+
+
+def _exceeded(statistic: float, weights: Array) -> float:
+    """Probability that a weighted sum of chi-squares exceeds the statistic: a chi-square with the same mean,
+    variance and skewness (Hall 1983, Buckley and Eagleson 1988).
+    """
+    from scipy.stats import chi2
+
+    if not len(weights):
+        return 1.0
+    mean, variance, third = weights.sum(), 2.0 * np.sum(weights**2), 8.0 * np.sum(weights**3)
+    freedom = 8.0 * variance**3 / third**2
+    scaled = (statistic - mean) * np.sqrt(2.0 * freedom / variance) + freedom
+    return float(chi2.sf(max(scaled, 0.0), freedom))
 
 
 def shift_test(shift: Array, coarse: Array, fine: Array) -> Test:

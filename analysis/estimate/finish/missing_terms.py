@@ -16,7 +16,6 @@ from analysis.estimate.finish.score import (
     Missing,
     Scores,
     force_columns,
-    freed,
     output_columns,
     scores,
 )
@@ -61,7 +60,7 @@ def missing_terms(
     model = fitted.experiment.model
     motions = [Along(model, part) for part in linear]
     found: list[Missing] = []
-    terms = candidate_terms(model)
+    terms = [t for t in candidate_terms(model) if not (t.of_input and fitted.inputs_estimated)]
     for group in _groups(terms, linear):
         tested = _tested(fitted, regressions, [_force(motion, group) for motion in motions])
         found += [_missing_force(model, motions, term, j, tested) for j, term in enumerate(group)]
@@ -76,8 +75,8 @@ def _force(motion: Along, terms: Sequence[Term]) -> Array:
 def _tested(fitted: Fitted, regressions: Sequence[Regression], columns: Sequence[Array]) -> Scores:
     """Scores of the columns, with the noise as it would be if they were all there."""
     added = [Added(r, c) for r, c in zip(regressions, columns, strict=True)]
-    used = len(fitted.estimate) + columns[0].shape[2] + len(fitted.pieces) * len(fitted.pieces[0].states)
-    return scores(added, noise_processes(freed(added), used))
+    used = len(fitted.estimate) + len(fitted.pieces) * len(fitted.pieces[0].states)
+    return scores(added, used, noise_processes)
 
 
 def _groups(terms: Sequence[Term], linear: Sequence[Linearisation]) -> list[Sequence[Term]]:
@@ -135,10 +134,13 @@ def input_correlation(
     """Probability that chance alone relates the residuals of some output to the inputs of the past.
 
     The residuals are regressed on 20 earlier values of each input, spread over its correlation time; what
-    the unknowns can imitate is taken out of them first. 1 without inputs.
+    the unknowns can imitate is taken out of them first. 1 without inputs, and where their own noise is part
+    of the residuals.
     """
     from scipy.stats import chi2
 
+    if fitted.inputs_estimated:
+        return 1.0
     lowest, tests = 1.0, 0
     for channel in range(len(fitted.experiment.model.inputs)):
         spacing = _spacing(linear[0], channel)

@@ -15,13 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.estimate.finish.autoregression import Autoregression
-from analysis.estimate.finish.linearised import Linearisation, Regression, joined
+from analysis.estimate.finish.linearised import Linearisation, Regression
 from analysis.estimate.finish.terms import Term
 from analysis.estimate.identifiability import pseudo_inverse
 
 Array = NDArray[np.float64]
 
 SURE = 4.0  # |t| beyond which a term is missing: one chance in 16 000 for each term tried
+_TOGETHER = 1e-3  # eigenvalue of the scaled information below which columns cannot be told apart
 _OWN = 0.02  # share of a term's effect that must be its own; less is the rounding of its integral
 
 
@@ -123,8 +124,14 @@ class Scores:
         return float(np.sum(along[kept] ** 2 / values[kept])), int(kept.sum())
 
 
-def scores(added: Sequence[Added], processes: Sequence[Autoregression]) -> Scores:
-    """Scores of columns added to a fit."""
+def scores(
+    added: Sequence[Added], used: float, noise: Callable[[Sequence[Regression], float], list[Autoregression]]
+) -> Scores:
+    """Scores of columns added to a fit of ``used`` unknowns.
+
+    ``noise`` finds the residuals' processes: those that would be left if the columns were there, too, so that
+    what is missing does not pass for noise.
+    """
     T = added[0].columns.shape[2]
     P = added[0].regression.jacobian.shape[2]
     cross, total, sizes = np.zeros((P, T)), np.zeros((P, P)), np.zeros(T)
@@ -134,27 +141,45 @@ def scores(added: Sequence[Added], processes: Sequence[Autoregression]) -> Score
         total += J.T @ J
         sizes += np.sum(U**2, axis=0)
     along = pseudo_inverse(total) @ cross
+    free = [a.columns - a.regression.jacobian @ along for a in added]
     score, information, covariance = np.zeros(T), np.zeros((T, T)), np.zeros((T, T))
-    for a in added:
-        free = a.columns - a.regression.jacobian @ along
-        score += np.einsum("qt,qtj->j", np.nan_to_num(a.regression.errors), free)
-        flat = free.reshape(-1, T)
+    for a, rows in zip(added, free, strict=True):
+        score += np.einsum("qt,qtj->j", np.nan_to_num(a.regression.errors), rows)
+        flat = rows.reshape(-1, T)
         information += flat.T @ flat
-        for process, rows in zip(processes, free, strict=True):
-            covariance += process.sum_covariance(rows)
-    own = np.diag(information) > _OWN**2 * sizes
-    return Scores(score, information, covariance, own & (sizes > 0))
+    own = (np.diag(information) > _OWN**2 * sizes) & (sizes > 0)
+    step, directions = _best(score, information, own)
+    left = [
+        Regression(a.regression.errors - rows @ step, a.regression.jacobian)
+        for a, rows in zip(added, free, strict=True)
+    ]
+    processes = noise(left, used + directions)
+    powers = [_power([r.errors[i] for r in left]) for i in range(len(processes))]
+    white = np.zeros(T)
+    for rows in free:
+        for process, row, power in zip(processes, rows, powers, strict=True):
+            covariance += process.sum_covariance(row)
+            white += power * np.sum(row**2, axis=0)
+    # A process fitted by chance to white noise has gaps in its spectrum, into which no term may fall.
+    raised = np.sqrt(np.maximum(white / np.maximum(np.diag(covariance), 1e-300), 1.0))
+    covariance *= np.outer(raised, raised)
+    return Scores(score, information, covariance, own)
 
 
-def freed(added: Sequence[Added]) -> list[Regression]:
-    """The regressions with all added columns fitted, too: the noise as it would be if they were there."""
-    wide = [
-        Regression(a.regression.errors, np.concatenate([a.regression.jacobian, a.columns], axis=2))
-        for a in added
-    ]
-    information, score = joined(wide)
-    step = pseudo_inverse(information + 1e-9 * np.diag(np.diag(information))) @ score
-    return [
-        Regression(w.errors - w.jacobian @ step, a.regression.jacobian, a.regression.record)
-        for w, a in zip(wide, added, strict=True)
-    ]
+def _best(score: Array, information: Array, own: NDArray[np.bool_]) -> tuple[Array, int]:
+    """Coefficients of all own columns together, over the directions that are well determined."""
+    step = np.zeros(len(score))
+    chosen = np.flatnonzero(own)
+    if not len(chosen):
+        return step, 0
+    size = np.sqrt(np.diag(information)[chosen])
+    values, vectors = np.linalg.eigh(information[np.ix_(chosen, chosen)] / np.outer(size, size))
+    kept = values > _TOGETHER * values.max()
+    step[chosen] = vectors[:, kept] @ ((vectors[:, kept].T @ (score[chosen] / size)) / values[kept]) / size
+    return step, int(kept.sum())
+
+
+def _power(rows: Sequence[Array]) -> float:
+    joined_rows = np.concatenate(rows)
+    known = joined_rows[np.isfinite(joined_rows)]
+    return float(np.mean(known**2)) if len(known) else 0.0

@@ -27,7 +27,7 @@ class Term:
     name: str  # such as x^5
     equation: int  # of the state whose derivative it is added to
     values: Motion
-    slow: bool = False  # an input's own slope: shows a delay of that input
+    of_input: bool = False  # made of an input: without meaning where the noise of that input counts
 
 
 def candidate_terms(model: Model) -> list[Term]:
@@ -76,5 +76,5 @@ def _terms_of(
         yield Term(f"{a} {b}^2", equation, lambda X, U, j=j, i=i: X[j] * X[i] ** 2)  # type: ignore[misc]
     for j in driving:
         name = model.inputs[j]
-        yield Term(name, equation, lambda X, U, j=j: U[j])  # type: ignore[misc]
-        yield Term(f"d{name}/dt", equation, lambda X, U, j=j: np.gradient(U[j]), slow=True)  # type: ignore[misc]
+        yield Term(name, equation, lambda X, U, j=j: U[j], of_input=True)  # type: ignore[misc]
+        yield Term(f"d{name}/dt", equation, lambda X, U, j=j: np.gradient(U[j]), of_input=True)  # type: ignore[misc]

@@ -175,8 +175,15 @@ def test_given_a_noisy_random_force_when_fitted_then_its_noise_is_part_of_the_er
     assert np.abs(off).max() < 4
     assert 0.5 < np.sqrt(np.mean(off**2)) < 1.5
     assert not any("not white" in words for words in result.warnings)
-    blind, _ = fits(driven, 0.05, range(2), denoise=False)  # the force taken as exact
-    assert np.abs(blind).max() > 5
+    assert result.verdict == "fits"
+    blind, result = fits(driven, 0.05, range(2), denoise=False)  # the force taken as exact
+    ideal = [
+        abs(result.parameters[n].value - truth) / result.parameters[n].stderr_ideal
+        for n, truth in DRIVEN.items()
+    ]
+    assert max(ideal) > 5
+    assert result.verdict == "close"  # the error bars say what the ideal ones do not
+    assert np.abs(blind).max() < 4
 
 
 def test_given_a_force_with_hardly_any_noise_when_fitted_then_it_counts_as_exact(driven):

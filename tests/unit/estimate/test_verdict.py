@@ -1,0 +1,204 @@
+"""The verdict of a fit: what it is called when the model is right, lacks something, or cannot be judged."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.interpolate import CubicSpline
+from scipy.signal import lfilter
+
+from analysis.base.record import Record
+from analysis.estimate.finish.evidence import gather
+from analysis.estimate.finish.fit import fit
+from analysis.estimate.finish.fitted import Fitted
+from analysis.estimate.finish.judge import judge
+from analysis.estimate.finish.linearised import joined, linearisations
+from analysis.estimate.finish.missing_terms import Along
+from analysis.estimate.finish.score import force_columns
+from analysis.estimate.finish.terms import candidate_terms
+from analysis.estimate.start import Start
+from analysis.experiment import Conditions, Experiment
+from analysis.model import Model
+
+DT, N = 0.05, 1000
+TRUTH = {"c": 0.2, "k": 4.0, "k3": 3.0}
+EQUATIONS = {"x": "v", "v": "f - c*v - k*x - k3*x**3"}
+
+
+def duffing(equations: dict[str, str] = EQUATIONS, **changed: object) -> Model:
+    parameters = {name: {"guess": 1.1 * value} for name, value in TRUTH.items()} | changed
+    return Model.from_equations(equations, parameters, inputs={"f": "measured"}, outputs={"x": "x"})
+
+
+def motion(k5: float = 0.0, friction: float = 0.0, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Force [N] and states [2, N] of the oscillator with what the model may lack, from any phase."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(N + 100) * DT
+    frequencies, phases = rng.uniform(0.05, 0.8, 40), rng.uniform(0, 2 * np.pi, 40)
+    f = 0.45 * np.cos(2 * np.pi * frequencies[:, None] * t + phases[:, None]).sum(axis=0)
+    force = CubicSpline(t, f)
+
+    def rates(t: float, z: np.ndarray) -> list[float]:
+        lacking = k5 * z[0] ** 5 + friction * np.tanh(z[1] / 0.01)
+        return [z[1], float(force(t)) - 0.2 * z[1] - 4.0 * z[0] - 3.0 * z[0] ** 3 - lacking]
+
+    z = solve_ivp(rates, (0, t[-1]), [0.3, 0.0], t_eval=t, method="DOP853", rtol=1e-9, atol=1e-10).y
+    return f[100:], z[:, 100:]
+
+
+@pytest.fixture(scope="module")
+def right() -> tuple[np.ndarray, np.ndarray]:
+    return motion()
+
+
+def fitted(
+    model: Model, f: np.ndarray, z: np.ndarray, noise: np.ndarray, conditions: Conditions | None = None
+) -> Fitted:
+    record = Record.from_arrays(1 / DT, {"x": z[0] + 0.02 * z[0].std() * noise, "f": f})
+    experiment = Experiment(model, record, conditions or Conditions(denoise=False))
+    return fit(experiment, Start("test", experiment.guesses(), [z]))
+
+
+def z_values(estimate: np.ndarray, covariance: np.ndarray) -> np.ndarray:
+    return (estimate - np.array(list(TRUTH.values()))) / np.sqrt(np.diag(covariance))
+
+
+def test_given_a_right_model_and_white_noise_then_it_fits_with_the_ideal_errors(right):
+    off = []
+    for seed in range(6):
+        found = fitted(duffing(), *right, np.random.default_rng(seed).standard_normal(N))
+        judged = judge(found)
+        assert judged.verdict == "fits", judged.reasons
+        assert judged.findings["R2"]["x"] == pytest.approx(1 - 0.02**2, abs=1e-4)
+        assert judged.findings["held out R2"]["x"] == pytest.approx(1 - 0.02**2, abs=2e-4)
+        assert judged.covariance == pytest.approx(np.linalg.inv(found.information), rel=0.15)
+        off.append(z_values(judged.estimate, judged.covariance))
+    assert 0.5 < np.sqrt(np.mean(np.square(off))) < 1.5
+
+
+def test_given_a_fit_then_its_regression_has_the_information_and_stands_at_the_optimum(right):
+    found = fitted(duffing(), *right, np.random.default_rng(1).standard_normal(N))
+    parts = [part.regression() for part in linearisations(found)]
+    information, score = joined(parts)
+    assert information == pytest.approx(found.information, rel=1e-2)
+    assert np.all(
+        np.abs(np.linalg.solve(information, score)) < 0.1 * np.sqrt(np.diag(np.linalg.inv(information)))
+    )
+    assert np.nanvar(parts[0].errors) == pytest.approx(1.0, abs=0.02)
+
+
+def test_given_a_candidate_then_its_column_is_the_sensitivity_of_a_model_that_holds_it(right):
+    wide = duffing({"x": "v", "v": "f - c*v - k*x - k3*x**3 - k5*x**5"}, k5={"guess": 0.0})
+    found = fitted(wide, *right, np.random.default_rng(1).standard_normal(N))
+    part = linearisations(found)[0]
+    own = part.regression().jacobian[0, :, 3]
+    terms = [t for t in candidate_terms(wide) if t.name == "x^5"]
+    along = Along(wide, part)
+    column = -force_columns(part, terms, along.rates, along.inputs)[0, :, 0]
+    assert np.linalg.norm(column - own) < 0.01 * np.linalg.norm(own)
+
+
+@pytest.mark.parametrize(
+    ("lacking", "term", "share"), [({"k5": 0.05}, "x^5", 0.02), ({"friction": 0.2}, "sign(v)", 0.03)]
+)
+def test_given_a_term_of_two_per_cent_is_missing_then_it_is_named_with_its_share(lacking, term, share):
+    f, z = motion(**lacking, seed=3)
+    found = fitted(duffing(), f, z, np.random.default_rng(2).standard_normal(N))
+    judged = judge(found)
+    assert judged.verdict == "close"
+    first = judged.findings["missing terms"][0]
+    assert (first["term"], first["in"]) == (term, "dv/dt")
+    assert abs(first["t"]) > 6
+    assert share / 2.5 < first["share"] < 2.5 * share
+    assert any(f"A term {term} in dv/dt" in words for words in judged.reasons)
+    ideal = np.sqrt(np.diag(np.linalg.inv(found.information)))
+    assert np.all(np.sqrt(np.diag(judged.covariance)) > 1.5 * ideal)
+    assert judged.quantile[0] == pytest.approx(2.3646, abs=1e-3)  # eight parts
+    assert np.all(np.abs(z_values(judged.estimate, judged.covariance))[0] < 4)
+
+
+def test_given_coloured_noise_then_it_is_said_and_the_errors_follow_the_colour(right):
+    off, ideal = [], []
+    for seed in range(8):
+        e = lfilter([np.sqrt(1 - 0.81)], [1, -0.9], np.random.default_rng(seed).standard_normal(N + 200))
+        found = fitted(duffing(), *right, e[200:])
+        judged = judge(found)
+        assert judged.verdict == "close"
+        assert any("not white" in words for words in judged.reasons)
+        off.append(z_values(judged.estimate, judged.covariance))
+        ideal.append(z_values(found.estimate, np.linalg.inv(found.information)))
+    assert 0.4 < np.sqrt(np.mean(np.square(off))) < 1.5
+    assert np.sqrt(np.mean(np.square(ideal))) > 2
+
+
+def test_given_a_pair_that_cannot_be_split_then_nothing_can_be_told(right):
+    split = duffing({"x": "v", "v": "f - c*v - (k + k2)*x - k3*x**3"}, k={"guess": 2.0}, k2={"guess": 2.0})
+    judged = judge(fitted(split, *right, np.random.default_rng(1).standard_normal(N)))
+    assert judged.verdict == "cannot tell"
+    assert "k, k2" in judged.reasons[0] or "k2, k" in judged.reasons[0]
+    assert np.isinf(np.diag(judged.covariance)).sum() == 2
+
+
+def test_given_a_bound_that_the_data_want_to_cross_then_nothing_can_be_told(right):
+    held = duffing(k={"guess": 3.0, "upper": 3.5})
+    judged = judge(fitted(held, *right, np.random.default_rng(1).standard_normal(N)))
+    assert judged.verdict == "cannot tell"
+    assert any("k lies on its bound 3.5" in words for words in judged.reasons)
+
+
+def test_given_a_linear_model_of_a_nonlinear_motion_then_it_misses(right):
+    linear = duffing({"x": "v", "v": "f - c*v - k*x - 0*k3"}, k3=0.0, k={"guess": 8.0}, c={"guess": 0.5})
+    judged = judge(fitted(linear, *right, np.random.default_rng(1).standard_normal(N)))
+    assert judged.verdict in ("misses", "cannot tell")
+    assert judged.findings["missed share"] > 0.17
+
+
+def test_given_the_noise_is_known_and_smaller_then_the_residual_is_held_against_it(right):
+    known = Conditions(denoise=False, noise={"x": 0.01 * float(right[1][0].std())})
+    found = fitted(duffing(), *right, np.random.default_rng(1).standard_normal(N), known)
+    judged = judge(found)
+    assert judged.verdict == "close"
+    assert any("times the noise given" in words for words in judged.reasons)
+    assert np.diag(judged.covariance) == pytest.approx(
+        4 * np.diag(np.linalg.inv(found.information)), rel=0.15
+    )
+
+
+def test_given_spikes_and_a_gap_then_they_are_counted_and_crossed(right):
+    noise = np.random.default_rng(1).standard_normal(N)
+    noise[[200, 700]] += 12.0
+    noise[400:460] = np.nan
+    evidence = gather(fitted(duffing(), *right, noise))
+    assert evidence.noise["x"].outliers == 2
+    assert evidence.white["x"].probability > 1e-3
+    assert evidence.notes() == ["2 samples of x lie far outside the rest."]
+
+
+def ring_downs(rates: tuple[float, ...]) -> Fitted:
+    """Decaying oscillations, each with a damping of its own, fitted with a common one."""
+    model = Model.from_equations(
+        {"x": "v", "v": "-c*v - k*x"}, {"c": {"guess": 0.5}, "k": {"guess": 40.0}}, outputs={"x": "x"}
+    )
+    t = np.arange(300) * 0.02
+    rng = np.random.default_rng(5)
+    records = []
+    for i, c in enumerate(rates):
+        w = np.sqrt(40.0 - c**2 / 4)
+        x = np.exp(-c * t / 2) * np.cos(w * t + i) + 0.005 * rng.standard_normal(len(t))
+        records.append(Record.from_arrays(50.0, {"x": x}))
+    experiment = Experiment(model, records)
+    return fit(experiment, Start("test", experiment.guesses()))
+
+
+def test_given_records_that_disagree_then_the_error_is_their_spread():
+    judged = judge(ring_downs((0.551, 0.533, 0.513)))
+    assert judged.verdict == "close"
+    assert any("records ask for different parameters" in words for words in judged.reasons)
+    error = float(np.sqrt(judged.covariance[0, 0]))
+    assert judged.estimate[0] == pytest.approx(0.532, abs=0.01)
+    assert 0.015 < error < 0.03
+    assert judged.quantile[0] == pytest.approx(4.3027, abs=1e-3)  # three records
+    same = judge(ring_downs((0.53, 0.53, 0.53)))
+    assert same.verdict == "fits"
+    assert np.sqrt(same.covariance[0, 0]) < 0.005
