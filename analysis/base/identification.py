@@ -78,6 +78,30 @@ class Identification:
     model_text: str = ""
     references: list[str] = field(default_factory=list)
 
+    @property
+    def usable(self) -> bool:
+        """Whether the numbers may be used: found, and not refused by the verdict."""
+        return self.converged and self.verdict not in ("misses", "cannot tell")
+
+    @property
+    def headline(self) -> str:
+        """The verdict in words, with the share of the variance explained and the share that is missed."""
+        r2 = [float(v) for v in self.extra.get("R2", {}).values()]
+        figures = [f"R² {_nines(min(r2))}"] if r2 else []
+        predicted = [float(v) for v in self.extra.get("held out R2", {}).values()]
+        if predicted:
+            figures.append(f"{_nines(min(predicted))} on a held-out fifth")
+        if self.verdict in ("close", "misses") and "missed share" in self.extra:
+            figures.append(f"{100 * float(self.extra['missed share']):.2g} % of the motion missed")
+        words = {
+            "fits": "fits the data to their noise",
+            "close": "is close: explains the data but for a small part, error bars widened",
+            "misses": "MISSES the data: do not use the numbers",
+            "cannot tell": "CANNOT TELL: the data do not settle the numbers",
+            "": "not judged",
+        }[self.verdict]
+        return words + (f" ({', '.join(figures)})" if figures else "")
+
     def values(self) -> dict[str, float]:
         return {name: estimate.value for name, estimate in self.parameters.items()}
 
@@ -98,10 +122,18 @@ class Identification:
         return isinstance(other, Identification) and self.to_json() == other.to_json()
 
     def __str__(self) -> str:
-        head = f"{self.model} by {self.method}: {'converged' if self.converged else 'NOT converged'}"
+        state = "" if self.converged else ", NOT converged"
+        head = f"{self.model} by {self.method}{state}: {self.headline}"
         rows = [f"  {name:12s} {with_error(e)} {e.unit}".rstrip() for name, e in self.parameters.items()]
-        notes = [f"  ! {text}" for text in (*self.undetermined, *self.warnings)]
+        notes = [f"  ! {text}" for text in (*self.reasons, *self.undetermined, *self.warnings)]
         return "\n".join([head, *rows, *notes])
+
+
+def _nines(share: float) -> str:
+    """A share below one with as many digits as tell it from one."""
+    if 0.99 < share < 1.0:
+        return f"{share:.{min(math.ceil(-math.log10(1.0 - share)) + 1, 9)}f}"
+    return f"{share:.3g}"
 
 
 def estimates(

@@ -69,7 +69,8 @@ def run(args: argparse.Namespace) -> int:
     truth = _truth()
     session.add_result(result, "identification.json", [path.name], truth)
     session.save()
-    say.done(f"{'converged' if result.converged else 'NOT converged'}, method {result.method}")
+    state = "" if result.converged else "NOT converged, "
+    say.done(f"{state}{result.headline}, method {result.method}")
 
     say.step("Checking the model against the record")
     study = Study(result, check(result, record, say.progress()), record, truth)
@@ -90,10 +91,12 @@ def run(args: argparse.Namespace) -> int:
     files = write_report(findings, folder / "report", say.progress())
     say.done(", ".join(str(f) for f in files))
 
+    from app.commands.identify import exit_code
+
     summary = _summary(args, embedding, orbits, study, exponents, files)
     if not write_json(args.json, summary):
         _print(summary)
-    return 0 if result.converged else 1
+    return exit_code(result)
 
 
 TITLE = "Two-well beam: from the shaker to the equation of motion"
@@ -228,6 +231,7 @@ def _summary(
         "seed": args.seed,
         "method": result.method,
         "converged": result.converged,
+        "identified": result.verdict,
         "parameters": {
             name: {
                 "value": e.value,

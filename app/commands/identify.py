@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from dataclasses import fields
 from types import ModuleType
@@ -14,7 +15,7 @@ from analysis.estimate.methods import METHODS, identify, option_types, own_modul
 from app.output import add_json_option, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
-    from analysis.base.identification import Identification
+    from analysis.base.identification import Estimate, Identification
     from analysis.base.record import Record
     from analysis.model import Model
 
@@ -75,7 +76,16 @@ def run(args: argparse.Namespace) -> int:
         save_figure(result, args.plot)
     if not result.converged:
         print("shakedown: the identification did not converge; do not trust the numbers.", file=sys.stderr)
-    return 0 if result.converged else 1
+    elif not result.usable:
+        print(f"shakedown: the verdict is `{result.verdict}`; do not use the numbers.", file=sys.stderr)
+    return exit_code(result)
+
+
+def exit_code(result: Identification) -> int:
+    """0 done, 1 no convergence, 3 done but not to be used."""
+    if not result.converged:
+        return 1
+    return 0 if result.usable else 3
 
 
 def _described(module: ModuleType | None, args: argparse.Namespace) -> Any:
@@ -143,11 +153,14 @@ def _show(result: Identification) -> None:
     from analysis.base.identification import interval_ends, with_error
 
     rows: list[tuple[Any, ...]] = [
-        (name, with_error(e), *interval_ends(e), e.unit) for name, e in result.parameters.items()
+        (name, with_error(e), *interval_ends(e), e.unit, _ideal(e)) for name, e in result.parameters.items()
     ]
     state = "converged" if result.converged else "NOT converged"
-    print(f"{result.model} by {result.method}: {state} after {result.iterations} iterations")
-    print(table(("parameter", "value ± std. error", "95 % from", "to", "unit"), rows))
+    print(f"{result.model}: {result.headline}")
+    for sentence in result.reasons:
+        print(f"- {sentence}")
+    print(f"by {result.method}, {state} after {result.iterations} iterations")
+    print(table(("parameter", "value ± std. error", "95 % from", "to", "unit", "ideal error"), rows))
     if "chosen" in result.extra:
         print(f"chosen: {result.extra['chosen']}")
     if result.residual:
@@ -156,3 +169,10 @@ def _show(result: Identification) -> None:
         print(profile["words"])
     for sentence in (*result.undetermined, *result.warnings):
         print(f"! {sentence}")
+
+
+def _ideal(estimate: Estimate) -> str:
+    """Standard error that white noise and a right model would give; a dash where it is the same."""
+    ideal = estimate.stderr_ideal
+    same = not math.isfinite(ideal) or ideal == estimate.stderr
+    return "–" if same else f"{ideal:.2g}"

@@ -47,9 +47,10 @@ def run(args: argparse.Namespace) -> int:
         return mapped(read(path, rate=args.rate), args.map)
 
     model = load_model(args.model)
-    values = {}
+    identified = None
     if args.result:
-        values = Identification.from_json(read_text(args.result, "a result of identify")).values()
+        identified = Identification.from_json(read_text(args.result, "a result of identify"))
+    values = {} if identified is None else identified.values()
     found = validate(
         model,
         recording(args.file),
@@ -60,12 +61,19 @@ def run(args: argparse.Namespace) -> int:
         transfer=read_transfer(args.transfer, recording) if args.transfer else None,
         sweep=_sweep(args.over) if args.over else None,
     )
-    if not write_json(args.json, payload(found)):
+    answer = payload(found)
+    if identified is not None and identified.verdict:
+        answer["identification"] = {"verdict": identified.verdict, "reasons": identified.reasons}
+    if not write_json(args.json, answer):
+        if identified is not None and identified.verdict:
+            print(f"As identified, the model {identified.headline}.\n")
         _show(found)
     if args.plot:
         from app.figures.validation import save_validation
 
         save_validation(found, args.plot)
+    if identified is not None and not identified.usable:
+        return 3
     return 0 if found.passed else 1
 
 

@@ -53,8 +53,12 @@ def _summary(findings: Findings) -> Iterator[Block]:
         yield Paragraph(
             f"{len(result.parameters)} parameters of “{result.model}” were identified by the method "
             f"{result.method}, which {state} after {result.iterations} iterations.",
-            "good" if result.converged else "warning",
+            "" if result.converged else "warning",
         )
+        if result.verdict:
+            yield Paragraph(f"Verdict: {result.headline}.", "good" if result.verdict == "fits" else "warning")
+            for sentence in result.reasons:
+                yield Paragraph(sentence)
         if study.validation is not None:
             yield Paragraph(study.validation.verdict, "good" if study.validation.passed else "warning")
         covered = _covered(study)

@@ -59,3 +59,18 @@ def test_given_wrong_words_when_identified_then_one_sentence_and_code_one(files,
     assert main([*command, "--set", "k9=1"]) == 1
     assert "k9" in capsys.readouterr().err
     assert capsys.readouterr().out == ""
+
+
+def test_given_a_model_when_identified_then_the_verdict_stands_first_and_decides_the_exit_code(files, capsys):
+    command = ["identify", str(files / "run.csv"), str(files / "spring.toml"), "--map", "x=disp"]
+    assert main([*command, "--method", "path"]) == 0
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("Hardening spring: fits the data to their noise (R² 0.999")
+    kept = files / "wrong.json"
+    wrong = [*command, "--method", "path", "--set", "k3=0.5", "--free", "c,a"]
+    code = main([*wrong, "--json", str(kept)])
+    result = Identification.from_json(kept.read_text())
+    assert (code, result.verdict) in ((1, "cannot tell"), (3, "misses"))
+    assert result.reasons
+    assert "MISSES" in result.headline or "CANNOT TELL" in result.headline
+    assert "do not" in capsys.readouterr().err

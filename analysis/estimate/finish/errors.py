@@ -61,6 +61,13 @@ class ErrorBars:
             if test.probability < RARE
         ]
 
+    def supporting(self) -> list[str]:
+        """What the agreement of parts and records says for the fit."""
+        if not self.tests:
+            return []
+        least = min(test.probability for test in self.tests.values())
+        return [f"{self.parts} parts agree on the parameters (p = {least:.2g})."]
+
     def figures(self) -> dict[str, Any]:
         return {
             "errors": self.kind,

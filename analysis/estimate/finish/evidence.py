@@ -58,11 +58,22 @@ class Evidence:
                 found.append(float(np.hypot(self.shares[name], np.sqrt(beyond))))
         return max(found, default=float("nan"))
 
-    def summary(self) -> str:
-        words = f"It explains {_percent(self.explained)} of the variance"
-        if self.prediction is not None and self.prediction.r2:
-            words += f", {_percent(min(self.prediction.r2.values()))} of a held-out fifth"
-        return words + "."
+    def supporting(self) -> list[str]:
+        """A sentence for each output that passed its tests, and for the terms that were tried in vain."""
+        words = []
+        for name, w in self.white.items():
+            n = self.noise[name]
+            size = f" and {n.ratio:.2f} times the sensor's own noise" if np.isfinite(n.ratio) else ""
+            words.append(
+                f"What is left of {name} is white (p = {w.probability:.2g} over {w.lags} lags){size}."
+            )
+        if self.missing:
+            most = self.missing[0]
+            words.append(
+                f"None of {len(self.missing)} terms tried is missing (largest |t| {abs(most.t):.1f}, "
+                f"{most.name} in {most.place})."
+            )
+        return words
 
     def against(self) -> list[str]:
         """A sentence for each test that the fit does not pass."""

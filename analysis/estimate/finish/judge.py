@@ -68,18 +68,16 @@ def _ideal(fitted: Fitted, reasons: list[str]) -> Judgement:
 
 def _verdict(evidence: Evidence, bars: ErrorBars, unusable: list[str]) -> tuple[str, list[str]]:
     against = [*evidence.against(), *bars.against()]
-    facts = [evidence.summary()]
     if unusable:
-        return "cannot tell", [*unusable, *facts, *against]
+        return "cannot tell", [*unusable, *against]
     if evidence.explained < _SIGNAL:
-        words = (
-            f"The model explains {100 * evidence.explained:.2g} % of the variance: there is nothing to judge."
-        )
+        share = f"{100 * evidence.explained:.2g} %"
+        words = f"The model explains {share} of the variance: there is nothing to judge."
         return ("misses" if against else "cannot tell"), [words, *against]
     if not against:
-        return "fits", [*facts, *evidence.notes()]
+        return "fits", [*evidence.supporting(), *bars.supporting(), *evidence.notes()]
     verdict = "misses" if evidence.missed > SMALL_SHARE else "close"
-    return verdict, [*facts, *against, *evidence.notes()]
+    return verdict, [*against, *evidence.notes()]
 
 
 def _unusable(fitted: Fitted) -> list[str]:
