@@ -6,10 +6,13 @@ calibrated becomes a recording of its own that names the one it came from.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import stat
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -21,9 +24,12 @@ from analysis.base.errors import DataError, ShakedownError
 from analysis.base.parsing import parse_toml
 from analysis.base.progress import Progress
 from analysis.base.record import Record
+from app import library_index
+from drivers.base.files import read_text, replaced
 
 THUMBNAIL = 140  # bins
 SUFFIX = ".h5"
+READ_AT_ONCE = 20  # new recordings that are opened before the list is shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +37,10 @@ class Entry:
     """One recording of the library, as its list shows it."""
 
     path: Path
-    stamp: tuple[float, int]  # time of change and size: tells whether it must be read again
+    stamp: str  # of the file and its notes: tells whether they must be read again
+    size: int = 0  # bytes
+    changed: str = ""  # when, ISO 8601: known without opening the file
+    pending: bool = False  # not opened yet: only name, size and time of change are known
     rate: float = 0.0
     samples: int = 0
     channels: tuple[str, ...] = ()
@@ -60,54 +69,112 @@ class Entry:
 
 
 def scan(folder: Path, known: Mapping[Path, Entry], progress: Progress) -> list[Entry]:
-    """The recordings of a folder, newest first; entries that have not changed are taken from ``known``."""
-    paths = [p for p in folder.glob(f"*{SUFFIX}") if p.is_file()]
+    """The recordings of a folder, newest first, at once: names, sizes, times of change and what is known.
+
+    What has changed or is new is ``pending``, and :func:`details` fills it in; a few are read right here.
+    """
+    progress.report(0.0, "Reading the library")
+    kept = library_index.load(folder)
+    entries = []
+    for path, status in _files(folder):
+        entry = _bare(path, status)
+        stamp, fields = kept.get(path.name, ("", {}))
+        if (old := known.get(path)) is not None and old.stamp == entry.stamp and not old.pending:
+            entry = old
+        elif stamp == entry.stamp:
+            entry = _filled(entry, fields)
+        entries.append(entry)
+    pending = [e.path for e in entries if e.pending]
+    if 0 < len(pending) <= READ_AT_ONCE:
+        read = {e.path: e for e in details(folder, pending, progress)}
+        entries = [read.get(e.path, e) for e in entries]
+    return in_order(entries)
+
+
+def in_order(entries: Iterable[Entry]) -> list[Entry]:
+    """Newest first, by the start of the recording where that is known."""
+    return sorted(entries, key=lambda e: (e.start or e.changed, e.name), reverse=True)
+
+
+def details(folder: Path, paths: Sequence[Path], progress: Progress) -> list[Entry]:
+    """These recordings opened and looked at; what was found is kept for the next start."""
     entries = []
     for number, path in enumerate(paths):
         progress.report(number / max(len(paths), 1), "Reading the library")
-        stamp = _stamp(path)
-        old = known.get(path)
-        entries.append(old if old is not None and old.stamp == stamp else look(path))
-    return sorted(entries, key=lambda e: (e.start, e.stamp), reverse=True)
+        entries.append(look(path))
+    library_index.store(folder, ((e.path.name, e.stamp, _fields(e)) for e in entries if e.stamp))
+    return entries
 
 
 def look(path: Path) -> Entry:
     """One recording at a glance; one that cannot be read is listed with the reason."""
     from drivers.formats import open_lazily
 
-    stamp = _stamp(path)
+    try:
+        entry = replace(_bare(path, path.stat()), pending=False)
+    except OSError as error:
+        return Entry(path, "", problem=f"{path.name} cannot be read: {error.strerror}.")
     try:
         with open_lazily(path) as recording:
             about = recording.about
             low, high = recording.envelope(about.names[0], 0, len(recording), THUMBNAIL)
     except ShakedownError as error:
-        return Entry(path, stamp, problem=str(error))
+        return replace(entry, problem=str(error))
     given = read_notes(path)
     meta = dict(about.metadata)
     drive = about.excitation
-    return Entry(
-        path,
-        stamp,
-        about.rate,
-        about.samples,
-        about.names,
-        about.start or "",
-        str(meta.get("rig_title") or meta.get("rig", "")),
-        str(given.get("notes", meta.get("notes", ""))),
-        tuple(str(t) for t in given.get("tags", meta.get("tags", ()))),
-        "" if drive is None else f"{drive.waveform} {drive.frequency:.4g} Hz",
-        max((len(g) for g in about.gaps.values()), default=0),
-        low,
-        high,
+    tags = given.get("tags", meta.get("tags", ()))
+    return replace(
+        entry,
+        rate=about.rate,
+        samples=about.samples,
+        channels=about.names,
+        start=about.start or "",
+        rig=str(meta.get("rig", "")),
+        notes=str(given.get("notes", meta.get("notes", ""))),
+        tags=tuple(str(t) for t in tags) if isinstance(tags, list | tuple) else (),
+        drive="" if drive is None else f"{drive.waveform} {drive.frequency:.4g} Hz",
+        gaps=max((len(g) for g in about.gaps.values()), default=0),
+        low=low,
+        high=high,
     )
 
 
-def _stamp(path: Path) -> tuple[float, int]:
+def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Regular files of the folder with the ending of recordings; what is gone meanwhile is left out."""
     try:
-        found, beside = path.stat(), _notes_path(path)
-        return found.st_mtime + (beside.stat().st_mtime if beside.exists() else 0.0), found.st_size
-    except OSError:
-        return 0.0, 0
+        with os.scandir(folder) as found:
+            for item in found:
+                with contextlib.suppress(OSError):
+                    if item.name.endswith(SUFFIX) and stat.S_ISREG((status := item.stat()).st_mode):
+                        yield folder / item.name, status
+    except FileNotFoundError:
+        return
+
+
+def _bare(path: Path, status: os.stat_result) -> Entry:
+    """What is known of a file without opening it."""
+    beside = 0
+    with contextlib.suppress(OSError):
+        beside = _notes_path(path).stat().st_mtime_ns
+    stamp = f"{status.st_mtime_ns} {status.st_size} {status.st_ino} {beside}"
+    changed = datetime.fromtimestamp(status.st_mtime).astimezone().isoformat(timespec="seconds")
+    return Entry(path, stamp, status.st_size, changed, pending=True)
+
+
+def _fields(entry: Entry) -> dict[str, Any]:
+    """What is kept of an entry: all but where it is and what its file's stamp says."""
+    left_out = ("path", "stamp", "size", "changed", "pending")
+    return {f.name: getattr(entry, f.name) for f in fields(Entry) if f.name not in left_out}
+
+
+def _filled(entry: Entry, kept: Mapping[str, Any]) -> Entry:
+    """The entry with what was kept of it; as it is if that is not what this version keeps."""
+    try:
+        words = {name: tuple(kept[name]) for name in ("channels", "tags")}
+        return replace(entry, **{**kept, **words}, pending=False)
+    except (TypeError, KeyError):
+        return entry
 
 
 # -- notes
@@ -119,8 +186,8 @@ def _notes_path(path: Path) -> Path:
 
 def read_notes(path: Path) -> dict[str, Any]:
     try:
-        return parse_toml(_notes_path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return parse_toml(read_text(_notes_path(path), "notes"))
+    except (DataError, tomllib.TOMLDecodeError):
         return {}
 
 
@@ -128,10 +195,8 @@ def write_notes(path: Path, notes: str, tags: Sequence[str]) -> None:
     """Keep notes and tags beside the recording."""
     import tomli_w
 
-    target = _notes_path(path)
-    part = target.with_suffix(".part")
-    part.write_bytes(tomli_w.dumps({"notes": notes, "tags": list(tags)}).encode())
-    part.replace(target)
+    with replaced(_notes_path(path)) as part:
+        part.write_bytes(tomli_w.dumps({"notes": notes, "tags": list(tags)}).encode())
 
 
 # -- new recordings
@@ -162,8 +227,6 @@ def import_file(source: Path, folder: Path, rate: float | None, progress: Progre
 
 def save_record(record: Record, folder: Path, name: str, origin: str, how: str, progress: Progress) -> Path:
     """Keep a derived record as a recording of its own that says where it came from."""
-    from dataclasses import replace
-
     from drivers.formats import write
 
     progress.report(0.1, f"Writing {name}")

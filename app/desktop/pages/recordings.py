@@ -42,6 +42,7 @@ from app.library import Entry
 from drivers.recording.lazy import Recording
 
 ENTRY = Qt.ItemDataRole.UserRole
+DETAILS_AT_A_TIME = 50  # recordings that one job looks at before the list shows what it found
 
 
 class RecordingsPage(Page):
@@ -54,6 +55,7 @@ class RecordingsPage(Page):
         self.recording: Recording | None = None
         self._wanted: Path | None = None  # to be chosen when the list is read
         self._reading = self._stale = False  # the folder is being read; it has changed meanwhile
+        self._detailing = False  # recordings that are listed already are being looked at
         self.setAcceptDrops(True)
         self.search = text_field("", "Search names, tags, notes")
         self.search.setToolTip("Shows the recordings that contain every word (Ctrl+F)")
@@ -180,10 +182,47 @@ class RecordingsPage(Page):
         missing = self._wanted is not None and self._wanted not in self.entries and self._wanted.exists()
         if self._stale or missing:
             self.refresh()
+        self._read_details()
 
     def _read(self, entries: list[Entry]) -> None:
         self.entries = {e.path: e for e in entries}
         self._fill()
+
+    def _read_details(self) -> None:
+        """Look at the next recordings of which only the names are known, the chosen one first."""
+        pending = [e.path for e in self.entries.values() if e.pending]
+        if self._detailing or not pending:
+            return
+        chosen = self.current()
+        if chosen is not None and chosen.pending:
+            pending.insert(0, chosen.path)
+        self._detailing = True
+        some = list(dict.fromkeys(pending))[:DETAILS_AT_A_TIME]
+        job = self.bench.workers.run("Reading the library", library.details, self.folder, some, quiet=True)
+        job.done.connect(self._detailed)
+        job.ended.connect(self._details_ended)
+
+    def _detailed(self, entries: list[Entry]) -> None:
+        """Fill in what was found, in place: the list neither jumps nor is it made anew."""
+        found = {e.path: e for e in entries if e.path in self.entries}
+        self.entries.update(found)
+        for row in range(self.list.count()):
+            item = self.list.item(row)
+            assert item is not None
+            if (entry := found.get(item.data(ENTRY).path)) is not None:
+                self._show(item, entry)
+        chosen = self.current()
+        if chosen is not None and chosen.path in found:
+            self._chosen()
+
+    def _details_ended(self) -> None:
+        self._detailing = False
+        self._read_details()
+
+    def _show(self, item: QListWidgetItem, entry: Entry) -> None:
+        item.setData(ENTRY, entry)
+        item.setData(Qt.ItemDataRole.AccessibleTextRole, entry.name)
+        item.setToolTip(entry.problem or entry.notes or entry.name)
 
     def _fill(self) -> None:
         """Show the entries that match the search, keeping the chosen one."""
@@ -194,9 +233,7 @@ class RecordingsPage(Page):
         for entry in self.entries.values():
             if entry.matches(self.search.text()):
                 item = QListWidgetItem()
-                item.setData(ENTRY, entry)
-                item.setData(Qt.ItemDataRole.AccessibleTextRole, entry.name)
-                item.setToolTip(entry.problem or entry.notes or entry.name)
+                self._show(item, entry)
                 self.list.addItem(item)
         self.list.blockSignals(False)
         rows = [self.list.item(i).data(ENTRY).path for i in range(self.list.count())]  # type: ignore[union-attr]
@@ -228,8 +265,8 @@ class RecordingsPage(Page):
         self.tags.setText(", ".join(entry.tags))
         self.notes.setText(entry.notes)
         for widget in (self.use_button, self.replay_button, self.view):
-            widget.setEnabled(not entry.problem)
-        if entry.problem:
+            widget.setEnabled(not entry.problem and not entry.pending)
+        if entry.problem or entry.pending:
             return
         from drivers.formats import open_lazily
 
@@ -257,7 +294,7 @@ class RecordingsPage(Page):
     def use(self) -> None:
         """Take the chosen recording in hand."""
         entry = self.current()
-        if entry is None or entry.problem:
+        if entry is None or entry.problem or entry.pending:
             return
         self.bench.take_file(entry.path)
 
@@ -432,6 +469,9 @@ class EntryDelegate(QStyledItemDelegate):
         line(entry.name, 21, c.text, 13, bold=True)
         if entry.problem:
             line("cannot be opened", 39, c.bad, 11.5)
+        elif entry.pending:
+            line(f"{quantity(entry.size)}B", 39, c.muted, 11.5)
+            line(when(entry.changed), 56, c.muted, 11.5)
         else:
             line(
                 f"{duration(entry.seconds)} · {len(entry.channels)} ch · {quantity(entry.rate)}Hz",
@@ -509,6 +549,8 @@ class CalibrationDialog(QDialog):
 
 def facts(entry: Entry) -> str:
     """One line about a recording."""
+    if entry.pending:
+        return f"{quantity(entry.size)}B  ·  {when(entry.changed)}  ·  being read"
     parts = [
         duration(entry.seconds),
         f"{quantity(entry.samples)}samples at {quantity(entry.rate)}Hz",
