@@ -20,6 +20,10 @@ from analysis.simulate.simulation import (
 
 Array = NDArray[np.float64]
 
+CLOSED = 1e-6  # gap of an orbit, of its size, below which it may be called closed
+LOOKED_AT = 32  # points of an orbit from which its size is taken
+OFFSET = 1e-4  # of a state's largest value: part of its size, for an orbit around a point far from zero
+
 
 @dataclass(frozen=True, eq=False)
 class PeriodicOrbit:
@@ -29,7 +33,7 @@ class PeriodicOrbit:
     period: float
     multipliers: NDArray[np.complex128]
     start: float
-    gap: float  # distance of the end from the start, relative to the orbit's size
+    gap: float  # largest distance of an end from the next start, each state relative to the orbit's size
     converged: bool
 
     @property
@@ -69,34 +73,43 @@ def periodic_orbit(
     else:
         nodes = np.ascontiguousarray(along.T, dtype=np.float64)
     converged = False
-    ends, jacobians, slopes = shooting.flow(nodes, period)
+    flow = shooting.flow(nodes, period)
     for _ in range(iterations):
-        if not (np.all(np.isfinite(ends)) and np.all(np.isfinite(jacobians))):
+        if not (np.all(np.isfinite(flow.ends)) and np.all(np.isfinite(flow.jacobians))):
             break
-        step, step_period = shooting.newton_step(nodes, ends, jacobians, slopes, period)
-        size = np.linalg.norm(shooting.gaps(nodes, ends))
+        step, step_period = shooting.newton_step(nodes, flow, period)
+        gap = shooting.gap(nodes, flow)
         for _ in range(8):  # halve a step that makes things worse
             trial, trial_period = nodes + step, period + step_period
-            flow = shooting.flow(trial, trial_period) if trial_period > 0 else None
-            if flow is not None and np.linalg.norm(shooting.gaps(trial, flow[0])) < size * (1 + 1e-9) + 1e-13:
+            after = shooting.flow(trial, trial_period) if trial_period > 0 else None
+            if after is not None and shooting.gap(trial, after) < gap * (1 + 1e-9) + 1e-13:
                 break
             step, step_period = step / 2, step_period / 2
         else:  # no step is better: either lost, or at the integrator's own error
-            converged = bool(size < 100 * rtol * (1.0 + np.abs(nodes).max()))
+            converged = bool(gap < 1000 * rtol)
             break
-        nodes, period, (ends, jacobians, slopes) = trial, trial_period, flow
-        scale = 1.0 + np.abs(nodes).max()
-        if np.abs(step).max() < tolerance * scale and abs(step_period) < tolerance * period:
-            converged = True
+        nodes, period, flow = trial, trial_period, after
+        if np.max(np.abs(step) / flow.size) < tolerance and abs(step_period) < tolerance * period:
+            converged = shooting.gap(nodes, flow) < CLOSED
             break
     monodromy = np.eye(len(x))
-    for jacobian in jacobians:
+    for jacobian in flow.jacobians:
         monodromy = jacobian @ monodromy
     finite = np.all(np.isfinite(monodromy))
     multipliers = np.linalg.eigvals(monodromy) if finite else np.full(len(x), np.nan)
     multipliers = multipliers[np.argsort(-np.abs(multipliers))].astype(np.complex128)
-    gap = float(np.linalg.norm(shooting.gaps(nodes, ends)) / (1.0 + np.abs(nodes).max()))
+    gap = shooting.gap(nodes, flow)
     return PeriodicOrbit(nodes[0], float(period), multipliers, start, gap, converged)
+
+
+@dataclass(frozen=True)
+class _Flow:
+    """All segments: ends [segments, n], Jacobians, slopes at the ends, and the orbit's size in each state."""
+
+    ends: Array
+    jacobians: Array
+    slopes: Array
+    size: Array
 
 
 @dataclass(frozen=True)
@@ -108,16 +121,17 @@ class _Shooting:
     segments: int
     rtol: float
 
-    def flow(self, nodes: Array, period: float) -> tuple[Array, Array, Array]:
-        """Ends, Jacobians and end slopes of all segments."""
+    def flow(self, nodes: Array, period: float) -> _Flow:
         n, duration = nodes.shape[1], period / self.segments
         ends, jacobians = np.empty_like(nodes), np.empty((self.segments, n, n))
         slopes = np.zeros_like(nodes)
+        points = max(LOOKED_AT // self.segments, 2)
+        lowest, highest = nodes.min(axis=0), nodes.max(axis=0)
         for j, node in enumerate(nodes):
             t = self.start + j * duration
             states, s = sensitivities(
                 self.model,
-                [t, t + duration],
+                t + duration * np.arange(points + 1) / points,
                 node,
                 self.values,
                 Inputs.none(),
@@ -126,30 +140,36 @@ class _Shooting:
                 rtol=self.rtol,
             )
             ends[j], jacobians[j] = states[:, -1], s[:, :, -1]
+            lowest, highest = np.fmin(lowest, states.min(axis=1)), np.fmax(highest, states.max(axis=1))
             if self.free_period:
                 self.model.kernels().rhs(t + duration, ends[j], np.empty(0), self.values, slopes[j])
-        return ends, jacobians, slopes
+        largest = np.maximum(np.abs(lowest), np.abs(highest))
+        size = highest - lowest + OFFSET * largest
+        return _Flow(ends, jacobians, slopes, np.where(size > 0, size, 1.0))
 
-    def gaps(self, nodes: Array, ends: Array) -> Array:
-        return ends - np.roll(nodes, -1, axis=0)
+    def gap(self, nodes: Array, flow: _Flow) -> float:
+        """Largest distance of an end from where the next piece begins, each state relative to its size."""
+        return float(np.max(np.abs(self._gaps(nodes, flow)) / flow.size))
 
-    def newton_step(
-        self, nodes: Array, ends: Array, jacobians: Array, slopes: Array, period: float
-    ) -> tuple[Array, float]:
-        """Correction of the nodes and of the period from the linearised closure."""
+    def _gaps(self, nodes: Array, flow: _Flow) -> Array:
+        return flow.ends - np.roll(nodes, -1, axis=0)
+
+    def newton_step(self, nodes: Array, flow: _Flow, period: float) -> tuple[Array, float]:
+        """Correction of the nodes and of the period from the linearised closure, in units of the sizes."""
         count, n = nodes.shape
-        size = count * n + (1 if self.free_period else 0)
-        matrix, right = np.zeros((size, size)), np.zeros(size)
+        rows = count * n + (1 if self.free_period else 0)
+        matrix, right = np.zeros((rows, rows)), np.zeros(rows)
         for j in range(count):
-            rows, following = slice(j * n, (j + 1) * n), (j + 1) % count
-            matrix[rows, rows] += jacobians[j]
-            matrix[rows, following * n : (following + 1) * n] -= np.eye(n)
-        right[: count * n] = -self.gaps(nodes, ends).ravel()
+            here, following = slice(j * n, (j + 1) * n), (j + 1) % count
+            matrix[here, here] += flow.jacobians[j] * flow.size / flow.size[:, None]
+            matrix[here, following * n : (following + 1) * n] -= np.eye(n)
+        right[: count * n] = -(self._gaps(nodes, flow) / flow.size).ravel()
         if self.free_period:
             direction = np.empty(n)
             self.model.kernels().rhs(self.start, nodes[0].copy(), np.empty(0), self.values, direction)
-            matrix[: count * n, -1] = slopes.ravel() / count
-            matrix[-1, :n] = direction  # the start may not slide along the orbit
+            matrix[: count * n, -1] = (flow.slopes / flow.size).ravel() * period / count
+            along = direction * period / flow.size
+            matrix[-1, :n] = along / max(float(np.linalg.norm(along)), 1e-300)  # no sliding along the orbit
         solution = np.linalg.lstsq(matrix, right, rcond=1e-14)[0]
-        step_period = float(solution[-1]) if self.free_period else 0.0
-        return solution[: count * n].reshape(count, n), step_period
+        step_period = float(solution[-1]) * period if self.free_period else 0.0
+        return solution[: count * n].reshape(count, n) * flow.size, step_period

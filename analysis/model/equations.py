@@ -89,9 +89,12 @@ class System:
         return found
 
     @classmethod
-    def build(cls, equations: Equations) -> System:
-        """Resolve all names; ResolutionError on an unknown name, a cycle or a constant that is not finite."""
-        builder = _Builder(equations)
+    def build(cls, equations: Equations, values: Mapping[str, float] | None = None) -> System:
+        """Resolve all names; ResolutionError on an unknown name, a cycle or a constant that is not finite.
+
+        With ``values`` the parameters are numbers instead of symbols.
+        """
+        builder = _Builder(equations, values or {})
         builder.resolve_all()
         system = builder.system
         system.rhs = [builder.lower(("states", name), e) for name, e in equations.states.items()]
@@ -100,13 +103,13 @@ class System:
 
 
 class _Builder:
-    def __init__(self, equations: Equations) -> None:
+    def __init__(self, equations: Equations, values: Mapping[str, float]) -> None:
         self.equations = equations
         self.items = equations.named()
         self.system = System(Graph())
         graph = self.system.graph
         self.symbols = {
-            name: graph.symbol(name)
+            name: graph.number(values[name]) if name in values else graph.symbol(name)
             for name in ("t", *equations.states, *equations.measured, *equations.parameters)
         }
         if equations.time_shift:

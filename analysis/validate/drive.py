@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError
 from analysis.base.record import Record
 from analysis.model import Model
+from analysis.model.drive import drive_of
 from analysis.model.reading import from_tables
 
 Array = NDArray[np.float64]
@@ -21,34 +22,16 @@ Array = NDArray[np.float64]
 SCALE = "drive_scale"  # the factor's name
 _HARMONICS = 3  # of a tone that a shaker distorts
 _MISS = 0.03  # of the input's spread that its tone may leave unexplained
-_PROBES = (0.1234, 1.377, 2.911, 4.02)  # times, in periods, at which explicit time is looked for
 
 
 def depends_on_time(model: Model) -> bool:
     """Whether the equations hold t, so that they are driven from within."""
-    return _period_fails(model, 0.37) or _period_fails(model, 0.61)
+    return drive_of(model).present
 
 
 def drive_period(model: Model) -> float | None:
-    """Period of the model's own drive, read off its parameters (an angular frequency or a frequency)."""
-    values = np.abs([v for v in model.values() if v])
-    candidates = sorted([*(2 * np.pi / values), *(1.0 / values), 2 * np.pi, 1.0])
-    if not depends_on_time(model):
-        return None
-    return next((float(period) for period in candidates if not _period_fails(model, float(period))), None)
-
-
-def _period_fails(model: Model, period: float) -> bool:
-    """Whether the right-hand side changes over this time somewhere."""
-    kernels, n = model.kernels(), len(model.states)
-    x, u, p = np.linspace(0.31, 0.73, n), np.zeros(len(model.inputs)), model.values()
-    one, other = np.empty(n), np.empty(n)
-    for part in _PROBES:
-        kernels.rhs(part * period, x, u, p, one)
-        kernels.rhs((part + 1) * period, x, u, p, other)
-        if np.any(np.abs(one - other) > 1e-9 * (1 + np.abs(one))):
-            return True
-    return False
+    """Period of the model's own drive; None without one, or if it does not repeat."""
+    return drive_of(model).period
 
 
 def opened(model: Model) -> Model:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
+from analysis.dynamics.shooting import periodic_orbit
 from analysis.model import Model
 from analysis.simulate.radau import radau_table
 from analysis.simulate.simulation import sensitivities, simulate
@@ -34,14 +36,42 @@ def test_given_any_units_when_simulated_then_the_relative_answer_and_the_cost_ar
     assert abs(run.steps - reference.steps) <= 1
 
 
+def in_units(length: float, time: float) -> dict[str, float]:
+    """The values of DUFFING when lengths and times are in other units."""
+    return {
+        "c": 0.2 / time, "k": 1 / time**2, "k3": 1 / (length * time) ** 2, "f": 3 * length / time**2,
+        "w": 1.3 / time,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("length", "time"), [(1e-9, 4e-8), (1.0, 1.0), (1e6, 1e3)])
+def test_given_any_units_when_an_orbit_is_closed_then_it_is_the_same_orbit(
+    length: float, time: float
+) -> None:
+    period = 2 * np.pi / 1.3
+    guess = np.array([2.0, -0.5])
+    reference = periodic_orbit(DUFFING, guess, period)
+    unit = np.array([length, length / time])
+    found = periodic_orbit(DUFFING, guess * unit, period * time, in_units(length, time))
+    assert found.converged and found.gap < 1e-9
+    assert found.state / unit == pytest.approx(reference.state, rel=1e-8)
+    assert np.sort(np.abs(found.multipliers)) == pytest.approx(
+        np.sort(np.abs(reference.multipliers)), rel=1e-7
+    )
+    end = solve_ivp(
+        lambda t, y: [y[1], -0.2 * y[1] - y[0] - y[0] ** 3 + 3 * np.cos(1.3 * t)], (0, period),
+        found.state / unit, "DOP853", rtol=1e-12, atol=1e-12,
+    ).y[:, -1]  # fmt: skip
+    assert end == pytest.approx(found.state / unit, abs=1e-8)
+    lost = periodic_orbit(DUFFING, guess * unit, period * time, in_units(length, time), iterations=1)
+    assert not lost.converged and lost.gap > 1e-6  # one step does not close it, and does not say so
+
+
 def test_given_other_units_when_a_driven_motion_starts_from_rest_then_nothing_changes() -> None:
     t = np.linspace(0, 20, 201)
     reference = simulate(DUFFING, t, [0.0, 0.0], rtol=1e-11)
     length, time = 1e-6, 4e-8  # micrometres at 25 MHz, in metres and seconds
-    values = {
-        "c": 0.2 / time, "k": 1 / time**2, "k3": 1 / (length * time) ** 2, "f": 3 * length / time**2,
-        "w": 1.3 / time,
-    }  # fmt: skip
+    values = in_units(length, time)
     run = simulate(DUFFING, time * t, [0.0, 0.0], values)
     assert np.abs(run["x"] / length - reference["x"]).max() < 1e-7
     assert run.steps < 1.1 * simulate(DUFFING, t, [0.0, 0.0]).steps
