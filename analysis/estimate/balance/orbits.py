@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
 from analysis.base.progress import Progress
-from analysis.estimate.balance.rows import OrbitRows, TestFunctions, smoothing_operators
+from analysis.estimate.balance.rows import OrbitRows, TestFunctions, periodic_operators, smoothing_operators
 from analysis.estimate.balance.setting import Setting
 from analysis.orbits.forced import Orbits, PeriodicOrbit, forced_orbits
 
@@ -114,7 +114,7 @@ def orbit_rows(
     times = np.asarray(dt * np.arange(count), dtype=np.float64)
     make = TestFunctions.plain if options.plain else TestFunctions.tapered
     if options.plain:
-        smooth, slope = np.eye(count), _periodic_slope(count, dt)
+        smooth, slope = periodic_operators(count, dt)
     else:
         spans = [float(np.ptp(record[c])) for c in setting.channels]
         noisy = any(s > _CLEAN * w for s, w in zip(setting.noise, spans, strict=True))
@@ -138,11 +138,3 @@ def orbit_rows(
         [model.states.index(c) for c in setting.channels],
         pad,
     )
-
-
-def _periodic_slope(count: int, dt: float) -> Array:
-    """Spectral derivative of one period of samples."""
-    spectra = np.fft.rfft(np.eye(count), axis=0) * (2j * np.pi * np.fft.rfftfreq(count, dt))[:, None]
-    if count % 2 == 0:
-        spectra[-1] = 0.0
-    return np.asarray(np.fft.irfft(spectra, count, axis=0))

@@ -230,7 +230,7 @@ class Balance:
         iterations: int, converged: bool, history: list[dict[str, float]],
     ) -> Solution:  # fmt: skip
         _, cost, information = self._step(values, offsets, shifts, weights)
-        count = sum(len(row.equations) * len(row.tests.value) for row in self.rows)
+        count = sum(len(row.equations) * len(row.tests) for row in self.rows)
         unknowns = information.shape[0]
         dof = max(count - unknowns, 1)
         variance = cost / dof if weights is None else max(cost / dof, 1.0)

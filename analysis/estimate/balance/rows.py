@@ -21,15 +21,23 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _ROLL_OFF = 0.15  # width of its edge, of the kept band
+_AT_ONCE = 32  # rows that are filtered together
+_BLOCK = 500_000  # numbers of the test functions that are held at once
+_STORED = 4_000_000  # numbers of the derivatives by the samples that are held at once
 
 
 @dataclass(frozen=True, eq=False)
 class TestFunctions:
-    """w and its derivatives at the samples, times the sample interval: rows are test functions."""
+    """w and its derivatives at the samples, times the sample interval: rows are test functions.
 
-    value: Array  # [R, K]
-    first: Array
-    second: Array
+    Those of a long orbit are made in blocks of rows when they are needed: together they would take memory
+    that grows with the square of its length.
+    """
+
+    times: Array  # [K]
+    envelope: tuple[Array, Array, Array]  # the taper and its derivatives, times the sample interval
+    rates: Array  # [R] angular frequency of each row
+    sines: NDArray[np.bool_]  # [R] sine or cosine
     harmonic: Array  # [R] frequency of each row in drive harmonics, j/k
 
     @classmethod
@@ -52,24 +60,84 @@ class TestFunctions:
     def _products(
         cls, times: Array, period: float, harmonics: Array, base: float, envelope: tuple[Array, Array, Array]
     ) -> TestFunctions:
-        e0, e1, e2 = envelope
-        inside = (times >= 0) & (times <= period)
-        step = (times[1] - times[0]) * inside
-        value, first, second, order = [], [], [], []
-        for j in harmonics:
-            omega = 2 * np.pi * j / period
-            c, s = np.cos(omega * times), np.sin(omega * times)
-            for h0, h1 in ((c, -omega * s), (s, omega * c)) if j else ((c, 0.0 * c),):
-                value.append(step * e0 * h0)
-                first.append(step * (e1 * h0 + e0 * h1))
-                second.append(step * (e2 * h0 + 2 * e1 * h1 - omega**2 * e0 * h0))
-                order.append(j * base / period)
-        return cls(np.array(value), np.array(first), np.array(second), np.array(order))
+        step = (times[1] - times[0]) * ((times >= 0) & (times <= period))
+        order = np.repeat(harmonics, np.where(harmonics > 0, 2, 1))
+        sines = np.concatenate([[False, True] if j else [False] for j in harmonics]).astype(bool)
+        e0, e1, e2 = (step * e for e in envelope)
+        return cls(times, (e0, e1, e2), 2 * np.pi * order / period, sines, order * base / period)
+
+    def __len__(self) -> int:
+        return len(self.rates)
+
+    def blocks(self, size: int | None = None) -> list[slice]:
+        """Rows that are dealt with together."""
+        size = max(_BLOCK // len(self.times), 1) if size is None else size
+        return [slice(i, min(i + size, len(self))) for i in range(0, len(self), size)]
+
+    def rows(self, block: slice) -> tuple[Array, Array, Array]:
+        """w, w' and w'' [rows, K] of a block."""
+        if len(self) * len(self.times) <= _BLOCK:
+            value, first, second = self._all
+            return value[block], first[block], second[block]
+        return self._made(block)
+
+    @cached_property
+    def _all(self) -> tuple[Array, Array, Array]:
+        return self._made(slice(0, len(self)))
+
+    def _made(self, block: slice) -> tuple[Array, Array, Array]:
+        e0, e1, e2 = self.envelope
+        omega = self.rates[block, None]
+        angle = omega * self.times
+        c, s = np.cos(angle), np.sin(angle)
+        sine = self.sines[block, None]
+        h0, h1 = np.where(sine, s, c), np.where(sine, omega * c, -omega * s)
+        return e0 * h0, e1 * h0 + e0 * h1, e2 * h0 + 2 * e1 * h1 - omega**2 * e0 * h0
+
+
+@dataclass(frozen=True, eq=False)
+class SampleOperator:
+    """A linear map from padded samples to values at their middle: a window, then a filter around the circle.
+
+    Never written out as a matrix [count, count + 2 pad], which would grow with the square of an orbit's
+    length. ``response`` is the filter at the frequencies of a real FFT; None: the samples as they are.
+    """
+
+    count: int
+    pad: int
+    window: Array
+    response: NDArray[np.complex128] | None
+
+    def apply(self, samples: Array) -> Array:
+        """Values [count] from samples [count + 2 pad]."""
+        middle = slice(self.pad, self.pad + self.count)
+        if self.response is None:
+            return np.asarray(samples[middle])
+        spectrum = np.fft.rfft(samples * self.window)
+        return np.asarray(np.fft.irfft(spectrum * self.response, len(self.window))[middle])
+
+    def transposed(self, weights: Array) -> Array:
+        """``weights`` [rows, count] of the values as weights [rows, count + 2 pad] of the samples."""
+        padded = np.zeros((len(weights), len(self.window)))
+        padded[:, self.pad : self.pad + self.count] = weights
+        if self.response is None:
+            return padded
+        for start in range(0, len(padded), _AT_ONCE):  # the spectra of all would double the memory
+            part = padded[start : start + _AT_ONCE]
+            part[:] = np.fft.irfft(np.fft.rfft(part) * np.conj(self.response), part.shape[1]) * self.window
+        return padded
+
+    @cached_property
+    def of_constant(self) -> Array:
+        """What samples of one become."""
+        return self.apply(np.ones(self.count + 2 * self.pad))
 
 
 @lru_cache(maxsize=16)  # orbits of one period share them
-def smoothing_operators(count: int, pad: int, dt: float, highest: float | None) -> tuple[Array, Array]:
-    """Matrices [count, count + 2 pad] that smooth and differentiate the middle of padded samples.
+def smoothing_operators(
+    count: int, pad: int, dt: float, highest: float | None
+) -> tuple[SampleOperator, SampleOperator]:
+    """Operators that smooth and differentiate the middle of padded samples.
 
     The stretch is faded out over the padding, and its spectrum cut above the ``highest`` frequency; None
     for samples without noise to speak of, which are taken as they are.
@@ -80,22 +148,30 @@ def smoothing_operators(count: int, pad: int, dt: float, highest: float | None) 
     frequency = np.fft.rfftfreq(total, dt)
     edge = 0.45 / dt if highest is None else min(highest, 0.45 / dt)
     passed = 1.0 / (1.0 + np.exp(np.clip((frequency - edge) / (_ROLL_OFF * edge / 4), -60, 60)))
-    slopes = 2j * np.pi * frequency * passed
+    slopes = np.asarray(2j * np.pi * frequency * passed, dtype=np.complex128)
     if total % 2 == 0:
         slopes[-1] = 0.0
-    lags = (np.arange(pad, pad + count)[:, None] - np.arange(total)) % total
-    smooth = np.fft.irfft(passed, total)[lags] * window if highest is not None else np.eye(total)[pad:-pad]
-    return smooth, np.fft.irfft(slopes, total)[lags] * window
+    kept = None if highest is None else passed.astype(np.complex128)
+    return SampleOperator(count, pad, window, kept), SampleOperator(count, pad, window, slopes)
+
+
+def periodic_operators(count: int, dt: float) -> tuple[SampleOperator, SampleOperator]:
+    """One period of samples as it is, and its spectral derivative."""
+    slopes = np.asarray(2j * np.pi * np.fft.rfftfreq(count, dt), dtype=np.complex128)
+    if count % 2 == 0:
+        slopes[-1] = 0.0
+    one = np.ones(count)
+    return SampleOperator(count, 0, one, None), SampleOperator(count, 0, one, slopes)
 
 
 @dataclass(eq=False)
 class OrbitRows:
-    """One orbit segment ready for balancing. States are linear in the samples: x = operators @ data."""
+    """One orbit segment ready for balancing. States are linear in the samples: x = operator(data)."""
 
     times: Array  # [K] drive time of the samples, as the model's t
     inputs: Array  # [m, K] measured inputs
     tests: TestFunctions
-    sources: list[tuple[int, Array]]  # per state: which measured channel, and its operator [K, samples]
+    sources: list[tuple[int, SampleOperator]]  # per state: which measured channel, and what is done to it
     data: list[Array]  # per measured channel: its samples, padding included
     noise: list[float]  # per measured channel: standard deviation
     pairs: dict[int, int]  # velocity state -> its position
@@ -111,8 +187,8 @@ class OrbitRows:
     @cached_property
     def _raw(self) -> tuple[Array, Array]:
         """The states without an offset, and what an offset of one in their channel does to them."""
-        raw = np.array([operator @ self.data[channel] for channel, operator in self.sources])
-        return raw, np.array([operator.sum(axis=1) for _, operator in self.sources])
+        raw = np.array([operator.apply(self.data[channel]) for channel, operator in self.sources])
+        return raw, np.array([operator.of_constant for _, operator in self.sources])
 
     def residual(self, model: Model, values: Array, offsets: Array, shift: float) -> Array:
         """Rows of all balanced equations, one after another."""
@@ -120,31 +196,51 @@ class OrbitRows:
         rates = np.empty_like(states)
         times = np.ascontiguousarray(self.times + shift)
         model.kernels().rhs_many(times, states, self.inputs, values, rates)
-        return np.concatenate([self._linear(i, states) - self.tests.value @ rates[i] for i in self.equations])
-
-    def _linear(self, i: int, states: Array) -> Array:
-        if i in self.pairs:
-            return np.asarray(self.tests.second @ states[self.pairs[i]])
-        return np.asarray(-self.tests.first @ states[i])
+        found = np.empty((len(self.equations), len(self.tests)))
+        for block in self.tests.blocks():
+            value, first, second = self.tests.rows(block)
+            for number, i in enumerate(self.equations):
+                linear = second @ states[self.pairs[i]] if i in self.pairs else -first @ states[i]
+                found[number, block] = linear - value @ rates[i]
+        return found.ravel()
 
     def jacobian(
         self, model: Model, values: Array, offsets: Array, shift: float, free: list[int], channels: list[int]
     ) -> tuple[Array, Array, Array]:
         """d residual by parameters, by the offsets of channels, and by the shift of the drive's time."""
         jx, jp, by_time = self._slopes(model, values, offsets, shift)
-        w = self.tests.value
-        by_p = np.concatenate([-w @ jp[i][free].T for i in self.equations])
-        by_shift = np.concatenate([-w @ by_time[i] for i in self.equations])
-        by_offset = np.zeros((len(by_p), len(channels)))
-        if channels:
-            by_data = self._by_data(jx)
-            by_offset = np.stack([-by_data[c].sum(axis=1) for c in channels], axis=1)
-        return by_p, by_offset, by_shift
+        shape = len(self.equations), len(self.tests)
+        by_p, by_offset = np.empty((*shape, len(free))), np.zeros((*shape, len(channels)))
+        by_shift = np.empty(shape)
+        for block in self.tests.blocks():
+            functions = self.tests.rows(block)
+            for number, i in enumerate(self.equations):
+                by_p[number, block] = -functions[0] @ jp[i][free].T
+                by_shift[number, block] = -functions[0] @ by_time[i]
+                for j, (source, operator) in enumerate(self.sources):
+                    if source in channels:
+                        effect = self._weights(functions, jx, i, j) @ operator.of_constant
+                        by_offset[number, block, channels.index(source)] -= effect
+        rows = shape[0] * shape[1]
+        return by_p.reshape(rows, -1), by_offset.reshape(rows, -1), by_shift.ravel()
 
     def covariance(self, model: Model, values: Array, offsets: Array, shift: float) -> Array:
         """Covariance of the rows that the sensors' noise induces, through f and through the operators."""
-        by_data = self._by_data(self._slopes(model, values, offsets, shift)[0])
-        return np.asarray(sum(s**2 * g @ g.T for s, g in zip(self.noise, by_data, strict=True)))
+        jx = self._slopes(model, values, offsets, shift)[0]
+        rows = len(self.tests)
+        total = np.zeros((len(self.equations), rows, len(self.equations), rows))
+        for channel, deviation in enumerate(self.noise):
+            at_once = max(_STORED // (len(self.equations) * len(self.data[channel])), 1)
+            blocks = self.tests.blocks(at_once)
+            for number, one in enumerate(blocks):
+                left = deviation * self._by_data(jx, channel, one)
+                for other in blocks[: number + 1]:  # made again for each, unless all fit in at once
+                    right = left if other == one else deviation * self._by_data(jx, channel, other)
+                    part = np.einsum("arl,bsl->arbs", left, right, optimize=True)
+                    total[:, one, :, other] += part
+                    if other != one:
+                        total[:, other, :, one] += part.transpose(2, 3, 0, 1)
+        return total.reshape(len(self.equations) * rows, -1)
 
     def _slopes(
         self, model: Model, values: Array, offsets: Array, shift: float
@@ -162,22 +258,27 @@ class OrbitRows:
         kernels.rhs_many(times - step, states, self.inputs, values, behind)
         return jx, jp, (ahead - behind) / (2 * step)
 
-    def _by_data(self, jx: Array) -> list[Array]:
-        """d residual / d samples of each measured channel."""
-        found = []
-        for channel in range(len(self.data)):
-            blocks = []
-            for i in self.equations:
-                block = np.zeros((len(self.tests.value), len(self.data[channel])))
+    def _weights(self, functions: tuple[Array, Array, Array], jx: Array, i: int, j: int) -> Array:
+        """d (rows of equation i) / d (state j at the samples) [rows, K]."""
+        value, first, second = functions
+        weights = -value * jx[i, j]
+        if i in self.pairs and j == self.pairs[i]:
+            weights += second
+        elif i not in self.pairs and j == i:
+            weights -= first
+        return weights
+
+    def _by_data(self, jx: Array, channel: int, block: slice) -> Array:
+        """d (a block of the rows of each equation) / d (samples of a measured channel)."""
+        found = np.zeros((len(self.equations), block.stop - block.start, len(self.data[channel])))
+        for part in self.tests.blocks():
+            low, high = max(part.start, block.start), min(part.stop, block.stop)
+            if low >= high:
+                continue
+            functions = self.tests.rows(slice(low, high))
+            for number, i in enumerate(self.equations):
                 for j, (source, operator) in enumerate(self.sources):
-                    if source != channel:
-                        continue
-                    weights = -self.tests.value * jx[i, j]
-                    if i in self.pairs and j == self.pairs[i]:
-                        weights = weights + self.tests.second
-                    elif i not in self.pairs and j == i:
-                        weights = weights - self.tests.first
-                    block += weights @ operator
-                blocks.append(block)
-            found.append(np.concatenate(blocks))
+                    if source == channel:
+                        weights = self._weights(functions, jx, i, j)
+                        found[number, low - block.start : high - block.start] += operator.transposed(weights)
         return found
