@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.estimate.balance import rows
-from analysis.estimate.balance.rows import OrbitRows, TestFunctions, periodic_operators, smoothing_operators
+from analysis.estimate.balance.rows import OrbitRows, periodic_operators, smoothing_operators
 from analysis.model import Model
 
 MODEL = Model.from_equations({"x": "v", "v": "-c*v - k*x**3 + f*cos(t)"}, {"c": 0.2, "k": 1.0, "f": 3.0})
@@ -18,7 +18,7 @@ def orbit(count: int, pad: int, cycles: int) -> OrbitRows:
     period = 2 * np.pi * cycles
     dt = period / count
     times = dt * np.arange(count)
-    tests = TestFunctions.tapered(times, period, np.arange(4 * cycles + 1.0), 2 * np.pi)
+    tests = rows.TestFunctions.tapered(times, period, np.arange(4 * cycles + 1.0), 2 * np.pi)
     smooth, slope = smoothing_operators(count, pad, dt, 10 / (2 * np.pi))
     samples = 2 * np.cos(dt * np.arange(-pad, count + pad)) + 0.3
     inputs = np.empty((0, count))
