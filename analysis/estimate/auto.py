@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _JITTER = 0.01  # of a state's spread, added to a motion that the path starts from: an exact one has no slack
-_EXPLAINED = 0.98  # R² of an uncoupled fit from which estimating the inputs, too, is worth while
+_EXPLAINED = 0.5  # R² below which a single motion beside windows that follow the record is not worth a fit
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,9 @@ class _Portfolio:
         findings = {**best.fitted.start.findings, "chosen": chosen, "tried": self.tried + self.failures}
         if before:
             findings["before the fit"] = before
-        return replace(best.fitted.start, findings=findings, fitted=best.fitted)
+        words = [] if best.good else best.fitted.start.warnings  # of a start that the fit has left behind
+        start = replace(best.fitted.start, findings=findings, warnings=words, finishable=True)
+        return replace(start, fitted=replace(best.fitted, start=start))
 
 
 def _alone(method: Auto, experiment: Experiment, shown: bool, progress: Progress) -> Start:
@@ -164,33 +166,43 @@ def _shooting(method: Auto, experiment: Experiment, progress: Progress) -> Itera
     search = Shooting(0, method.seed)
     try:
         found = search.search(experiment, progress)
-        if not _is_good(found):
+        if not _is_good(found) and found.windowed is None:
             experiment, found = other_interpolations(experiment, found, search, progress)
-        if not _is_good(found) and method.starts:
+        if not _is_good(found) and found.windowed is None and method.starts:
             found = Shooting(method.starts, method.seed).continue_search(experiment, found, progress)
     except Cancelled:
         raise
     except ShakedownError as error:
         yield "shooting", str(error)
         return
+    yield from _finished(experiment, found, progress)
+    if found.windowed is not None and not _is_good(found) and method.starts:
+        found = Shooting(method.starts, method.seed).continue_search(experiment, found, progress)
+        yield from _finished(experiment, found, progress)
+
+
+def _finished(experiment: Experiment, found: Search, progress: Progress) -> Iterator[Attempt]:
+    """Fits from a search: the path where inputs are noisy or only windows follow, and the whole motion."""
     if found.best is None and found.windowed is None:
         yield "shooting", "no motion of the model stays near the record."
         return
     claimed = input_noise(experiment, found)
-    if found.best is not None and (claimed is not InputNoise.MATTERS or not _explains(found)):
-        start = start_of(experiment, found, "shooting", whole=True)
-        yield from _fitted("shooting", experiment, lambda: start, progress)
-    if claimed is InputNoise.MATTERS or found.windowed is not None:
+    windowed = found.windowed is not None and not _is_good(found)
+    if claimed is InputNoise.MATTERS or windowed:
         loose = _with_jitter(start_of(experiment, found, "shooting"))
         yield from _fitted("path from shooting", experiment, lambda: loose, progress)
+    if found.best is not None and not (windowed and _lost(found)):
+        start = start_of(experiment, found, "shooting", whole=True)
+        yield from _fitted("shooting", experiment, lambda: start, progress)
 
 
 def _is_good(found: Search) -> bool:
     return found.judged is not None and found.judged.good
 
 
-def _explains(found: Search) -> bool:
-    return found.judged is not None and found.judged.r2 > _EXPLAINED
+def _lost(found: Search) -> bool:
+    """Whether the best single motion explains little: chaos, not a poor fit."""
+    return found.judged is None or found.judged.r2 < _EXPLAINED
 
 
 def _with_jitter(start: Start) -> Start:

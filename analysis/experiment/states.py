@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,13 @@ from analysis.model import Model
 from analysis.signal.gaps import filled
 from analysis.signal.smoothing import smooth
 
+if TYPE_CHECKING:
+    from analysis.model.kernels import Kernels
+
 Array = NDArray[np.float64]
+
+_FOLLOWED = 20_000  # samples up to which nonlinear outputs are inverted one after the other
+_FIRST_STEPS, _STEPS = 20, 2  # of Newton's method at the first sample, and at each of the others
 
 
 def direct_states(model: Model) -> dict[int, int]:
@@ -106,6 +113,8 @@ def _invert_outputs(
     Y = np.empty((len(model.outputs), N))
     Yx = np.empty((len(model.outputs), n, N))
     Yp = np.empty((len(model.outputs), len(values), N))
+    if N <= _FOLLOWED and not _linear_outputs(kernels, run, values, X, U):
+        _follow(kernels, run, values, measured, rows, X, U)
     for _ in range(6):
         kernels.out_jac_many(run.times, X, U, values, Y, Yx, Yp)
         G = Yx[measured].transpose(2, 0, 1)
@@ -119,6 +128,35 @@ def _invert_outputs(
         X += step
         if np.all(np.abs(step).max(axis=1) <= 1e-9 * (np.ptp(X, axis=1) + 1e-300)):
             break
+
+
+def _linear_outputs(kernels: Kernels, run: Run, values: Array, X: Array, U: Array) -> bool:
+    """Whether the outputs' slopes in the states are the same wherever the states are."""
+    q, (n, N) = run.outputs.shape[0], X.shape
+    slopes = []
+    for states in (X, X + 1.0 + 0.1 * np.arange(n)[:, None]):
+        Y, Yx, Yp = np.empty((q, N)), np.empty((q, n, N)), np.empty((q, len(values), N))
+        kernels.out_jac_many(run.times, states, U, values, Y, Yx, Yp)
+        slopes.append(Yx)
+    return bool(np.array_equal(slopes[0], slopes[1]))
+
+
+def _follow(
+    kernels: Kernels, run: Run, values: Array, measured: NDArray[np.int64], rows: Array, X: Array, U: Array
+) -> None:
+    """States sample by sample, each from the last: an angle seen by its sine goes on beyond a turn."""
+    q, (n, N) = run.outputs.shape[0], X.shape
+    y, slope, by_parameter = np.empty(q), np.empty((q, n)), np.empty((q, len(values)))
+    x = np.ascontiguousarray(X[:, 0])
+    u = np.ascontiguousarray(U.T)
+    for k in range(N):
+        for _ in range(_FIRST_STEPS if k == 0 else _STEPS):
+            kernels.out_jac(run.times[k], x, u[k], values, y, slope, by_parameter)
+            step = np.linalg.lstsq(slope[measured], rows[:, k] - y[measured], rcond=1e-3)[0]
+            if not np.all(np.isfinite(step)) or np.abs(step).max() > 1.0 + np.abs(x).max():
+                break
+            x = x + step
+        X[:, k] = x
 
 
 def start_states(model: Model, run: Run, values: Array) -> Array:

@@ -30,6 +30,8 @@ Array = NDArray[np.float64]
 _TOLERANCE = 1e-4  # promised decrease, in units of the cost of one sample: a hundredth of a standard error
 _REWEIGHTINGS = 4  # rounds of fit and noise from the residuals
 _SAME_NOISE = 0.02  # relative change of the noise at which they end
+_LOOKED_AT = 50  # samples at which the fastest rate of a stiff model is looked at
+_STABLE, _MOST_STABLE = 1.0, 4096  # rate times sub-step that Runge-Kutta 4 follows well; most sub-steps
 _SHORTEST = 8  # samples of a piece, at least
 
 
@@ -62,7 +64,7 @@ def _fit(
         progress.report(len(history) / (len(history) + 8), "output error")
 
     for _ in range(_REWEIGHTINGS):
-        settled = problem.settle_substeps(point, FINE)
+        problem.settle_substeps(point, FINE)
         here = problem.evaluate(point)
         if not np.isfinite(here.cost):
             raise ShakedownError("The model's motion is lost: it leaves all bounds from this start.")
@@ -71,7 +73,7 @@ def _fit(
         history += [{"cost": float(cost)} for cost in found.history]
         point = found.evaluation.point
         change = _reweigh(problem, found, estimated)
-        if change < _SAME_NOISE and settled:
+        if change < _SAME_NOISE:
             break
     found = minimise(problem, problem.evaluate(point), tolerance, iterations, watch=watch)
     return found, history, total + found.iterations
@@ -139,8 +141,25 @@ def _fitted(
         history,
         "",
         tuple(pieces),
-        {"steps": float(problem.substeps), "segments": float(len(places))},
+        {
+            "steps": float(problem.substeps or _stable_substeps(problem, found)),
+            "segments": float(len(places)),
+        },
     )
+
+
+def _stable_substeps(problem: Problem, found: Descent) -> int:
+    """Sub-steps with which an explicit scheme follows a stiff motion, for what is linearised along it."""
+    stretch, motion = problem.stretches[0], found.evaluation.motions[0]
+    some = np.linspace(0, len(stretch) - 1, _LOOKED_AT).astype(int)
+    n, k = problem.states, problem.parameters
+    dx, jx, jp = np.empty((n, len(some))), np.empty((n, n, len(some))), np.empty((n, k, len(some)))
+    times, states = np.ascontiguousarray(stretch.times[some]), np.ascontiguousarray(motion.states[:, some])
+    values = np.ascontiguousarray(found.evaluation.point.values[stretch.record, :k])
+    problem.kernels.jac_many(times, states, stretch.inputs.values(times), values, dx, jx, jp)
+    fastest = float(np.max(np.abs(np.linalg.eigvals(jx.transpose(2, 0, 1)))))
+    dt = float(stretch.times[1] - stretch.times[0])
+    return int(np.clip(np.ceil(fastest * dt / _STABLE), 1, _MOST_STABLE))
 
 
 def _piece(

@@ -31,8 +31,7 @@ def problem_of(
     wide = np.full(3 * q, np.inf)
     places = stretches_of(experiment) if places is None else places
     return Problem(
-        model.kernels(),
-        len(model.states),
+        model,
         [_stretch(experiment, place) for place in places],
         Unknowns([(u.index, u.record) for u in experiment.unknowns], len(experiment.runs)),
         np.concatenate([[p.lower for p in parameters], -wide]),

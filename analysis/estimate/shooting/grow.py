@@ -40,7 +40,7 @@ def grow(problem: Problem, start: Point, watch: Callable[[], None] | None = None
             STEPS_AT_LAST if whole else STEPS_A_SHARE,
             watch=watch,
         )
-        problem.evaluations, problem.substeps = part.evaluations, part.substeps
+        problem.follow(part)
         iterations += found.iterations
         if not np.isfinite(found.cost):
             break

@@ -11,18 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.estimate.shooting.run import Motion, run
+from analysis.estimate.shooting.run import Motion, run, run_adaptive
 from analysis.estimate.unknowns import ABSENT, Unknowns
 from analysis.signal.inputs import Inputs
 
+if TYPE_CHECKING:
+    from analysis.model import Model
+
 Array = NDArray[np.float64]
 
-MOST_SUBSTEPS = 64  # of a sample interval; beyond, the model is too stiff or too sharp for an explicit scheme
+MOST_ROUGH, MOST_SUBSTEPS = 16, 64  # of a sample interval, for models whose kinks never let them settle
+ADAPTIVE, ADAPTIVE_WORK = 0, 8  # and what an adaptive step costs, in sub-steps
 ROUGH, FINE = 0.1, 0.03  # change of the outputs over the noise that doubled sub-steps may make: while
 # searching, and at the optimum (coarser steps leave white residuals and parameters 27 standard errors off)
 
@@ -72,8 +76,7 @@ class Evaluation:
 class Problem:
     """A model's kernels, the stretches, what is free, and the noise of each output."""
 
-    kernels: Any
-    states: int
+    model: Model
     stretches: Sequence[Stretch]
     unknowns: Unknowns  # i < k a parameter, k + i the offset of output i, k + q + i its delay, then drifts
     lower: Array  # [k + 3q]
@@ -81,10 +84,12 @@ class Problem:
     logarithmic: NDArray[np.bool_]  # [k + 3q]
     scale: Array  # [k + 3q] size of a parameter that is not logarithmic, for caps and starts; 0: unknown
     sigma: Array  # [q]
-    substeps: int = 1
+    substeps: int = 1  # of a sample interval; ADAPTIVE: steps of adaptive size, implicit where stiff
     evaluations: int = 0  # passes over the data with derivatives
+    work: float = 0.0  # sub-steps times columns integrated
 
     def __post_init__(self) -> None:
+        self.kernels, self.states = self.model.kernels(), len(self.model.states)
         self.outputs = self.stretches[0].outputs.shape[0]
         self.parameters = len(self.lower) - 3 * self.outputs
         self.free = self.unknowns.free
@@ -94,6 +99,10 @@ class Problem:
     def on(self, stretches: Sequence[Stretch]) -> Problem:
         """The same problem on other stretches."""
         return replace(self, stretches=list(stretches))
+
+    def follow(self, part: Problem) -> None:
+        """Take over how far a problem on other stretches has come."""
+        self.evaluations, self.substeps, self.work = part.evaluations, part.substeps, part.work
 
     # search coordinates
 
@@ -141,7 +150,7 @@ class Problem:
         return result if np.isfinite(result.cost) else Evaluation(point, np.inf)
 
     def motion(
-        self, stretch: Stretch, values: Array, initial: Array, derivatives: bool, substeps: int = 0
+        self, stretch: Stretch, values: Array, initial: Array, derivatives: bool, substeps: int | None = None
     ) -> Motion:
         """One simulated motion with the sensors' offsets and drifts on it.
 
@@ -149,10 +158,13 @@ class Problem:
         """
         k, q = self.parameters, self.outputs
         inner = np.array([i for i in self.free if i < k], dtype=np.int64) if derivatives else None
-        found = run(
-            self.kernels, stretch.times, stretch.inputs, values[:k], initial, q, substeps or self.substeps,
-            inner,
-        )  # fmt: skip
+        chosen = self.substeps if substeps is None else substeps
+        width = 1 if inner is None else 1 + len(inner) + self.states
+        self.work += len(stretch) * max(chosen, ADAPTIVE_WORK * (chosen == ADAPTIVE)) * width
+        if chosen == ADAPTIVE:
+            found = run_adaptive(self.model, stretch.times, stretch.inputs, values[:k], initial, inner)
+        else:
+            found = run(self.kernels, stretch.times, stretch.inputs, values[:k], initial, q, chosen, inner)
         sensed = any(i >= k for i in self.free) or values[k:].any()
         return self._sensed(stretch, values, found, inner) if sensed and not found.diverged else found
 
@@ -208,23 +220,29 @@ class Problem:
 
     # accuracy
 
-    def settle_substeps(self, point: Point, tolerance: float) -> bool:
-        """Choose sub-steps whose doubling moves no output by ``tolerance`` of its noise; whether any do."""
+    def settle_substeps(self, point: Point, tolerance: float) -> None:
+        """Choose sub-steps whose doubling moves no output by ``tolerance`` of its noise.
+
+        Where the finest are still lost (a stiff model) steps of adaptive size take over; where they are not,
+        but kinks keep the outputs from settling, the finest must do.
+        """
         measured = [np.isfinite(s.outputs) for s in self.stretches]
-        substeps = 1
-        coarse = self._outputs(point, substeps)
-        while substeps <= MOST_SUBSTEPS:
-            fine = self._outputs(point, 2 * substeps)
+        self.substeps = 1
+        coarse = self._outputs(point, self.substeps)
+        worst = np.inf
+        most = MOST_SUBSTEPS if tolerance <= FINE else MOST_ROUGH
+        while self.substeps < (most if np.isfinite(worst) or self.substeps < MOST_ROUGH else MOST_SUBSTEPS):
+            fine = self._outputs(point, 2 * self.substeps)
             worst = 0.0
             for a, b, seen in zip(coarse, fine, measured, strict=True):
                 with np.errstate(invalid="ignore", over="ignore"):
                     change = np.where(seen, np.abs(a - b) / self.sigma[:, None], 0.0)
                 worst = max(worst, float(np.max(change)) if np.isfinite(change).all() else np.inf)
             if worst <= tolerance:
-                self.substeps = substeps
-                return True
-            substeps, coarse = 2 * substeps, fine
-        return False
+                return
+            self.substeps, coarse = 2 * self.substeps, fine
+        if not np.isfinite(worst):
+            self.substeps = ADAPTIVE
 
     def _outputs(self, point: Point, substeps: int) -> list[Array]:
         return [

@@ -18,14 +18,18 @@ from analysis.base.compiling import njit
 from analysis.model.compiled import COMPILED
 from analysis.model.kernels import JAC_TYPE, OUT_JAC_TYPE, RHS_TYPE
 from analysis.simulate.flow import piece_at, piece_values
+from analysis.simulate.simulation import sensitivities, simulate
 
 if TYPE_CHECKING:
+    from analysis.model import Model
     from analysis.model.kernels import Kernels
     from analysis.signal.inputs import Inputs
 
 Array = NDArray[np.float64]
 
 _LOST = 1e30  # a state beyond this, in whatever unit, is not coming back
+
+_ADAPTIVE = 1e-6  # relative error a step of the adaptive integrator: a hundredth of the noise of good sensors
 
 _1 = types.float64[::1]
 _2 = types.float64[:, ::1]
@@ -164,3 +168,33 @@ def run(
         inputs.t0, inputs.dt, inputs.coefficients, work, states, measured, slopes,
     )  # fmt: skip
     return Motion(states, measured, slopes, int(reached))
+
+
+def run_adaptive(
+    model: Model,
+    times: Array,
+    inputs: Inputs,
+    values: Array,
+    initial: Array,
+    parameters: NDArray[np.int64] | None = None,
+) -> Motion:
+    """The same by steps of adaptive size, implicit where the model is stiff."""
+    n, N, q, k = len(initial), len(times), len(model.outputs), len(values)
+    names = list(model.parameters)
+    if parameters is None:
+        states = simulate(model, times, initial, values, inputs, rtol=_ADAPTIVE).states
+        by_unknown = np.zeros((n, 0, N))
+    else:
+        wanted = [names[i] for i in parameters]
+        states, by_unknown = sensitivities(
+            model, times, initial, values, inputs, wanted, model.states, rtol=_ADAPTIVE
+        )
+    reached = int(np.count_nonzero(np.isfinite(states).all(axis=0)))
+    Y, Yx, Yp = np.full((q, N), np.nan), np.full((q, n, N), np.nan), np.full((q, k, N), np.nan)
+    states = np.ascontiguousarray(states)
+    if reached == N:
+        model.kernels().out_jac_many(times, states, inputs.values(times), values, Y, Yx, Yp)
+    slopes = np.einsum("qnN,ncN->qcN", Yx, by_unknown)
+    if parameters is not None:
+        slopes[:, : len(parameters)] += Yp[:, parameters]
+    return Motion(states, Y, slopes, reached)

@@ -25,6 +25,7 @@ Array = NDArray[np.float64]
 
 STARTS = 8  # of the Latin hypercube
 AGREEING, EXPLAINED = 3, 0.8  # starts that must agree, and least R² for their agreement to count
+MOST_WORK = 3e8  # sub-steps times columns, some 20 s of processor, after which no further start is tried
 _SAME = 1e-3  # relative difference of costs of one and the same minimum
 
 
@@ -128,7 +129,7 @@ def from_elsewhere(
             good = found.take(f"start {i + 1}, grow", grow(problem, point, watch))
         else:
             good = found.take_levels(f"start {i + 1}, windows", windows(problem, point, states, watch))
-        if good or _scanned(found) or found.agreed:
+        if good or _scanned(found) or found.agreed or problem.work > MOST_WORK:
             break
 
 

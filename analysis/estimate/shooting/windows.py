@@ -76,7 +76,7 @@ def _level(
     found = minimise(
         part, held.evaluation, TIGHT if last else LOOSE, STEPS_AT_LAST if last else _STEPS, watch=watch
     )
-    problem.evaluations, problem.substeps = part.evaluations, part.substeps
+    problem.follow(part)
     if not np.isfinite(found.cost):
         return None
     joined = [np.array(path) for path in paths]
