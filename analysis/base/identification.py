@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,31 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Residual:
+    """What a fit leaves unexplained."""
+
+    chi2: float = math.nan  # sum of squares over the noise
+    dof: float = math.nan  # degrees of freedom: samples less unknowns
+    rms: dict[str, float] = field(default_factory=dict)  # by output, in its unit
+    noise: dict[str, float] = field(default_factory=dict)  # standard deviation by output, known or estimated
+    r2: dict[str, float] = field(default_factory=dict)  # share of each output's variance that is explained
+    other: dict[str, float] = field(default_factory=dict)  # a method's own measures, by name
+
+    @property
+    def per_dof(self) -> float:
+        """Reduced chi-square, 1 where noise is all that is left; nan where it has no meaning."""
+        return self.chi2 / self.dof if self.dof > 0 else math.nan
+
+    def figures(self) -> dict[str, float]:
+        """All that is known, by a short name, for a person to read."""
+        found = {"chi2": self.chi2, "dof": self.dof, "chi2/dof": self.per_dof}
+        found = {name: value for name, value in found.items() if not math.isnan(value)}
+        for what, by_output in (("rms", self.rms), ("noise", self.noise), ("R2", self.r2)):
+            found |= {f"{what} {output}": value for output, value in by_output.items()}
+        return found | self.other
+
+
+@dataclass(frozen=True)
 class Identification:
     """Parameters with error bars, how they were found, and what the data could not tell.
 
@@ -65,7 +90,7 @@ class Identification:
     parameters: dict[str, Estimate]
     iterations: int = 0
     evaluations: int = 0
-    residual: dict[str, float] = field(default_factory=dict)  # such as rms by output, chi2, dof
+    residual: Residual = field(default_factory=Residual)
     undetermined: list[str] = field(default_factory=list)  # sentences naming what the data cannot determine
     warnings: list[str] = field(default_factory=list)
     verdict: str = ""  # fits | close | misses | cannot tell; empty: nothing was judged
@@ -73,6 +98,10 @@ class Identification:
     covariance: list[list[float]] = field(default_factory=list)  # in the order of ``parameters``
     history: list[dict[str, float]] = field(default_factory=list)  # one entry per iteration: cost, parameters
     curves: dict[str, Curve] = field(default_factory=dict)
+    chosen: str = ""  # which method was taken and why, where that was left to the program
+    recordings: list[dict[str, str]] = field(
+        default_factory=list
+    )  # file and sha256 of what it was found from
     extra: dict[str, Any] = field(default_factory=dict)  # method's own findings, JSON values only
     options: dict[str, Any] = field(default_factory=dict)  # with model_text: what is needed to run it again
     model_text: str = ""
@@ -176,13 +205,36 @@ def _decimals(estimate: Estimate) -> int | None:
 
 
 def _today(raw: Any) -> Any:
-    """The data of a result file in today's spelling: older files say ``x offset`` for ``offset x``."""
-    if isinstance(raw, dict) and isinstance(raw.get("parameters"), dict):
-        named = {
+    """The data of a result file as they are written today; older ones are brought into that form."""
+    if not isinstance(raw, dict):
+        return raw
+    new = dict(raw)
+    if isinstance(raw.get("parameters"), dict):  # older: `x offset` for `offset x`
+        new["parameters"] = {
             re.sub(r"^(\w+) (offset|delay|drift)\b", r"\2 \1", n): e for n, e in raw["parameters"].items()
         }
-        return {**raw, "parameters": named}
-    return raw
+    residual = raw.get("residual")
+    if isinstance(residual, dict) and not set(residual) <= {f.name for f in fields(Residual)}:
+        new["residual"] = _residual_by_field(residual)
+    extra = raw.get("extra")
+    if isinstance(extra, dict):  # older: fields of their own lay among the method's findings
+        new["extra"] = {k: v for k, v in extra.items() if k not in ("chosen", "recordings")}
+        new |= {k: extra[k] for k in ("chosen", "recordings") if k in extra}
+    return new
+
+
+def _residual_by_field(flat: dict[str, Any]) -> dict[str, Any]:
+    """Figures by short names, as older files have them, by field."""
+    found: dict[str, Any] = {"rms": {}, "noise": {}, "other": {}}
+    for name, value in flat.items():
+        what, _, output = name.partition(" ")
+        if name in ("chi2", "dof"):
+            found[name] = value
+        elif what in ("rms", "noise") and output and " " not in output:
+            found[what][output] = value
+        elif name not in ("chi2/dof", "chi2 per dof"):
+            found["other"][name] = value
+    return found
 
 
 def _without_nan(value: Any) -> Any:

@@ -45,6 +45,30 @@ def _auto() -> type[Method]:
     return Auto
 
 
+def _balance() -> type[Method]:
+    from analysis.estimate.balance.method import HarmonicBalance
+
+    return HarmonicBalance
+
+
+def _homotopy() -> type[Method]:
+    from analysis.estimate.homotopy.method import Homotopy
+
+    return Homotopy
+
+
+def _global() -> type[Method]:
+    from analysis.estimate.search.global_search import GlobalSearch
+
+    return GlobalSearch
+
+
+def _surface() -> type[Method]:
+    from analysis.estimate.functions.surface import RestoringForce
+
+    return RestoringForce
+
+
 @dataclass(frozen=True)
 class Entry:
     """A method of the registry: how to get it, and what it is for (shown by --help and the chooser)."""
@@ -59,22 +83,10 @@ METHODS: dict[str, Entry] = {
     "weak": Entry("weak form with B-spline test functions: fast, all states measured", _weak),
     "path": Entry("maximum likelihood over the states at all samples and the parameters", _path),
     "shooting": Entry("few sensors and poor guesses: growing and windowed output error", _shooting),
-    "balance": Entry(
-        "harmonic balance on the periodic orbits hidden in a chaotic record",
-        module="analysis.estimate.balance.method",
-    ),
-    "surface": Entry(
-        "restoring force over displacement, without a model of its shape",
-        module="analysis.estimate.functions.surface",
-    ),
-    "homotopy": Entry(
-        "few sensors and poor guesses: couple the model to the record, then let go",
-        module="analysis.estimate.homotopy.method",
-    ),
-    "global": Entry(
-        "differential evolution, particle swarm or genetic search, as a baseline",
-        module="analysis.estimate.search.global_search",
-    ),
+    "balance": Entry("harmonic balance on the periodic orbits hidden in a chaotic record", _balance),
+    "surface": Entry("restoring force over displacement, without a model of its shape", _surface),
+    "homotopy": Entry("few sensors and poor guesses: couple the model to the record, then let go", _homotopy),
+    "global": Entry("differential evolution, particle swarm or genetic search, as a baseline", _global),
     "energetic": Entry(
         "unknown damping c(t) or restoring force H(x), H(x,v) as curves",
         module="analysis.estimate.functions.energetic",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.identification import Curve
+from analysis.base.identification import Curve, Estimate, Residual
 from analysis.base.progress import Progress
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ class OwnEstimate:
     names: Sequence[str]  # of unknowns of the experiment, or of what else the method has found
     estimate: Array  # [P]
     information: Array | None = None  # [P, P] inverse covariance; singular: undetermined; None: no error bars
-    residual: Mapping[str, float] = field(default_factory=dict)  # chi2 and dof where they have a meaning
+    covariance: Array | None = None  # [P, P] where it is not the inverse of the information
+    residual: Residual = field(default_factory=Residual)
     units: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -43,7 +44,11 @@ class Start:
     evaluations: int = 0
     history: list[dict[str, float]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    undetermined: list[str] = field(default_factory=list)  # sentences beyond those that the information tells
     own: OwnEstimate | None = None  # shown when the maximum likelihood is left out
+    parameters: Mapping[str, Estimate] = field(default_factory=dict)  # likewise, of what no fit seeks
+    residual: Residual = field(default_factory=Residual)  # likewise
+    experiment: Experiment | None = None  # what is to be finished, if it is not the one that was given
     finishable: bool = True  # False: the method found that maximum likelihood would make no sense
     findings: dict[str, Any] = field(default_factory=dict)  # what else was found, JSON values only
     curves: dict[str, Curve] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -51,6 +52,28 @@ class Experiment:
             dict.fromkeys(words for run in self.runs if (words := other_frequency(self.model, run)))
         )
         self.warnings += dict.fromkeys(words for run in self.runs for words in run.warnings)
+
+    def parts(self, pieces: Sequence[tuple[int, int, int]], own_phases: bool) -> Experiment:
+        """An experiment on pieces (run, first sample, the one after the last), each a run by itself.
+
+        ``own_phases``: the drive's time is unknown in each of them.
+        """
+        if self.conditions.per_record:
+            raise ModelError("Pieces of records share all parameters: none may differ by record.")
+        other = copy(self)
+        other.__dict__.pop("unknowns", None)
+        phase: Phase | None = None
+        if own_phases and self.given.equations.hold_time:
+            other.model, phase = _shifted(self.given), "unknown"
+        other.runs = tuple(self.runs[i].part(first, stop, phase) for i, first, stop in pieces)
+        return other
+
+    @property
+    def about_time(self) -> list[str]:
+        """A sentence for methods that cannot estimate the drive's time where a record does not know it."""
+        if all(run.phase != "unknown" for run in self.runs):
+            return []
+        return ["The record does not know the drive's time: the model's t counts from its first sample."]
 
     @property
     def records(self) -> tuple[Record, ...]:
@@ -139,11 +162,7 @@ def _with_unknown_time(
     phases: list[Phase] = ["unknown" if recorded_time(r) is None else "recorded" for r in records]
     if "unknown" not in phases:
         return model, phases
-    if DRIVE_TIME in model.parameters:
-        raise ModelError(
-            f"`{DRIVE_TIME}` is the name of the unknown time of the drive: rename the parameter."
-        )
-    shifted = model.with_time_shift(DRIVE_TIME, model.units.get("t", "s"))
+    shifted = _shifted(model)
     if "recorded" not in phases and covers_shift(shifted, records[0], conditions, model.free):
         phases[0] = "none"  # the shared parameters cover one common shift; the other records keep their own
     for i, record in enumerate(records):
@@ -151,6 +170,14 @@ def _with_unknown_time(
         if phases[i] == "unknown" and own and covers_shift(shifted, record, conditions, own):
             phases[i] = "none"
     return (shifted if "unknown" in phases else model), phases
+
+
+def _shifted(model: Model) -> Model:
+    if DRIVE_TIME in model.parameters:
+        raise ModelError(
+            f"`{DRIVE_TIME}` is the name of the unknown time of the drive: rename the parameter."
+        )
+    return model.with_time_shift(DRIVE_TIME, model.units.get("t", "s"))
 
 
 def _check_names(model: Model, conditions: Conditions) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -54,6 +54,18 @@ class Run:
     def measured(self) -> NDArray[np.bool_]:
         """Which outputs have samples."""
         return np.asarray(np.isfinite(self.outputs).any(axis=1))
+
+    def part(self, first: int, stop: int, phase: Phase | None = None) -> Run:
+        """The samples first to stop on the same time axis."""
+        inside = ((max(a, first) - first, min(b, stop) - first) for a, b in self.spans)
+        return replace(
+            self,
+            record=self.record.cut(first, stop),
+            times=np.ascontiguousarray(self.times[first:stop]),
+            outputs=np.ascontiguousarray(self.outputs[:, first:stop]),
+            spans=tuple((a, b) for a, b in inside if b - a >= _SHORTEST),
+            phase=phase or self.phase,
+        )
 
 
 def read_run(model: Model, record: Record, conditions: Conditions, t0: float, phase: Phase) -> Run:

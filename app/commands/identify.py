@@ -111,7 +111,7 @@ def _with_sources(result: Identification, files: list[str]) -> Identification:
     from app.session import fingerprint
 
     sources = [{"file": name, "sha256": fingerprint(name)} for name in files]
-    return replace(result, extra={**result.extra, "recordings": sources})
+    return replace(result, recordings=sources)
 
 
 def _model(model: Model, args: argparse.Namespace) -> Model:
@@ -161,10 +161,10 @@ def _show(result: Identification) -> None:
         print(f"- {sentence}")
     print(f"by {result.method}, {state} after {result.iterations} iterations")
     print(table(("parameter", "value ± std. error", "95 % from", "to", "unit", "ideal error"), rows))
-    if "chosen" in result.extra:
-        print(f"chosen: {result.extra['chosen']}")
-    if result.residual:
-        print("residual: " + ", ".join(f"{name} {value:.4g}" for name, value in result.residual.items()))
+    if result.chosen:
+        print(f"chosen: {result.chosen}")
+    if figures := result.residual.figures():
+        print("residual: " + ", ".join(f"{name} {value:.4g}" for name, value in figures.items()))
     for profile in result.extra.get("profile", {}).values():
         print(profile["words"])
     for sentence in (*result.undetermined, *result.warnings):

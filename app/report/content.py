@@ -81,10 +81,10 @@ def _study(study: Study, several: bool) -> Iterator[Block]:
     yield _parameter_table(study)
     for sentence in (*result.undetermined, *result.warnings):
         yield Paragraph(sentence, "warning")
-    if "chosen" in result.extra:
-        yield Paragraph(f"Method chosen: {result.extra['chosen']}", "small")
-    if result.residual:
-        text = ", ".join(f"{name} {value:.4g}" for name, value in result.residual.items())
+    if result.chosen:
+        yield Paragraph(f"Method chosen: {result.chosen}", "small")
+    if result.residual.figures():
+        text = ", ".join(f"{name} {value:.4g}" for name, value in result.residual.figures().items())
         yield Paragraph(f"Residual: {text}.", "small")
     yield Picture(
         lambda figure: _identification_figure(figure, study),

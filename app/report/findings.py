@@ -95,7 +95,7 @@ def session_of(path: Path, recordings: Sequence[Path] = ()) -> Session:
     if path.is_dir() or path.suffix == ".toml":
         return Session.load(path)
     result = _result(path)
-    files = [*recordings] or [Path(str(r["file"])) for r in result.extra.get("recordings", ())]
+    files = [*recordings] or [Path(r["file"]) for r in result.recordings]
     there = [f if f.is_absolute() or f.exists() else path.parent / f for f in files]
     there = [f.resolve() for f in there if f.exists() or recordings]
     session = Session(path.parent, f"{result.model}: identification by {result.method}")

@@ -44,8 +44,8 @@ def table(progress: Progress) -> Table:
         fitted = identify(near, [whole], options, SILENT)
         short = identify(near, [half], options, SILENT)
         flat = identify(banks_beam(), [whole], options, SILENT)
-        rows.append(_misfit(case, cost, fitted.residual["chi2"], least_misfit(n, whole), _total(ours)))
-        rows.append(least(case, "J, data to t = .5", cost, short.residual["chi2"], None, tolerance=0.5))
+        rows.append(_misfit(case, cost, fitted.residual.chi2, least_misfit(n, whole), _total(ours)))
+        rows.append(least(case, "J, data to t = .5", cost, short.residual.chi2, None, tolerance=0.5))
         started = f"plain from the flat guess {banks_error(flat):.3f}"
         rows.append(least(case, "E", error, banks_error(fitted), banks_error(ours), note=started))
         if n == ELEMENTS[-1]:
@@ -89,7 +89,7 @@ def _misfit(case: str, printed: float, plain: float, bound: float, ours: float) 
 
 def _total(result: Identification) -> float:
     """J of the default fit, whose own sum of squares is weighted by the noise."""
-    return result.residual["noise"] ** 2 * result.residual["samples"]
+    return result.residual.other["noise"] ** 2 * result.residual.other["samples"]
 
 
 def noise(progress: Progress) -> Table:

@@ -41,8 +41,8 @@ def test_given_a_recording_when_identified_then_json_and_figure_hold_the_truth(f
     result = Identification.from_json(capsys.readouterr().out)
     assert code == 0
     assert result.converged
-    assert result.extra["recordings"][0]["file"] == str(files / "run.csv")
-    assert len(result.extra["recordings"][0]["sha256"]) == 64
+    assert result.recordings[0]["file"] == str(files / "run.csv")
+    assert len(result.recordings[0]["sha256"]) == 64
     for name, truth in {"c": 0.2, "k1": 0.5, "k3": 1.0, "a": 27.0}.items():
         found = result.parameters[name]
         assert abs(found.value - truth) < 4 * found.stderr

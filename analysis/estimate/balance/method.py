@@ -4,41 +4,43 @@ The record is searched for segments that nearly close; on each, the model's equa
 harmonic, which gives equations for the parameters. ``plain`` is the thesis: closed segments, multiples of the
 drive frequency, ordinary least squares. The default tapers each segment (no closure error), adds the
 sub-harmonics j/k, weights the rows by the covariance that sensor noise induces in them (generalised least
-squares), and ends with the maximum-likelihood path over the same segments.
+squares); maximum likelihood over the same segments finishes the work.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
-from analysis.base.identification import Identification, estimates
+from analysis.base.identification import Residual
 from analysis.base.progress import Progress
-from analysis.base.record import Record
-from analysis.estimate.balance.finish import finish
 from analysis.estimate.balance.orbits import choose, extract, fits, given_orbits, orbit_rows
 from analysis.estimate.balance.problem import Balance, Solution
 from analysis.estimate.balance.rows import OrbitRows
 from analysis.estimate.balance.setting import Setting, read_setting
-from analysis.estimate.identifiability import undetermined_words
+from analysis.estimate.start import OwnEstimate, Start
+from analysis.experiment import Experiment
 from analysis.orbits.forced import PeriodicOrbit
 
-if TYPE_CHECKING:
-    from analysis.model import Model
+Array = NDArray[np.float64]
 
 REFERENCE = (
     "C.-M. Yuan: A method of parametric identification of chaotic systems. Ph.D. thesis, Michigan State "
     "University, 1995."
 )
 
+_WIDENED = 2.0  # misfit over what the noise explains, in variance, from which it is said
+
 
 @dataclass(frozen=True)
-class Options:
+class HarmonicBalance:
     """How to balance."""
+
+    name: ClassVar[str] = "balance"
 
     plain: bool = False  # the thesis' method by itself
     harmonics: int | None = None  # of the drive, sub-harmonics in between; None: those above the noise
@@ -53,57 +55,75 @@ class Options:
         "auto"  # drive phase: as recorded, or unknown for each orbit
     )
     offset: bool = False  # estimate a constant offset of each sensor
-    finish: bool = True  # end with maximum likelihood over the same segments
+
+    def start(self, experiment: Experiment, progress: Progress, alone: bool = False) -> Start:
+        """Parameters from the periodic orbits in the records, which share them."""
+        return _start(
+            replace(self, offset=self.offset or bool(experiment.conditions.offsets)), experiment, progress
+        )
 
 
-def identify(model: Model, records: Sequence[Record], options: Options, progress: Progress) -> Identification:
-    """Parameters from the periodic orbits in the records, which share them."""
-    unknown_phase = _phase_unknown(records, options)
-    warnings: list[str] = []
-    rows: list[OrbitRows] = []
-    found: list[dict[str, Any]] = []
-    repetitions: list[list[int]] = []
-    settings = []
-    for number, record in enumerate(records):
-        setting = read_setting(model, record, options)
-        part = progress.part(0.5 * number / len(records), 0.5 * (number + 1) / len(records))
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """The segments that are balanced."""
+
+    settings: list[Setting]  # one for each run
+    rows: list[OrbitRows]
+    places: list[tuple[int, int, int]]  # run, first sample, the one after the last, of each segment
+    repetitions: list[list[int]]  # segments that are measurements of the same orbit
+    described: list[dict[str, Any]]
+    messages: list[str]
+
+
+def _start(options: HarmonicBalance, experiment: Experiment, progress: Progress) -> Start:
+    unknown_phase = _phase_unknown(experiment, options)
+    found = _segments(options, experiment, unknown_phase, progress.part(0.0, 0.7))
+    if not found.rows:
+        raise DataError(
+            "No periodic orbit was found to balance: give a longer record, a larger closure (epsilon), or "
+            "use another method (weak, path)."
+        )
+    own_phases = unknown_phase and found.settings[0].forced and not options.plain
+    problem = Balance(experiment.given, found.rows, options, own_phases, found.repetitions)
+    solution = problem.solve(progress.part(0.7, 1.0))
+    return _as_start(problem, solution, options, experiment, found)
+
+
+def _phase_unknown(experiment: Experiment, options: HarmonicBalance) -> bool:
+    """Whether the drive's phase has to be found for each orbit."""
+    if options.phase == "auto":
+        return any(run.phase == "unknown" for run in experiment.runs)
+    return options.phase == "orbit"
+
+
+def _segments(
+    options: HarmonicBalance, experiment: Experiment, unknown_phase: bool, progress: Progress
+) -> _Found:
+    model, runs = experiment.given, experiment.runs
+    found = _Found([], [], [], [], [], [])
+    for number, run in enumerate(runs):
+        setting = read_setting(model, run, options)
+        found.settings.append(setting)
+        part = progress.part(number / len(runs), (number + 1) / len(runs))
         if options.starts:
             chosen = given_orbits(setting, options)
         else:
             orbits = extract(setting, options, part)
-            warnings += orbits.messages
+            found.messages.extend(orbits.messages)
             chosen = choose(orbits, options)
-        settings.append(setting)
         for orbit in chosen:
             inside = [
                 o for o in (replace(orbit, start=int(s)) for s in orbit.starts) if fits(setting, o, options)
             ]
             used = inside[: options.recurrences]
             if options.starts:
-                repetitions.append(list(range(len(rows), len(rows) + len(used))))
+                found.repetitions.append(list(range(len(found.rows), len(found.rows) + len(used))))
             for one in used:
-                rows.append(orbit_rows(model, setting, one, options, unknown_phase))
-                found.append(_described(one, setting))
-    if not rows:
-        raise DataError(
-            "No periodic orbit was found to balance: give a longer record, a larger closure (epsilon), or "
-            "use another method (weak, path)."
-        )
-    unknown_shifts = unknown_phase and settings[0].forced and not options.plain
-    problem = Balance(model, rows, options, unknown_shifts, repetitions)
-    solution = problem.solve(progress.part(0.5, 0.7))
-    result = _identification(problem, solution, options, warnings, found)
-    if options.finish and not options.plain:
-        result = finish(problem, solution, result, settings, progress.part(0.7, 1.0))
-    progress.report(1.0, "done")
-    return result
-
-
-def _phase_unknown(records: Sequence[Record], options: Options) -> bool:
-    """Whether the drive's phase has to be found for each orbit."""
-    if options.phase == "auto":
-        return any(r.excitation is None or r.excitation.phase is None for r in records)
-    return options.phase == "orbit"
+                row = orbit_rows(model, setting, one, options, unknown_phase)
+                found.rows.append(row)
+                found.places.append((number, one.start, one.start + len(row.times)))
+                found.described.append(_described(one, setting))
+    return found
 
 
 def _described(orbit: PeriodicOrbit, setting: Setting) -> dict[str, Any]:
@@ -116,38 +136,89 @@ def _described(orbit: PeriodicOrbit, setting: Setting) -> dict[str, Any]:
     }
 
 
-def _identification(
-    problem: Balance, solution: Solution, options: Options, warnings: list[str], found: list[dict[str, Any]]
-) -> Identification:
-    model, k, c = problem.model, len(problem.free), len(problem.channels)
-    names = [*model.free, *(f"offset {model.states[i]}" for i in range(c))]
-    point = np.concatenate([solution.values[problem.free], solution.offsets[problem.channels]])
-    covariance = solution.covariance[: k + c, : k + c]
-    units = {name: model.parameters[name].unit for name in model.free}
-    ratio = solution.chi2 / solution.dof
-    if not options.plain and ratio > 2:
+def _as_start(
+    problem: Balance, solution: Solution, options: HarmonicBalance, experiment: Experiment, found: _Found
+) -> Start:
+    model = problem.model
+    c, k = len(problem.channels), len(problem.free)
+    channels = found.settings[0].channels
+    names = [*model.free, *(f"offset {channels[i]}" for i in range(c))]
+    estimate = np.concatenate([solution.values[problem.free], solution.offsets[problem.channels]])
+    ratio, warnings = solution.chi2 / solution.dof, list(found.messages)
+    if not options.plain and ratio > _WIDENED:
         warnings.append(
             f"The rows miss by {np.sqrt(ratio):.1f} times what the noise explains: the model lacks "
             "something, or the noise is not white. The error bars were widened accordingly."
         )
     if problem.phases:
         angles = 2 * np.pi * solution.shifts / problem.drive_period()
-        for entry, angle in zip(found, angles, strict=True):
+        for entry, angle in zip(found.described, angles, strict=True):
             entry["phase"] = float(angle % (2 * np.pi))
-    return Identification(
-        method="balance",
-        model=model.name,
+    own = OwnEstimate(
+        names,
+        estimate,
+        _information(solution, k + c),
+        residual=Residual(solution.chi2, float(solution.dof)),
+        units={name: model.unit(name) for name in model.free},
+    )
+    pieces = _pieces(experiment, found, problem.phases, options.offset, channels)
+    return Start(
+        "balance",
+        _values(pieces, solution),
+        _paths(found, solution),
+        _sensors(pieces, channels, solution),
         converged=solution.converged,
-        parameters=estimates(names, point, covariance, units),
         iterations=solution.iterations,
         evaluations=solution.iterations,
-        residual={"chi2": solution.chi2, "dof": float(solution.dof), "chi2 per dof": ratio},
-        undetermined=undetermined_words(solution.information[:k, :k], point[:k], model.free),
-        warnings=warnings,
-        covariance=covariance.tolist(),
         history=solution.history,
-        extra={"orbits": found},
-        options=asdict(options),
-        model_text=model.text,
+        warnings=warnings,
+        own=own,
+        experiment=pieces,
+        finishable=not options.plain,
+        findings={"orbits": found.described},
         references=[REFERENCE],
     )
+
+
+def _information(solution: Solution, size: int) -> Array:
+    """Inverse of the covariance of the parameters and offsets, the drive's shifts eliminated."""
+    information = solution.information
+    if len(information) == size:
+        return information
+    inner = information[size:, size:]
+    cross = information[:size, size:]
+    return np.asarray(information[:size, :size] - cross @ np.linalg.pinv(inner, hermitian=True) @ cross.T)
+
+
+def _pieces(
+    experiment: Experiment, found: _Found, own_phases: bool, offset: bool, channels: list[str]
+) -> Experiment:
+    """The experiment on the balanced segments alone, by the clock that the balance went by."""
+    conditions = experiment.conditions
+    if offset and not conditions.offsets:
+        conditions = replace(conditions, offsets=tuple(channels))
+    records = [setting.record for setting in found.settings]
+    same = all(a is b for a, b in zip(records, experiment.records, strict=True))
+    if not same or conditions is not experiment.conditions:
+        experiment = Experiment(experiment.given, records, replace(conditions, part=()))
+    return experiment.parts(found.places, own_phases)
+
+
+def _values(pieces: Experiment, solution: Solution) -> Array:
+    """Parameters [segments, k], with the drive's time of each segment behind them where it is unknown."""
+    rows = np.tile(solution.values, (len(pieces.runs), 1))
+    if len(pieces.model.parameters) == rows.shape[1]:
+        return rows
+    return np.column_stack([rows, solution.shifts])
+
+
+def _paths(found: _Found, solution: Solution) -> list[Array | None]:
+    return [row.states(solution.offsets) for row in found.rows]
+
+
+def _sensors(pieces: Experiment, channels: list[str], solution: Solution) -> Array:
+    outputs = pieces.model.outputs
+    sensors = np.zeros(3 * len(outputs))
+    for channel, offset in zip(channels, solution.offsets, strict=True):
+        sensors[outputs.index(channel)] = offset
+    return sensors

@@ -14,7 +14,7 @@ from analysis.estimate.balance.setting import Setting
 from analysis.orbits.forced import Orbits, PeriodicOrbit, forced_orbits
 
 if TYPE_CHECKING:
-    from analysis.estimate.balance.method import Options
+    from analysis.estimate.balance.method import HarmonicBalance
     from analysis.model import Model
 
 Array = NDArray[np.float64]
@@ -25,7 +25,7 @@ _KEPT_BEYOND = 1.4  # ... and how far beyond those that are balanced
 _CLEAN = 1e-5  # noise over span below which samples are not smoothed
 
 
-def extract(setting: Setting, options: Options, progress: Progress) -> Orbits:
+def extract(setting: Setting, options: HarmonicBalance, progress: Progress) -> Orbits:
     """Periodic orbits in the measured states, or in delay space when there is one channel only."""
     record = setting.record
     points = np.array([record[c] for c in setting.channels])
@@ -56,7 +56,7 @@ def extract(setting: Setting, options: Options, progress: Progress) -> Orbits:
     )
 
 
-def given_orbits(setting: Setting, options: Options) -> list[PeriodicOrbit]:
+def given_orbits(setting: Setting, options: HarmonicBalance) -> list[PeriodicOrbit]:
     """Segments that are known to close, such as the periods of a steady response, each as often as wanted."""
     if not setting.forced or len(options.starts) != len(options.orbits):
         raise DataError("Give a drive frequency and, for each start, the period of its orbit (orbits).")
@@ -68,7 +68,7 @@ def given_orbits(setting: Setting, options: Options) -> list[PeriodicOrbit]:
     ]
 
 
-def choose(orbits: Orbits, options: Options) -> list[PeriodicOrbit]:
+def choose(orbits: Orbits, options: HarmonicBalance) -> list[PeriodicOrbit]:
     """The closest orbits, of every period if possible."""
     ranked = sorted(orbits.orbits, key=lambda o: o.closure)
     seen: dict[int | None, int] = {}
@@ -80,21 +80,21 @@ def choose(orbits: Orbits, options: Options) -> list[PeriodicOrbit]:
     return [orbit for _, _, orbit in sorted(order, key=lambda item: item[:2])][: options.most_orbits]
 
 
-def _extent(setting: Setting, orbit: PeriodicOrbit, options: Options) -> tuple[int, int]:
+def _extent(setting: Setting, orbit: PeriodicOrbit, options: HarmonicBalance) -> tuple[int, int]:
     """Samples of the segment, and of the padding on both sides."""
     if options.plain:
         return round(orbit.period), 0
     return int(np.floor(orbit.period)) + 1, max(4, round(setting.base / setting.record.dt))
 
 
-def fits(setting: Setting, orbit: PeriodicOrbit, options: Options) -> bool:
+def fits(setting: Setting, orbit: PeriodicOrbit, options: HarmonicBalance) -> bool:
     """The segment and its padding lie inside the record."""
     count, pad = _extent(setting, orbit, options)
     return orbit.start >= pad and orbit.start + count + pad <= len(setting.record)
 
 
 def orbit_rows(
-    model: Model, setting: Setting, orbit: PeriodicOrbit, options: Options, unknown_phase: bool
+    model: Model, setting: Setting, orbit: PeriodicOrbit, options: HarmonicBalance, unknown_phase: bool
 ) -> OrbitRows:
     """An orbit segment with its test functions and operators.
 

@@ -19,7 +19,7 @@ from analysis.estimate.balance.rows import OrbitRows
 from analysis.estimate.identifiability import covariance_of
 
 if TYPE_CHECKING:
-    from analysis.estimate.balance.method import Options
+    from analysis.estimate.balance.method import HarmonicBalance
     from analysis.model import Model
 
 Array = NDArray[np.float64]
@@ -55,7 +55,7 @@ class Balance:
         self,
         model: Model,
         rows: list[OrbitRows],
-        options: Options,
+        options: HarmonicBalance,
         unknown_phase: bool,
         repetitions: Sequence[list[int]] = (),
     ) -> None:

@@ -13,7 +13,8 @@ from analysis.base.record import Record
 from analysis.experiment.states import derivative_pairs
 
 if TYPE_CHECKING:
-    from analysis.estimate.balance.method import Options
+    from analysis.estimate.balance.method import HarmonicBalance
+    from analysis.experiment import Run
     from analysis.model import Model
 
 _PLAIN_HARMONICS = 5  # thesis: 3 to 5
@@ -41,8 +42,9 @@ class Setting:
     harmonics: int  # of the drive, to be balanced
 
 
-def read_setting(model: Model, record: Record, options: Options) -> Setting:
-    """Channels, derivatives and the drive, as the record and the options tell."""
+def read_setting(model: Model, run: Run, options: HarmonicBalance) -> Setting:
+    """Channels, derivatives and the drive, as the run and the options tell."""
+    record = run.record
     pairs = derivative_pairs(model)
     channels = [s for s in model.states if s in record and s in model.outputs]
     if not channels:
@@ -60,9 +62,6 @@ def read_setting(model: Model, record: Record, options: Options) -> Setting:
             raise DataError(
                 f"State '{state}' is neither measured nor the derivative of one that is: use homotopy."
             )
-    missing = [name for name in model.inputs if name not in record]
-    if missing:
-        raise DataError(f"The model's input '{missing[0]}' is not in the record.")
     from analysis.signal.noise import noise_levels
 
     noise = [float(s) for s in noise_levels(np.array([record[c] for c in channels]))]
@@ -72,11 +71,10 @@ def read_setting(model: Model, record: Record, options: Options) -> Setting:
         base = _turn(record, channels)
         harmonics = _harmonics(record, channels, noise, base, options)
         return Setting(record, channels, sources, pairs, base, 0.0, False, noise, harmonics)
-    phase = drive.phase if drive is not None and drive.phase is not None else 0.0
-    if not model.inputs and options.phase != "recorded" and (drive is None or drive.phase is None):
+    if not model.inputs and options.phase != "recorded" and run.phase != "recorded":
         record = by_drive_clock(record, channels[0], frequency)
     harmonics = _harmonics(record, channels, noise, 1 / frequency, options)
-    t0 = phase / (2 * np.pi * frequency)
+    t0 = float(run.times[0])
     return Setting(record, channels, sources, pairs, 1 / frequency, t0, True, noise, harmonics)
 
 
@@ -95,7 +93,9 @@ def by_drive_clock(record: Record, channel: str, frequency: float) -> Record:
     return replace(record, rate=frequency / drive_frequency(samples, near=frequency * record.dt))
 
 
-def _harmonics(record: Record, channels: list[str], noise: list[float], base: float, options: Options) -> int:
+def _harmonics(
+    record: Record, channels: list[str], noise: list[float], base: float, options: HarmonicBalance
+) -> int:
     """How many multiples of 1/``base`` to balance: as asked for, or as stand out of the noise."""
     if options.harmonics is not None:
         return options.harmonics

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.identification import Z95, Estimate, Identification
+from analysis.base.identification import Z95, Estimate, Identification, Residual
 from analysis.estimate.finish.fitted import Fitted, Piece
 from analysis.estimate.finish.judge import Judgement
 from analysis.estimate.identifiability import covariance_of, undetermined_words
@@ -63,38 +64,43 @@ def assemble(fitted: Fitted, judgement: Judgement, options: Mapping[str, Any]) -
 
 def assemble_start(experiment: Experiment, start: Start, options: Mapping[str, Any]) -> Identification:
     """The result of a method by itself, without maximum likelihood."""
-    own = start.own
-    parameters: dict[str, Estimate] = {}
+    given = experiment.given
+    return write_start(start, given.name, given.text, options, experiment.warnings)
+
+
+def write_start(
+    start: Start, model: str, text: str, options: Mapping[str, Any], warnings: Sequence[str] = ()
+) -> Identification:
+    """The same for whatever has the name ``model`` and is described by ``text``."""
+    own, residual = start.own, start.residual
+    parameters = dict(start.parameters)
     covariance: Array = np.zeros((0, 0))
-    undetermined: list[str] = []
-    residual: dict[str, float] = {}
+    undetermined = list(start.undetermined)
     if own is not None:
-        size = len(own.estimate)
-        if own.information is None:
-            covariance = np.full((size, size), np.nan)
-        else:
-            covariance = covariance_of(own.information)
-            undetermined = undetermined_words(own.information, own.estimate, own.names)
-        parameters = _estimates(
+        size, residual = len(own.estimate), own.residual
+        covariance = np.full((size, size), np.nan)
+        if own.information is not None:
+            covariance = covariance_of(own.information) if own.covariance is None else own.covariance
+            undetermined += undetermined_words(own.information, own.estimate, own.names)
+        parameters |= _estimates(
             own.names, own.estimate, covariance, np.full(size, Z95), own.units, covariance
         )
-        residual = dict(own.residual)
     return Identification(
         method=start.method,
-        model=experiment.given.name,
+        model=model,
         converged=start.converged,
         parameters=parameters,
         iterations=start.iterations,
         evaluations=start.evaluations,
         residual=residual,
         undetermined=undetermined,
-        warnings=[*experiment.warnings, *start.warnings],
+        warnings=[*warnings, *start.warnings],
         covariance=covariance.tolist(),
         history=start.history,
         curves=dict(start.curves),
         extra=dict(start.findings),
         options=dict(options),
-        model_text=experiment.given.text,
+        model_text=text,
         references=list(start.references),
     )
 
@@ -154,15 +160,18 @@ def _with_initials(
     return names, np.concatenate(values), total, units
 
 
-def _residual(fitted: Fitted) -> dict[str, float]:
-    found = {"chi2": fitted.chi2, "dof": float(fitted.dof), "chi2/dof": fitted.chi2 / max(fitted.dof, 1)}
+def _residual(fitted: Fitted) -> Residual:
+    rms, noise, r2 = {}, {}, {}
     for i, name in enumerate(fitted.experiment.model.outputs):
-        joined = np.concatenate([piece.residuals[i] for piece in fitted.pieces])
-        joined = joined[np.isfinite(joined)]
-        if len(joined):
-            found[f"rms {name}"] = float(np.sqrt(np.mean(joined**2)))
-            found[f"noise {name}"] = float(fitted.sigma[i])
-    return found
+        left = np.concatenate([piece.residuals[i] for piece in fitted.pieces])
+        data = np.concatenate([piece.run.outputs[i, piece.first : piece.stop] for piece in fitted.pieces])
+        there = np.isfinite(left)
+        if there.any():
+            rms[name] = float(np.sqrt(np.mean(left[there] ** 2)))
+            noise[name] = float(fitted.sigma[i])
+            spread = float(np.std(data[there]))
+            r2[name] = 1.0 - (rms[name] / spread) ** 2 if spread > 0 else math.nan
+    return Residual(fitted.chi2, float(fitted.dof), rms, noise, r2)
 
 
 def _warnings(fitted: Fitted) -> list[str]:

@@ -28,6 +28,7 @@ def fit(
     ``cuts``: the same fit with every unbroken stretch in that many pieces of equal length, each with an
     initial state of its own.
     """
+    experiment = start.experiment or experiment
     if not experiment.model.free:
         raise ModelError(
             f"{experiment.model.name} has no free parameter: give one a guess instead of a value."

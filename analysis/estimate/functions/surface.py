@@ -11,17 +11,16 @@ model: a cross-check of any identification, and a first look at a specimen of wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError, ModelError
-from analysis.base.identification import Curve, Identification
+from analysis.base.identification import Curve, Residual
 from analysis.base.progress import Progress
-from analysis.base.record import Record
+from analysis.estimate.start import Start
 from analysis.experiment import Experiment, Run
 from analysis.experiment.states import derivative_pairs, state_samples
 from analysis.signal.smoothing import smooth
@@ -77,8 +76,10 @@ def restoring_force(
 
 
 @dataclass(frozen=True)
-class Options:
+class RestoringForce:
     """Options of the restoring force surface; names are parameters, inputs or channels."""
+
+    name: ClassVar[str] = "surface"
 
     mass: str = ""  # parameter that is the mass; empty: 1, the force is per mass
     damping: str = ""  # parameter that is the damping to take out; empty: it stays in the force
@@ -87,17 +88,20 @@ class Options:
     offset: str = ""  # parameter added to the displacement, such as X0
     bins: int = 40
 
+    def start(self, experiment: Experiment, progress: Progress, alone: bool = False) -> Start:
+        """Restoring force of a one-degree-of-freedom model from its records, beside the model's own."""
+        return _start(self, experiment, progress)
 
-def identify(model: Model, records: Sequence[Record], options: Options, progress: Progress) -> Identification:
-    """Restoring force of a one-degree-of-freedom model from its records, beside the model's own."""
+
+def _start(options: RestoringForce, experiment: Experiment, progress: Progress) -> Start:
+    model, runs = experiment.model, experiment.runs
     pairs = derivative_pairs(model)
     if len(pairs) != 1:
         raise ModelError(f"{model.name} is not a single oscillator: the surface needs one x with dx/dt = v.")
     ((v, x),) = pairs.items()
-    experiment = Experiment(model, records)
     parts = [
-        _surface(experiment.model, m, x, v, options, progress.part(i / len(records), (i + 1) / len(records)))
-        for i, m in enumerate(experiment.runs)
+        _surface(model, run, x, v, options, progress.part(i / len(runs), (i + 1) / len(runs)))
+        for i, run in enumerate(runs)
     ]
     joined = [np.concatenate(rows) for rows in zip(*parts, strict=True)]
     mass, damping = _value(model, options.mass, 1.0), _value(model, options.damping, 0.0)
@@ -113,25 +117,22 @@ def identify(model: Model, records: Sequence[Record], options: Options, progress
             (found.mean + found.spread).tolist(), x_label, "force",
         )
     }  # fmt: skip
-    residual = {"samples": float(len(found.force)), "spread": float(np.sqrt(np.mean(found.spread**2)))}
+    figures = {"samples": float(len(found.force)), "spread": float(np.sqrt(np.mean(found.spread**2)))}
     if model.inputs:
         own = _model_force(model, found.centres, x, v, mass, options)
         curves["model"] = Curve(
             found.centres.tolist(), own.tolist(), own.tolist(), own.tolist(), x_label, "force"
         )
-        residual["rms from the model / range"] = float(
+        figures["rms from the model / range"] = float(
             np.sqrt(np.average((own - found.mean) ** 2, weights=found.count)) / np.ptp(own)
         )
-    return Identification(
-        method="surface",
-        model=model.name,
-        converged=True,
-        parameters={},
-        residual=residual,
+    return Start(
+        "surface",
+        model.values(),
+        residual=Residual(other=figures),
+        finishable=False,
+        findings={"standard_error": error.tolist(), "count": found.count.tolist()},
         curves=curves,
-        extra={"standard_error": error.tolist(), "count": found.count.tolist()},
-        options=asdict(options),
-        model_text=model.text,
         references=REFERENCES,
     )
 
@@ -141,7 +142,7 @@ def _value(model: Model, name: str, default: float) -> float:
 
 
 def _surface(
-    model: Model, m: Run, x: int, v: int, options: Options, progress: Progress
+    model: Model, m: Run, x: int, v: int, options: RestoringForce, progress: Progress
 ) -> tuple[Array, Array, Array, Array]:
     progress.report(0.5, "restoring force")
     samples = state_samples(model, m, model.values(), smoothed=True)
@@ -171,7 +172,7 @@ def _input(model: Model, name: str) -> int:
     return model.inputs.index(name)
 
 
-def _model_force(model: Model, heights: Array, x: int, v: int, mass: float, options: Options) -> Array:
+def _model_force(model: Model, heights: Array, x: int, v: int, mass: float, options: RestoringForce) -> Array:
     """The model's force at rest with all inputs zero: -m dv/dt."""
     N = len(heights)
     states = np.zeros((len(model.states), N))

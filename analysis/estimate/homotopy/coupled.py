@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from analysis.base.compiling import njit
 from analysis.experiment import Experiment
+from analysis.experiment.noise import noise_of
 from analysis.experiment.states import derivative_pairs
 from analysis.model.compiled import COMPILED
 from analysis.model.kernels import JAC_TYPE, OUT_JAC_TYPE
@@ -31,6 +32,8 @@ Array = NDArray[np.float64]
 _1 = types.float64[::1]
 _2 = types.float64[:, ::1]
 _3 = types.float64[:, :, ::1]
+_ELSEWHERE = 6.0  # distance of the first sample from the known initial value, in noise: it begins elsewhere
+_ROUND = 0.02  # of the spread that counts as noise there at least: initial values are given in round numbers
 _DIVERGED = 1e12  # a state beyond this (in its own unit) is not coming back
 
 
@@ -348,8 +351,8 @@ def run_coupled(
 def segments_of(experiment: Experiment) -> list[Segment]:
     """The runs of an experiment as segments, cut where an input is not known.
 
-    Initial values that the model does not give, or that lie behind a cut, are unknown; they start from what
-    the record tells.
+    Initial values that the model does not give, that lie behind a cut, or that the first samples contradict,
+    are unknown; they start from what the record tells.
     """
     model, segments = experiment.model, []
     for run in experiment.runs:
@@ -361,12 +364,27 @@ def segments_of(experiment: Experiment) -> list[Segment]:
                 run.inputs,
                 float(run.times[first]),
             )
-            if first > 0:
+            if first > 0 or _begins_elsewhere(model, segment):
                 everything = np.arange(len(model.states), dtype=np.int64)
                 rough = rough_states(model, segment)[:, 0].copy()
                 segment = replace(segment, initial=rough, free_initial=everything)
             segments.append(segment)
     return segments
+
+
+def _begins_elsewhere(model: Model, segment: Segment) -> bool:
+    """Whether the first samples contradict the known initial values: the record begins at another state."""
+    if len(segment.free_initial) == len(model.states):
+        return False
+    y, none = np.empty(len(model.outputs)), np.empty(segment.inputs.count)
+    if segment.inputs.count:
+        none[:] = segment.inputs.values(segment.times[:1])[:, 0]
+    model.kernels().out(segment.t0, segment.initial, none, model.values(), y)
+    for i, row in enumerate(segment.outputs):
+        spread = float(np.nanstd(row)) if np.isfinite(row).any() else 0.0
+        if np.isfinite(row[0]) and abs(row[0] - y[i]) > _ELSEWHERE * max(noise_of(row), _ROUND * spread):
+            return True
+    return False
 
 
 def make_segment(model: Model, outputs: Array, dt: float, inputs: Inputs, t0: float = 0.0) -> Segment:

@@ -11,23 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
-from analysis.base.identification import Identification
 from analysis.base.progress import Progress
-from analysis.base.record import Record
-from analysis.estimate.homotopy.coupled import segments_of
+from analysis.estimate.homotopy.coupled import Segment, segments_of
 from analysis.estimate.homotopy.observer import choose_controller, uniform_controller
 from analysis.estimate.homotopy.output_error import Evaluation, Fit, OutputError, Point, Unknowns
-from analysis.estimate.homotopy.result import make_result, profiled
+from analysis.estimate.homotopy.result import as_start
 from analysis.estimate.homotopy.search import TRUSTED, Search, growth_rate, misfit, noise_levels, set_accuracy
 from analysis.estimate.homotopy.windows import WINDOW_LYAPUNOV_TIMES, in_windows
-from analysis.estimate.profile import chosen
-from analysis.experiment import Conditions, Experiment
+from analysis.estimate.start import Start
+from analysis.experiment import Experiment
 
 if TYPE_CHECKING:
     from analysis.model import Model
@@ -40,34 +38,39 @@ _WEAKEST = 1e-4  # lambda from which only the step to none is left
 
 
 @dataclass(frozen=True)
-class Options:
+class Homotopy:
     """How to run the homotopy."""
+
+    name: ClassVar[str] = "homotopy"
 
     plain: bool = False  # the published scheme instead of the default
     gain: float | None = None  # one gain on every state, as published; None: an observer is designed
     integral_gain: float = 0.0
     squared_integral: bool = False  # integrate the squared error as printed in eq. (4b)
     delta: float = 0.2  # step of lambda of the published scheme
-    finish: bool = True  # chaotic records: maximum likelihood over the whole path at the end
     tolerance: float = 1e-10  # relative decrease of the cost at which the last stage ends
-    profile: tuple[str, ...] = ()  # parameters whose profile likelihood is traced; `all` for every one
 
+    def start(self, experiment: Experiment, progress: Progress, alone: bool = False) -> Start:
+        """Parameters (and unknown initial values) from partly measured, noisy records."""
+        segments = segments_of(experiment)
+        model = experiment.model
+        if not model.free and not any(len(s.free_initial) for s in segments):
+            raise DataError("The model has nothing to identify: give a parameter as { guess = ... }.")
+        if len(experiment.runs) > 1 and any(
+            u.record >= 0 for u in experiment.unknowns if u.index < len(model.parameters)
+        ):
+            raise DataError(
+                "Homotopy fits parameters that all records share: leave per_record out, record the drive's "
+                "phase, or use method path."
+            )
+        unknowns = Unknowns.of(model)
+        start = Point(_inside(model, unknowns), tuple(s.initial.copy() for s in segments))
+        problem = OutputError(model, segments, unknowns, noise_levels(segments, experiment.sigma))
+        if self.plain:
+            from analysis.estimate.homotopy.plain import minimise_plain
 
-def identify(model: Model, records: Sequence[Record], options: Options, progress: Progress) -> Identification:
-    """Identify parameters (and unknown initial values) from partly measured, noisy records."""
-    chosen(options.profile, model.free)  # a wrong name is said before the work
-    experiment = Experiment(model, records, Conditions(denoise=False))
-    model, segments = experiment.model, segments_of(experiment)
-    if not model.free and not any(len(s.free_initial) for s in segments):
-        raise DataError("The model has nothing to identify: give a parameter as { guess = ... }.")
-    unknowns = Unknowns.of(model)
-    start = Point(_inside(model, unknowns), tuple(s.initial.copy() for s in segments))
-    problem = OutputError(model, segments, unknowns, noise_levels(segments))
-    if options.plain:
-        from analysis.estimate.homotopy.plain import minimise_plain
-
-        return minimise_plain(problem, start, options, progress)
-    return _default(problem, start, options, progress)
+            return minimise_plain(problem, start, self, progress)
+        return _default(problem, start, self, experiment, progress, alone)
 
 
 def _inside(model: Model, unknowns: Unknowns) -> Array:
@@ -76,8 +79,16 @@ def _inside(model: Model, unknowns: Unknowns) -> Array:
     return values
 
 
-def _default(problem: OutputError, start: Point, options: Options, progress: Progress) -> Identification:
-    model, warnings = problem.model, []
+def _default(
+    problem: OutputError,
+    start: Point,
+    options: Homotopy,
+    experiment: Experiment,
+    progress: Progress,
+    alone: bool,
+) -> Start:
+    model = problem.model
+    warnings = _initial_warnings(experiment, problem.segments)
     if options.gain is not None:
         controller = uniform_controller(model, options.gain, options.integral_gain, options.squared_integral)
     else:
@@ -96,18 +107,29 @@ def _default(problem: OutputError, start: Point, options: Options, progress: Pro
             "give guesses or bounds with which it stays."
         )
     fit, held = _let_go(search, coupled, options)
-    alone = fit is not None
+    stands = fit is not None
     if fit is None:  # a guess that was good may have been spoilt by following strong noise
         fit = search.stage(start, 0.0, options.tolerance, 100)
-        alone = misfit(problem, fit.evaluation) < TRUSTED
-    if alone:
-        result = make_result(search, fit, options, warnings, fit.converged)
-        return profiled(search, fit, options, result)
+        stands = misfit(problem, fit.evaluation) < TRUSTED
+    if stands:
+        return as_start(search, fit, fit, experiment, warnings, fit.converged)
     exponent = growth_rate(problem, held)
     if exponent * max(len(s) * s.dt for s in problem.segments) > WINDOW_LYAPUNOV_TIMES:
-        return in_windows(search, held, exponent, options, warnings)
+        return in_windows(search, held, exponent, options, experiment, warnings, alone)
     warnings.append("The coupling could not be removed completely: the model does not follow the record.")
-    return make_result(search, held, options, warnings, False)
+    return as_start(search, held, held, experiment, warnings, False)
+
+
+def _initial_warnings(experiment: Experiment, segments: Sequence[Segment]) -> list[str]:
+    """A sentence if the model's known initial values are not those at which the records begin."""
+    known = [name for name, initial in experiment.model.initial.items() if not initial.free]
+    everything = len(experiment.model.states)
+    if known and all(len(s.free_initial) == everything for s in segments):
+        return [
+            f"The record does not begin at the model's initial values of {', '.join(known)}: they were "
+            "estimated instead."
+        ]
+    return []
 
 
 def _tell(problem: OutputError, evaluation: Evaluation, strength: float, progress: Progress) -> None:
@@ -117,7 +139,7 @@ def _tell(problem: OutputError, evaluation: Evaluation, strength: float, progres
     progress.report(min(0.9, problem.evaluations / 60), f"lambda {strength:.3g}", **values)
 
 
-def _let_go(search: Search, coupled: Fit, options: Options) -> tuple[Fit | None, Fit]:
+def _let_go(search: Search, coupled: Fit, options: Homotopy) -> tuple[Fit | None, Fit]:
     """Lower lambda from 1 towards 0, each time as far as the search still trusts.
 
     Returns the fit of the model that stands alone, if it comes to that, and the weakest coupled one.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +25,6 @@ Array = NDArray[np.float64]
 _LOG_SPAN = 1e3  # bounds further apart than this factor want a logarithmic scale
 _LARGEST_LOG_STEP = np.log(1e3)  # three decades in one step: beyond it the linearisation means nothing
 _REPEATABLE = 1e-11  # change of the outputs over their size that a trajectory in double precision resolves
-_PROFILE_TOLERANCE = 1e-8  # decrease over cost: some 1e-5 of a chi-square of some thousand samples
 _NO_GAIN = 1e-10  # decrease over cost so small that a heavily damped search cannot go on
 
 
@@ -48,11 +48,6 @@ class Unknowns:
             )
         positions = np.array([model.index(name) for name in model.free], dtype=np.int64)
         return cls(positions, lower, upper, decades)
-
-    def without(self, position: int) -> Unknowns:
-        """All but one of them."""
-        rest = np.arange(len(self.positions)) != position
-        return Unknowns(self.positions[rest], self.lower[rest], self.upper[rest], self.logarithmic[rest])
 
     def to_search(self, values: Array) -> Array:
         """Search coordinates of parameter values."""
@@ -212,25 +207,6 @@ class OutputError:
                 growth *= 2.0
         return Fit(here, False, most_iterations, history)
 
-    def holding(
-        self, position: int, variance: float, watch: Callable[[], None]
-    ) -> Callable[[float, Point], tuple[float, Point]]:
-        """Least chi-square (units of ``variance``) over all other unknowns, one parameter held at a value."""
-        held = replace(self, unknowns=self.unknowns.without(position), on_iteration=None)
-        alone = Controller.none(self.model)
-
-        def follow(value: float, last: Point) -> tuple[float, Point]:
-            watch()
-            values = last.values.copy()
-            values[self.unknowns.positions[position]] = value
-            before = held.evaluations
-            here = held.evaluate(replace(last, values=values), alone, 0.0)
-            fit = held.minimise(here, alone, 0.0, _PROFILE_TOLERANCE)
-            self.evaluations += held.evaluations - before
-            return 2.0 * fit.cost / variance, fit.point
-
-        return follow
-
     def _step(self, here: Evaluation, damping: float) -> tuple[Array, list[Array], float]:
         """Damped Gauss-Newton step in search coordinates; initial values are eliminated by segment."""
         active = self._active(here)
@@ -291,8 +267,15 @@ class OutputError:
         for segment, initial, move in zip(self.segments, point.initials, locals_, strict=True):
             moved = initial.copy()
             moved[segment.free_initial] += move
-            initials.append(moved)
+            initials.append(np.clip(moved, *self._initial_bounds))
         return replace(point, values=values, initials=tuple(initials))
+
+    @cached_property
+    def _initial_bounds(self) -> tuple[Array, Array]:
+        known = [self.model.initial.get(name) for name in self.model.states]
+        free = [(i.lower, i.upper) if i is not None and i.free else (-np.inf, np.inf) for i in known]
+        low, high = np.array(free, dtype=np.float64).reshape(-1, 2).T
+        return low, high
 
     def _entry(self, evaluation: Evaluation, strength: float) -> dict[str, float]:
         names = list(self.model.parameters)

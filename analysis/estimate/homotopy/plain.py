@@ -6,20 +6,20 @@ finite differences, as the authors did with fmincon; the counts are those of the
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.identification import Identification, estimates
+from analysis.base.identification import Residual
 from analysis.base.progress import Progress
 from analysis.estimate.homotopy.coupled import Controller, run_coupled
 from analysis.estimate.homotopy.observer import uniform_controller
 from analysis.estimate.homotopy.output_error import OutputError, Point
+from analysis.estimate.start import OwnEstimate, Start
 
 if TYPE_CHECKING:
-    from analysis.estimate.homotopy.method import Options
+    from analysis.estimate.homotopy.method import Homotopy
 
 Array = NDArray[np.float64]
 
@@ -42,9 +42,7 @@ def objective(problem: OutputError, point: Point, controller: Controller, streng
     return total
 
 
-def minimise_plain(
-    problem: OutputError, start: Point, options: Options, progress: Progress
-) -> Identification:
+def minimise_plain(problem: OutputError, start: Point, options: Homotopy, progress: Progress) -> Start:
     """Lower lambda from 1 to 0 in steps of delta, each time from the last solution."""
     from scipy.optimize import Bounds, minimize
 
@@ -81,20 +79,24 @@ def minimise_plain(
         named = dict(zip(model.free, map(float, values), strict=True))
         history.append({"lambda": strength, "cost": cost, "evaluation": float(evaluations), **named})
         progress.report((step + 1) / (steps + 1), f"lambda {strength:.2g}", cost=cost, **named)
-    values = at(search).values[unknowns.positions]
-    unknown = np.full((len(values), len(values)), np.nan)
-    units = {name: model.parameters[name].unit for name in model.free}
-    return Identification(
-        method="homotopy",
-        model=model.name,
+    best = at(search).values
+    names = list(model.free)
+    own = OwnEstimate(
+        names,
+        best[unknowns.positions],
+        None,
+        residual=Residual(other={"J": cost}),
+        units={name: model.unit(name) for name in names},
+    )
+    return Start(
+        "homotopy",
+        best,
         converged=converged,
-        parameters=estimates(list(model.free), values, unknown, units),
         iterations=iterations,
         evaluations=evaluations,
-        residual={"J": cost},
-        warnings=["The published scheme gives no error bars; run the default for them."],
         history=history,
-        options=asdict(options),
-        model_text=model.text,
+        warnings=["The published scheme gives no error bars; run the default for them."],
+        own=own,
+        finishable=False,
         references=[REFERENCE],
     )

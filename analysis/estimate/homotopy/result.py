@@ -1,24 +1,19 @@
-"""The end of a homotopy as an identification: error bars, words on what the data do not hold, profiles."""
+"""The end of a homotopy as a start: parameters, motion, and the error bars that it gives by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.identification import Estimate, Identification, estimates
-from analysis.estimate.homotopy.output_error import Fit, OutputError, Unknowns, information
+from analysis.base.identification import Residual
+from analysis.estimate.homotopy.output_error import Evaluation, Fit, OutputError, information
 from analysis.estimate.homotopy.search import Search
-from analysis.estimate.identifiability import covariance_of, undetermined_words
-from analysis.estimate.profile import chosen, trace_profile, with_profiles
-from analysis.signal.noise import colour_words
+from analysis.estimate.start import OwnEstimate, Start
 
 if TYPE_CHECKING:
-    from analysis.estimate.homotopy.method import Options
-    from analysis.model import Model
+    from analysis.experiment import Experiment
 
 Array = NDArray[np.float64]
 
@@ -28,117 +23,88 @@ REFERENCE = (
     "Mathematics 8 (2020) 1084."
 )
 
-_NOISELESS = 1e-6  # chi-square per sample below which there is no noise to weigh: the windows say it all
+_MANY = 9  # segments beyond which their initial values are not listed: windows of a chaotic record
 
 
-def make_result(
-    search: Search, fit: Fit, options: Options, warnings: list[str], converged: bool
-) -> Identification:
+def as_start(
+    search: Search, fit: Fit, motion: Fit, experiment: Experiment, warnings: list[str], converged: bool
+) -> Start:
+    """The parameters of ``fit`` and, as a path, the motion of another one (the coupled model's, in chaos)."""
     problem = search.problem
-    model, unknowns = problem.model, problem.unknowns
-    count, evaluation = problem.samples, fit.evaluation
-    fitted = len(unknowns.positions) + sum(len(s.free_initial) for s in problem.segments)
-    chi2 = 2.0 * fit.cost
-    variance = chi2 / max(count - fitted, 1)
-    matrix = information(evaluation, unknowns)
-    covariance = covariance_of(matrix) * variance
-    units = {name: model.parameters[name].unit for name in model.free}
-    parameters = estimates(list(model.free), fit.point.values[unknowns.positions], covariance, units)
-    parameters |= _initial_values(problem, fit, variance)
     search.progress.report(1.0, "done")
-    return Identification(
-        method="homotopy",
-        model=model.name,
+    return Start(
+        "homotopy",
+        fit.point.values,
+        _paths(experiment, motion),
         converged=converged,
-        parameters=parameters,
         iterations=search.iterations,
         evaluations=problem.evaluations,
-        residual={"chi2": chi2, "dof": float(count - fitted), "rms": _rms(problem, fit)},
-        undetermined=undetermined_words(matrix / variance, fit.point.values[unknowns.positions], model.free),
-        warnings=warnings + _coloured(problem, fit) + at_bounds(model, unknowns, fit.point.values),
-        covariance=covariance.tolist(),
         history=search.history,
-        options=asdict(options),
-        model_text=model.text,
+        warnings=warnings,
+        own=own_estimate(problem, fit),
         references=[REFERENCE],
     )
 
 
-def exact(problem: OutputError, fit: Fit) -> bool:
-    """Whether the record has no noise that could be weighed."""
-    return 2.0 * fit.cost < _NOISELESS * problem.samples
-
-
-def _coloured(problem: OutputError, fit: Fit) -> list[str]:
-    """What is left of a record without noise is the integrator's error, of which nothing is to be said."""
-    if exact(problem, fit):
-        return []
-    runs = zip(problem.segments, fit.evaluation.runs, strict=True)
-    return colour_words(problem.model.outputs, [segment.outputs - run.outputs for segment, run in runs])
-
-
-def _initial_values(problem: OutputError, fit: Fit, variance: float) -> dict[str, Estimate]:
-    """Estimated initial values, named x(0), or x(0)[2] for the second record; windows are not listed."""
-    found: dict[str, Estimate] = {}
-    if len(problem.segments) > 9:
-        return found
-    for number, (segment, initial, local) in enumerate(
-        zip(problem.segments, fit.point.initials, fit.evaluation.local, strict=True), start=1
-    ):
+def own_estimate(problem: OutputError, fit: Fit) -> OwnEstimate:
+    """Parameters and initial values with their joint information, as the output error has it."""
+    model, unknowns = problem.model, problem.unknowns
+    listed = [s.free_initial for s in problem.segments] if len(problem.segments) <= _MANY else []
+    fitted = len(unknowns.positions) + sum(len(s.free_initial) for s in problem.segments)
+    chi2, dof = 2.0 * fit.cost, problem.samples - fitted
+    names, units = list(model.free), {name: model.unit(name) for name in model.free}
+    values = [fit.point.values[unknowns.positions]]
+    for number, (places, initial) in enumerate(zip(listed, fit.point.initials, strict=False), start=1):
         suffix = f"[{number}]" if len(problem.segments) > 1 else ""
-        spread = np.sqrt(np.diag(np.linalg.pinv(local[1], hermitian=True)) * variance)
-        for position, error in zip(segment.free_initial, spread, strict=True):
-            name = f"{problem.model.states[position]}(0){suffix}"
-            found[name] = Estimate.normal(float(initial[position]), float(error))
+        for place in places:
+            name = f"{model.states[place]}(0){suffix}"
+            names.append(name)
+            units[name] = model.unit(model.states[place])
+        values.append(initial[places])
+    matrix = joint_information(problem, fit.evaluation) if listed else information(fit.evaluation, unknowns)
+    variance = chi2 / max(dof, 1)
+    residual = Residual(chi2, float(dof), _rms(problem, fit))
+    return OwnEstimate(names, np.concatenate(values), matrix / max(variance, 1e-300), None, residual, units)
+
+
+def joint_information(problem: OutputError, evaluation: Evaluation) -> Array:
+    """Fisher information of the parameters, then of the free initial values of each segment, in own units."""
+    count = len(evaluation.hessian)
+    sizes = [len(h) for _, h, _ in evaluation.local]
+    total = np.zeros((count + sum(sizes),) * 2)
+    total[:count, :count] = evaluation.hessian
+    at = count
+    for size, (_, h, cross) in zip(sizes, evaluation.local, strict=True):
+        total[at : at + size, at : at + size] = h
+        total[:count, at : at + size] = cross
+        total[at : at + size, :count] = cross.T
+        at += size
+    slope = np.ones(len(total))
+    slope[:count] = problem.unknowns.slope(evaluation.point.values[problem.unknowns.positions])
+    return total / np.outer(slope, slope)
+
+
+def _paths(experiment: Experiment, fit: Fit) -> list[Array | None]:
+    """The fitted motion [n, N] of each run; what lies between its segments as the data show it."""
+    paths: list[Array | None] = []
+    motions = iter(fit.evaluation.runs)
+    values = np.tile(fit.point.values, (len(experiment.runs), 1))
+    for run, path in zip(experiment.runs, experiment.start_states(values), strict=True):
+        for first, stop in run.spans:
+            motion = next(motions, None)
+            if motion is not None and np.isfinite(motion.states).all():
+                path[:, first:stop] = motion.states
+        paths.append(path)
+    return paths
+
+
+def _rms(problem: OutputError, fit: Fit) -> dict[str, float]:
+    found = {}
+    pairs = list(zip(problem.segments, fit.evaluation.runs, strict=False))  # none where the motion diverged
+    for i, name in enumerate(problem.model.outputs):
+        left = [(segment.outputs - run.outputs)[i] for segment, run in pairs]
+        joined = np.concatenate(left) if left else np.zeros(0)
+        joined = joined[np.isfinite(joined)]
+        if len(joined):
+            found[name] = float(np.sqrt(np.mean(joined**2)))
     return found
-
-
-def _rms(problem: OutputError, fit: Fit) -> float:
-    runs = zip(problem.segments, fit.evaluation.runs, strict=False)  # none where the motion diverged
-    return residual_rms([segment.outputs - run.outputs for segment, run in runs])
-
-
-def residual_rms(residuals: Sequence[Array]) -> float:
-    parts = [row[np.isfinite(row)] for row in residuals]
-    return float(np.sqrt(np.mean(np.concatenate(parts) ** 2))) if parts else float("nan")
-
-
-def at_bounds(model: Model, unknowns: Unknowns, values: Array) -> list[str]:
-    return [
-        f"{name} ended at its bound {value:g}: widen the bound, or the data do not hold it."
-        for name, value, low, high in zip(
-            model.free, values[unknowns.positions], unknowns.lower, unknowns.upper, strict=True
-        )
-        if value <= low or value >= high
-    ]
-
-
-def profiled(search: Search, fit: Fit, options: Options, result: Identification) -> Identification:
-    """The result with the profile likelihood of what was asked for, at lambda = 0."""
-    problem, unknowns, model = search.problem, search.problem.unknowns, search.problem.model
-    names = chosen(options.profile, model.free)
-    if not names or not result.converged:
-        return result
-    if exact(problem, fit):
-        words = (
-            "The record shows no noise, so its profile likelihood would tell of rounding: none was traced."
-        )
-        return replace(result, warnings=[*result.warnings, words])
-    variance = result.residual["chi2"] / max(result.residual["dof"], 1.0)
-    before, profiles = problem.evaluations, []
-    for done, name in enumerate(names):
-        search.progress.report(0.9 + 0.1 * done / len(names), f"profile of {name}")
-        i = model.free.index(name)
-        profiles.append(
-            trace_profile(
-                name,
-                result.parameters[name],
-                problem.holding(i, variance, lambda: search.progress.report(0.95, "profile likelihood")),
-                fit.point,
-                2.0 * fit.cost / variance,
-                (float(unknowns.lower[i]), float(unknowns.upper[i])),
-                bool(unknowns.logarithmic[i]),
-            )
-        )
-    extra = {**result.extra, "profile_evaluations": problem.evaluations - before}
-    return with_profiles(replace(result, extra=extra), profiles)

@@ -63,10 +63,16 @@ class Search:
         return fit
 
 
-def noise_levels(segments: Sequence[Segment]) -> Array:
-    """Noise of each output from its high differences; a thousandth of its spread where none is to be seen."""
+def noise_levels(segments: Sequence[Segment], known: Array | None = None) -> Array:
+    """Noise of each output from its high differences; a thousandth of its spread where none is to be seen.
+
+    ``known`` [q]: levels that were given; nan where they were not.
+    """
     levels = np.ones(segments[0].outputs.shape[0])
     for r in range(len(levels)):
+        if known is not None and np.isfinite(known[r]):
+            levels[r] = known[r]
+            continue
         rows = [s.outputs[r][np.isfinite(s.outputs[r])] for s in segments]
         spread = float(np.std(np.concatenate(rows))) if any(len(row) for row in rows) else 0.0
         noise = [noise_level(row).value for row in rows if len(row) >= 20 * HIGHEST_ORDER]

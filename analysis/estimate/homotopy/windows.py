@@ -1,4 +1,4 @@
-"""Homotopy on records that no single trajectory can follow: first windows, then the whole path."""
+"""Homotopy on records that no single trajectory can follow: windows, each with its own initial state."""
 
 from __future__ import annotations
 
@@ -6,102 +6,55 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from analysis.base.identification import Identification, estimates
 from analysis.estimate.homotopy.output_error import Fit, Point
-from analysis.estimate.homotopy.result import at_bounds, exact, make_result, profiled, residual_rms
-from analysis.estimate.homotopy.search import TRUSTED, Search, growth_along, growth_rate, misfit
-from analysis.estimate.identifiability import undetermined_words
-from analysis.signal.noise import colour_words
+from analysis.estimate.homotopy.result import as_start
+from analysis.estimate.homotopy.search import Search, growth_rate
+from analysis.estimate.start import Start
 
 if TYPE_CHECKING:
-    from analysis.estimate.homotopy.method import Options
-    from analysis.model import Model
+    from analysis.estimate.homotopy.method import Homotopy
+    from analysis.experiment import Experiment
 
 WINDOW_LYAPUNOV_TIMES = 3.0
+_SHORTEST = 20  # samples of a window, at least
+_REST = 10  # samples at the end of a record that are too few for a window
+_ROUGH = 1e-4  # relative decrease of the cost at which the windows end when maximum likelihood follows
 
 
 def in_windows(
-    search: Search, coupled: Fit, exponent: float, options: Options, warnings: list[str]
-) -> Identification:
-    """Windows of a few Lyapunov times, each with its own initial state, then the most likely path."""
+    search: Search,
+    coupled: Fit,
+    exponent: float,
+    options: Homotopy,
+    experiment: Experiment,
+    warnings: list[str],
+    alone: bool,
+) -> Start:
+    """Parameters from windows of a few Lyapunov times; as a path, the motion of the coupled model."""
     problem = search.problem
     longest = max(len(s) * s.dt for s in problem.segments)
+    everything = np.arange(len(problem.model.states), dtype=np.int64)
     windows, initials = [], []
     for segment, run in zip(problem.segments, coupled.evaluation.runs, strict=True):
-        length = max(20, int(WINDOW_LYAPUNOV_TIMES / exponent / segment.dt))
-        for first in range(0, len(segment) - 10, length):
+        length = max(_SHORTEST, int(WINDOW_LYAPUNOV_TIMES / exponent / segment.dt))
+        for first in range(0, len(segment) - _REST, length):
             window = segment.cut(first, min(first + length, len(segment)))
-            windows.append(
-                replace(window, initial=run.states[:, first].copy(), free_initial=_all(problem.model))
-            )
-            initials.append(run.states[:, first].copy())
+            begin = run.states[:, first].copy()
+            windows.append(replace(window, initial=begin, free_initial=everything))
+            initials.append(begin)
     windowed = replace(problem, segments=windows)
     inner = replace(search, problem=windowed)
     start = Point(coupled.point.values, tuple(initials))
-    fit = inner.stage(start, 0.0, 1e-4 if options.finish else options.tolerance, 60, hopeful=True)
+    fit = inner.stage(start, 0.0, options.tolerance if alone else _ROUGH, 60, hopeful=True)
     problem.evaluations, search.iterations = windowed.evaluations, inner.iterations
     if not np.isfinite(fit.cost):
         warnings.append(
             "The model leaves the record within each window: these are the coupled model's values."
         )
-        return make_result(search, coupled, options, warnings, False)
-    if options.finish and not exact(windowed, fit):
-        return _finished(search, coupled, inner, fit, options, warnings)
+        return as_start(search, coupled, coupled, experiment, warnings, False)
     warnings.append(_why_windows(growth_rate(windowed, fit), longest))
-    return profiled(inner, fit, options, make_result(inner, fit, options, warnings, fit.converged))
-
-
-def _finished(
-    search: Search, coupled: Fit, inner: Search, windowed: Fit, options: Options, warnings: list[str]
-) -> Identification:
-    """The most likely path over the whole record, from the windows' parameters and the coupled motion.
-
-    Where its motion turns out not to be chaotic, a single trajectory from its parameters ends the search.
-    """
-    from analysis.estimate.path.estimate import Segment as PathSegment
-    from analysis.estimate.path.estimate import estimate_path
-
-    problem, unknowns, model = search.problem, search.problem.unknowns, search.problem.model
-    segments = [
-        PathSegment(s.times, s.outputs, run.states, s.inputs)
-        for s, run in zip(problem.segments, coupled.evaluation.runs, strict=True)
-    ]
-    found = estimate_path(
-        model.kernels(),
-        segments,
-        windowed.point.values,
-        [int(i) for i in unknowns.positions],
-        lower=np.array([p.lower for p in model.parameters.values()]),
-        upper=np.array([p.upper for p in model.parameters.values()]),
-        progress=search.progress.part(0.8, 0.9),
-    )
-    values = found.values[0, : len(model.parameters)].copy()
-    rates = [
-        growth_along(model, s, states, values)
-        for s, states in zip(problem.segments, found.states, strict=True)
-    ]
-    longest = max(len(s) * s.dt for s in problem.segments)
-    if max(rates) * longest <= WINDOW_LYAPUNOV_TIMES:
-        fit = search.stage(Point(values, coupled.point.initials), 0.0, options.tolerance, 100)
-        if misfit(problem, fit.evaluation) < TRUSTED:
-            problem.evaluations += found.evaluations
-            return profiled(search, fit, options, make_result(search, fit, options, warnings, fit.converged))
-    warnings.append(_why_windows(max(rates), longest))
-    result = make_result(inner, windowed, options, [], found.converged)
-    names = [list(model.parameters)[i] for i, _ in found.unknowns]
-    units = {name: model.parameters[name].unit for name in names}
-    return replace(
-        result,
-        parameters=estimates(names, found.estimate, found.covariance, units),
-        covariance=found.covariance.tolist(),
-        iterations=result.iterations + found.iterations,
-        evaluations=result.evaluations + found.evaluations,
-        residual={"chi2": found.chi2, "dof": float(found.dof), "rms": residual_rms(found.residuals)},
-        undetermined=undetermined_words(found.information, found.estimate, names),
-        warnings=warnings + colour_words(model.outputs, found.residuals) + at_bounds(model, unknowns, values),
-    )
+    return as_start(inner, fit, coupled, experiment, warnings, fit.converged)
 
 
 def _why_windows(exponent: float, longest: float) -> str:
@@ -114,7 +67,3 @@ def _why_windows(exponent: float, longest: float) -> str:
     return (
         "No single trajectory could be made to follow the record from this guess: it was fitted in windows."
     )
-
-
-def _all(model: Model) -> NDArray[np.int64]:
-    return np.arange(len(model.states), dtype=np.int64)

@@ -7,31 +7,30 @@ bounds for every parameter and many thousand simulations, and give no error bars
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
-from analysis.base.identification import Identification, estimates
+from analysis.base.identification import Residual
 from analysis.base.progress import Progress
-from analysis.base.record import Record
 from analysis.estimate.homotopy.coupled import Controller, Segment, segments_of
 from analysis.estimate.homotopy.output_error import OutputError, Point, Unknowns
 from analysis.estimate.homotopy.plain import objective
 from analysis.estimate.homotopy.search import noise_levels
-from analysis.experiment import Conditions, Experiment
-
-if TYPE_CHECKING:
-    from analysis.model import Model
+from analysis.estimate.start import OwnEstimate, Start
+from analysis.experiment import Experiment
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Options:
+class GlobalSearch:
     """Which algorithm, and how long it may search."""
+
+    name: ClassVar[str] = "global"
 
     algorithm: Literal["differential_evolution", "particle_swarm", "genetic"] = "differential_evolution"
     population: int = 0  # 0: ten individuals a parameter, as in the paper
@@ -39,30 +38,38 @@ class Options:
     tolerance: float = 1e-8  # spread of the population's objective at which the search ends
     seed: int = 0
 
+    def start(self, experiment: Experiment, progress: Progress, alone: bool = False) -> Start:
+        """Minimise J = 1/2 int (y_measured - y)^2 dt over the box of the parameters' bounds."""
+        model = experiment.model
+        unknowns = Unknowns.of(model)
+        low, high = unknowns.search_bounds
+        if not (np.isfinite(low).all() and np.isfinite(high).all()):
+            raise DataError(
+                "Global search needs a lower and an upper bound for every parameter to be identified."
+            )
+        segments = segments_of(experiment)
+        problem = OutputError(model, segments, unknowns, noise_levels(segments, experiment.sigma))
+        return _search(self, problem, low, high, progress, alone)
 
-def identify(model: Model, records: Sequence[Record], options: Options, progress: Progress) -> Identification:
-    """Minimise J = 1/2 int (y_measured - y)^2 dt over the box of the parameters' bounds."""
-    experiment = Experiment(model, records, Conditions(denoise=False))
-    model = experiment.model
-    unknowns = Unknowns.of(model)
-    low, high = unknowns.search_bounds
-    if not (np.isfinite(low).all() and np.isfinite(high).all()):
-        raise DataError(
-            "Global search needs a lower and an upper bound for every parameter to be identified."
-        )
-    segments = segments_of(experiment)
-    problem = OutputError(model, segments, unknowns, noise_levels(segments))
-    start = Point(model.values(), tuple(s.initial for s in segments))
+
+def _search(
+    options: GlobalSearch, problem: OutputError, low: Array, high: Array, progress: Progress, alone: bool
+) -> Start:
+    model, unknowns = problem.model, problem.unknowns
+    start = Point(model.values(), tuple(s.initial for s in problem.segments))
     nothing = Controller.none(model)
     counted = 0
     history: list[dict[str, float]] = []
 
+    def point(search: Array) -> Point:
+        values = start.values.copy()
+        values[unknowns.positions] = unknowns.to_values(search)
+        return Point(values, start.initials)
+
     def cost(search: Array) -> float:
         nonlocal counted
         counted += 1
-        values = start.values.copy()
-        values[unknowns.positions] = unknowns.to_values(search)
-        return objective(problem, Point(values, start.initials), nothing, 0.0)
+        return objective(problem, point(search), nothing, 0.0)
 
     def watch(generation: int, best: float, search: Array) -> None:
         named = dict(zip(model.free, map(float, unknowns.to_values(search)), strict=True))
@@ -72,21 +79,24 @@ def identify(model: Model, records: Sequence[Record], options: Options, progress
     population = options.population or 10 * len(low)
     run = _differential_evolution if options.algorithm == "differential_evolution" else _pymoo
     search, best, generations = run(cost, low, high, population, options, watch)
-    values = unknowns.to_values(np.asarray(search, dtype=np.float64))
-    unknown = np.full((len(values), len(values)), np.nan)
-    units = {name: model.parameters[name].unit for name in model.free}
-    return Identification(
-        method="global",
-        model=model.name,
-        converged=generations < options.generations,
-        parameters=estimates(list(model.free), values, unknown, units),
+    values = point(np.asarray(search, dtype=np.float64)).values
+    names = list(model.free)
+    own = OwnEstimate(
+        names,
+        values[unknowns.positions],
+        None,
+        residual=Residual(other={"J": float(best)}),
+        units={name: model.unit(name) for name in names},
+    )
+    return Start(
+        "global",
+        values,
+        converged=np.isfinite(best),
         iterations=generations,
         evaluations=counted,
-        residual={"J": float(best)},
-        warnings=_limits(segments),
         history=history,
-        options=asdict(options),
-        model_text=model.text,
+        warnings=_limits(problem.segments) if alone else [],
+        own=own,
     )
 
 
@@ -99,7 +109,7 @@ def _limits(segments: Sequence[Segment]) -> list[str]:
 
 
 def _differential_evolution(
-    cost: Any, low: Array, high: Array, population: int, options: Options, watch: Any
+    cost: Any, low: Array, high: Array, population: int, options: GlobalSearch, watch: Any
 ) -> tuple[Array, float, int]:
     from scipy.optimize import Bounds, differential_evolution
 
@@ -124,7 +134,7 @@ def _differential_evolution(
 
 
 def _pymoo(
-    cost: Any, low: Array, high: Array, population: int, options: Options, watch: Any
+    cost: Any, low: Array, high: Array, population: int, options: GlobalSearch, watch: Any
 ) -> tuple[Array, float, int]:
     from pymoo.algorithms.soo.nonconvex.ga import GA
     from pymoo.algorithms.soo.nonconvex.pso import PSO

@@ -224,7 +224,7 @@ def _path(whole: Identification, candidates: list[str]) -> tuple[Step, ...]:
     estimate = np.array([whole.parameters[n].value for n in candidates])
     covariance = np.array(whole.covariance)[np.ix_(places, places)]
     scale = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
-    rows = whole.residual["dof"] + len(names)
+    rows = whole.residual.dof + len(names)
     price = float(np.log(rows))
     count = len(candidates)
     steps = []

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError, ModelError
+from analysis.base.identification import Residual
 from analysis.base.progress import Progress
 from analysis.estimate.start import OwnEstimate, Start
 from analysis.estimate.unknowns import Unknowns
@@ -115,13 +116,8 @@ def _as_start(
         [u.name for u in unknowns],
         found.estimate,
         found.information,
-        {
-            "chi2": found.chi2,
-            "dof": float(found.dof),
-            "chi2/dof": found.chi2 / found.dof,
-            "misfit/noise": found.misfit,
-        },
-        {u.name: u.unit for u in unknowns},
+        residual=Residual(found.chi2, float(found.dof), other={"misfit/noise": found.misfit}),
+        units={u.name: u.unit for u in unknowns},
     )
     warnings = []
     if found.model_error:

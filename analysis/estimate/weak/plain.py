@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
+from analysis.base.identification import Residual
 from analysis.base.progress import Progress
 from analysis.estimate.identifiability import pseudo_inverse
 from analysis.estimate.start import OwnEstimate, Start
@@ -66,8 +67,8 @@ def start_plain(experiment: Experiment, progress: Progress) -> Start:
         names,
         p[free],
         information / max(scale, 1e-300),
-        {"cost": cost, "rows": float(rows)},
-        {n: model.unit(n) for n in names},
+        residual=Residual(other={"cost": cost, "rows": float(rows)}),
+        units={n: model.unit(n) for n in names},
     )
     return Start(
         "weak",

@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError, ModelError
-from analysis.base.identification import Identification, estimates
-from analysis.estimate.identifiability import covariance_of, pseudo_inverse, undetermined_words
+from analysis.base.identification import Identification, Residual
+from analysis.estimate.finish.assemble import write_start
+from analysis.estimate.identifiability import covariance_of, pseudo_inverse
+from analysis.estimate.start import OwnEstimate, Start
 from analysis.estimate.weak.system import Equation, Nodes, WeakSystem
 from analysis.signal.splines import DEGREE, Probes, make_probes
 
@@ -183,15 +185,14 @@ class RecursiveWeak:
         covariance = inverse @ meat @ inverse if count > len(names) else np.full_like(inverse, np.inf)
         infinite = ~np.isfinite(np.diag(covariance_of(information)))
         covariance[np.diag_indices(len(names))] = np.where(infinite, np.inf, np.diag(covariance))
-        return Identification(
-            method="weak",
-            model=self.model.name,
-            converged=True,
-            parameters=estimates(names, theta, covariance, {n: self.model.unit(n) for n in names}),
-            iterations=1,
-            residual={"functions": total.rows},
-            undetermined=undetermined_words(information, theta, names),
-            covariance=covariance.tolist(),
-            options={"recursive": True, "spacing": self.spacing, "memory": self.memory},
-            model_text=self.model.text,
+        own = OwnEstimate(
+            names,
+            theta,
+            information,
+            covariance,
+            Residual(other={"functions": total.rows}),
+            {n: self.model.unit(n) for n in names},
         )
+        found = Start("weak", self.model.values(), iterations=1, own=own)
+        said = {"recursive": True, "spacing": self.spacing, "memory": self.memory}
+        return write_start(found, self.model.name, self.model.text, said)

@@ -231,7 +231,7 @@ class IdentifyPage(Page):
 
     def _done(self, result: Identification) -> None:
         if self.chosen:
-            result = replace(result, extra={**result.extra, "chosen": self.chosen})
+            result = replace(result, chosen=self.chosen)
         self.bench.take_result(result, self._fitting)
         self.tabs.setCurrentIndex(0)
         if result.converged:

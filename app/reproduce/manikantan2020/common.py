@@ -23,7 +23,7 @@ def clean_record(name: str, seconds: float, rate: float, channel: str) -> Record
     """What the only sensor sees of a library model at its own values."""
     times = np.arange(round(seconds * rate) + 1) / rate
     motion = simulate(load_model(name), times, rtol=1e-12, atol=1e-14)
-    return Record.from_arrays(rate, {channel: motion[channel]})
+    return Record.from_arrays(rate, {channel: motion[channel]}, drive_time=0.0)
 
 
 def with_noise(record: Record, percent: float) -> Record:
@@ -49,9 +49,10 @@ def by_strategy(strategy: str, start: Model, record: Record, gain: float, genera
 
 def misfit(result: Identification, record: Record) -> float:
     """J of eq. (5), 1/2 int (measured - model)^2 dt."""
-    if "J" in result.residual:
-        return result.residual["J"]
-    return 0.5 * result.residual["rms"] ** 2 * record.duration
+    if "J" in result.residual.other:
+        return result.residual.other["J"]
+    (rms,) = result.residual.rms.values()  # of the only sensor
+    return 0.5 * rms**2 * record.duration
 
 
 def effort(

@@ -8,10 +8,11 @@ from typing import Any
 from analysis.base.identification import Identification
 from analysis.base.progress import SILENT
 from analysis.base.record import Record
-from analysis.estimate.balance.method import Options
+from analysis.estimate.balance.method import HarmonicBalance
 from analysis.estimate.balance.orbits import choose, extract
 from analysis.estimate.balance.setting import read_setting
 from analysis.estimate.methods import identify
+from analysis.experiment import Experiment
 from analysis.model import Model
 from app.reproduce import Figure, Table
 from app.reproduce.rows import Row, value
@@ -43,8 +44,10 @@ def printed_values(names: str, values: str) -> dict[str, float]:
 
 def known_orbits(clean: Record, model: Model, periods: tuple[int, ...], count: int) -> dict[str, Any]:
     """Options that balance the orbits found in the clean record, whatever record they are applied to."""
-    options = Options(plain=True, orbits=periods, most_orbits=count)
-    chosen = choose(extract(read_setting(model, clean, options), options, SILENT), options)
+    options = HarmonicBalance(plain=True, orbits=periods, most_orbits=count)
+    chosen = choose(
+        extract(read_setting(model, Experiment(model, clean).runs[0], options), options, SILENT), options
+    )
     return {
         "orbits": tuple(int(o.multiple or 0) for o in chosen),
         "starts": tuple(int(o.start) for o in chosen),

@@ -51,5 +51,5 @@ def test_given_orbits_left_out_when_balanced_then_only_the_included_ones_are_use
     assert result is not None, identify.state.text()
     assert sorted(result.options["starts"]) == wanted
     assert {orbit["start"] for orbit in result.extra["orbits"]} <= set(wanted)
-    assert "3 orbits included" in result.extra["chosen"]
+    assert "3 orbits included" in result.chosen
     assert abs(result.parameters["k3"].value - 1.0) < 0.01

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from analysis.base.errors import DataError
-from analysis.base.identification import Curve, Estimate, Identification, estimates, interval_ends, with_error
+from analysis.base.identification import (
+    Curve,
+    Estimate,
+    Identification,
+    Residual,
+    estimates,
+    interval_ends,
+    with_error,
+)
 
 
 def a_result() -> Identification:
@@ -17,7 +25,7 @@ def a_result() -> Identification:
         model="Duffing",
         converged=True,
         parameters=estimates(["c", "k"], np.array([0.2, 1.0]), np.diag([1e-4, 4e-4]), {"c": "N s/m"}),
-        residual={"x": 0.1, "chi2": math.nan},
+        residual=Residual(rms={"x": 0.1}, other={"J": 2.0}),
         covariance=[[1e-4, 0.0], [0.0, math.nan]],
         curves={"H": Curve([0.0, 1.0], [0.0, 2.0], [-0.1, 1.9], [0.1, 2.1], "x [mm]", "H [N]")},
         extra={"orbits": [1, 2], "name": "a"},
@@ -29,7 +37,24 @@ def test_given_a_result_when_saved_and_read_then_it_is_equal() -> None:
     again = Identification.from_json(result.to_json())
     assert again == result
     assert again.parameters["c"].unit == "N s/m"
-    assert math.isnan(again.residual["chi2"])
+    assert math.isnan(again.residual.chi2)
+
+
+def test_given_a_file_of_an_older_program_when_read_then_every_number_has_its_field() -> None:
+    text = """{"method": "weak", "model": "Duffing", "converged": true,
+      "parameters": {"c": {"value": 0.2, "stderr": 0.01, "lower": 0.18, "upper": 0.22, "unit": ""},
+                     "x offset": {"value": 0.4, "stderr": 0.1, "lower": 0.2, "upper": 0.6, "unit": "mm"},
+                     "x drift[2]": {"value": 0.1, "stderr": 0.1, "lower": -0.1, "upper": 0.3, "unit": ""}},
+      "residual": {"chi2": 90.0, "dof": 100.0, "chi2/dof": 0.9, "rms x": 0.3, "noise x": 0.31, "J": 4.0},
+      "extra": {"chosen": "weak, because", "recordings": [{"file": "a.csv", "sha256": "0"}], "spacing": 3}}"""
+    old = Identification.from_json(text)
+    assert list(old.parameters) == ["c", "offset x", "drift x[2]"]
+    assert (old.residual.chi2, old.residual.dof, old.residual.per_dof) == (90.0, 100.0, 0.9)
+    assert (old.residual.rms, old.residual.noise) == ({"x": 0.3}, {"x": 0.31})
+    assert old.residual.other == {"J": 4.0} and old.extra == {"spacing": 3}
+    assert old.chosen == "weak, because" and old.recordings[0]["file"] == "a.csv"
+    assert old.verdict == "" and math.isnan(old.parameters["c"].stderr_ideal)
+    assert Identification.from_json(old.to_json()) == old
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ from analysis.base.errors import DataError
 from analysis.base.identification import Identification
 from analysis.base.record import Excitation, Record
 from analysis.dynamics.lyapunov import lyapunov_spectrum
-from analysis.estimate.balance.method import Options
+from analysis.estimate.balance.method import HarmonicBalance
 from analysis.estimate.balance.setting import read_setting
 from analysis.estimate.methods import identify
+from analysis.experiment import Experiment
 from analysis.model import Model
 from app.reproduce.yuan1995 import beam
 from drivers.library import load_model
@@ -184,11 +185,11 @@ def test_given_noise_then_the_harmonics_that_stand_out_of_it_are_balanced(rng: n
     phase = 2 * np.pi * np.arange(40_000) / 100
     response = sum(10.0 ** (1 - j) * np.cos(j * phase + j) for j in range(1, 10))
     floor = response.std() * 1e-5 * np.sqrt(2 / 100)  # amplitude of a line as strong as its band of noise
-    taken = {}
+    taken, model = {}, Model.from_toml(SEVEN)
     for noise in (0.0, 1e-3, 1e-1):
         x = response + noise * rng.normal(size=len(response))
         record = Record.from_arrays(100.0, {"x": x, "v": x}, excitation=Excitation(1.0, 27.0, 0.0))
-        taken[noise] = read_setting(Model.from_toml(SEVEN), record, Options()).harmonics
+        taken[noise] = read_setting(model, Experiment(model, record).runs[0], HarmonicBalance()).harmonics
         lowest = max(noise * np.sqrt(2 / 100), floor)
         expected = np.flatnonzero(10.0 ** (1 - np.arange(1, 10)) > lowest)[-1] + 1
         assert abs(taken[noise] - max(expected, 3)) <= 1

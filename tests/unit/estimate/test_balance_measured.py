@@ -52,7 +52,7 @@ def test_given_four_measured_periods_when_weighted_by_their_scatter_then_the_cir
     found = identify(model, excerpt(), "balance", recurrences=4, finish=False, **known)
     assert len(found.extra["orbits"]) == 4
     assert_known_circuit(found.values())
-    assert found.residual["chi2 per dof"] < 2  # the scatter is that of the noise, hum of the mains included
+    assert found.residual.per_dof < 2  # the scatter is that of the noise, hum of the mains included
     assert not found.warnings
 
 

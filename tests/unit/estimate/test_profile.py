@@ -89,7 +89,7 @@ def test_given_little_data_then_the_interval_is_lopsided_and_ends_where_an_indep
 
         start = [result.values()["beta"], result.values()["mu"]]
         held = least_squares(residual, start, xtol=1e-12, ftol=1e-12)
-        rise = (2 * held.cost / free - 1) * result.residual["dof"]
+        rise = (2 * held.cost / free - 1) * result.residual.dof
         assert rise == pytest.approx(1.959964**2, rel=0.005)
 
 

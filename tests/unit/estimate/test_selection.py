@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from analysis.base.errors import ModelError
-from analysis.base.identification import Identification, estimates
+from analysis.base.identification import Identification, Residual, estimates
 from analysis.base.record import Excitation, Record
 from analysis.estimate.search.selection import _path, named, oscillator, select_terms
 from analysis.simulate.simulation import simulate
@@ -79,7 +79,7 @@ def test_given_the_chi2_of_subsets_then_it_is_that_of_least_squares(rng: np.rand
     estimate = covariance @ design.T @ data
     names = list("abcde")
     whole = Identification(
-        "weak", "m", True, estimates(names, estimate, covariance), residual={"dof": 195.0},
+        "weak", "m", True, estimates(names, estimate, covariance), residual=Residual(dof=195.0),
         covariance=covariance.tolist(),
     )  # fmt: skip
     path = _path(whole, names)

@@ -40,7 +40,7 @@ def test_given_noisy_lorenz_when_weighted_then_errors_are_small_and_covered(lore
     assert off[0] > 3 * off[2]  # the published method is biased by the noise in its regressors
     assert off[1] < 6e-3
     assert off[2] < 3e-3  # three standard errors
-    assert weak.residual["chi2/dof"] == pytest.approx(1.0, abs=0.1)
+    assert weak.residual.per_dof == pytest.approx(1.0, abs=0.1)
     for name, truth in LORENZ.items():
         assert abs(done.parameters[name].value - truth) < 3.5 * done.parameters[name].stderr
     assert done.extra["start"]["method"] == "weak"
@@ -152,8 +152,8 @@ def test_given_sensors_whose_zero_wanders_when_freed_then_each_run_has_its_drift
             assert abs(found.value - drift) < 4 * found.stderr
             assert found.stderr < 2e-4
         assert fit.parameters["k3"].value == pytest.approx(1.0, rel=3e-3)
-    assert fit.residual["rms x"] == pytest.approx(0.01, rel=0.05)
-    assert blind.residual["rms x"] > 0.05
+    assert fit.residual.rms["x"] == pytest.approx(0.01, rel=0.05)
+    assert blind.residual.rms["x"] > 0.05
     assert any("What is left of x is not white" in words for words in blind.warnings)
 
 

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError, ModelError
-from analysis.base.identification import Z95, Curve, Estimate, Identification
+from analysis.base.identification import Z95, Curve, Estimate, Identification, Residual
 from analysis.base.progress import Progress
 from analysis.base.record import Record
+from analysis.estimate.finish.assemble import write_start
 from analysis.estimate.functions.beam.description import Beam
 from analysis.estimate.functions.beam.fit import Problem, fit, problem
 from analysis.estimate.functions.beam.observation import observe
@@ -25,6 +26,7 @@ from analysis.estimate.functions.beam.published import fit_plain
 from analysis.estimate.functions.beam.system import BeamSystem
 from analysis.estimate.functions.beam.unknowns import Block, Unknowns, layout
 from analysis.estimate.functions.penalised import Fit
+from analysis.estimate.start import Start
 
 __all__ = ["Beam", "Options", "identify", "load", "simulate"]
 
@@ -118,34 +120,35 @@ def _identification(task: Problem, result: Fit, options: Options) -> Identificat
         warnings += _silent_places(block, x, spread if block.log else spread / np.abs(value))
     if beam.inertia is not None and "EI" in parameters:
         parameters["E"] = _scaled(parameters["EI"], 1.0 / beam.inertia, "Pa")
-    residual = {"noise": _pooled(task), "freedom": result.freedom, "samples": float(task.samples)}
-    residual["chi2"] = 2.0 * result.misfit.cost
+    residual = Residual(
+        2.0 * result.misfit.cost,
+        other={"noise": _pooled(task), "freedom": result.freedom, "samples": float(task.samples)},
+    )
     found, _ = system.frequencies(system.state(result.theta, derivatives=False))
     if not result.converged:
         warnings.append("The fit did not settle; more stages, or better guesses, may help.")
-    return Identification(
-        method="beam",
-        model=beam.name,
+    start = Start(
+        "beam",
+        result.theta,
         converged=result.converged,
-        parameters=parameters,
         iterations=result.iterations,
         evaluations=system.evaluations,
-        residual=residual,
-        undetermined=_undetermined(unknowns, result),
-        warnings=warnings,
         history=result.history,
-        curves=curves,
-        extra={
+        warnings=warnings,
+        undetermined=_undetermined(unknowns, result),
+        parameters=parameters,
+        residual=residual,
+        findings={
             "elements": system.space.elements,
             "modes": system.count,
             "frequencies_hz": found[: max(8, len(beam.frequencies))].tolist(),
             "measured_hz": list(beam.frequencies),
             "penalty_weights": result.weights.tolist(),
         },
-        options=asdict(options),
-        model_text=beam.text,
+        curves=curves,
         references=REFERENCES,
     )
+    return write_start(start, beam.name, beam.text, asdict(options))
 
 
 def _number(block: Block, theta: Array, covariance: Array) -> Estimate:

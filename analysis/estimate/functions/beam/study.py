@@ -43,7 +43,7 @@ def convergence(
         results.append(identify(beam, records, replace(options, elements=n, intervals=m), part))
     finest = results[-1]
     return [
-        StudyRow(n, m, r.residual["chi2"], r.residual["noise"], _distance(r, finest), r)
+        StudyRow(n, m, r.residual.chi2, r.residual.other["noise"], _distance(r, finest), r)
         for (n, m), r in zip(pairs, results, strict=True)
     ]
 

@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
-from analysis.base.identification import Z95, Curve, Estimate, Identification
+from analysis.base.identification import Z95, Curve, Estimate, Identification, Residual
 from analysis.base.progress import Progress
 from analysis.base.record import Record
+from analysis.estimate.finish.assemble import write_start
 from analysis.estimate.functions.energetic.recovery import Recovery, oscillator_states, recover
 from analysis.estimate.functions.energetic.splines import Grid, KnownValue
 from analysis.estimate.functions.energetic.terms import to_model
+from analysis.estimate.start import Start
 
 if TYPE_CHECKING:
     from analysis.model import Model
@@ -125,32 +127,29 @@ def _identification(model: Model, found: Recovery, options: Options) -> Identifi
     if not fit.converged:
         warnings.append("The fit did not settle; treat the curves with care.")
     noise = {n: float(s) for n, s in zip((x_name, v_name), found.noise, strict=True) if np.isfinite(s)}
-    return Identification(
-        method="energetic",
-        model=model.name,
+    residual = Residual(
+        2.0 * fit.misfit.cost, noise=noise, other={"freedom": fit.freedom, "samples": float(found.samples)}
+    )
+    start = Start(
+        "energetic",
+        model.values(),
         converged=fit.converged,
-        parameters=parameters,
         iterations=fit.iterations,
         evaluations=found.evaluations,
-        residual={
-            **{f"noise_{n}": s for n, s in noise.items()},
-            "chi2": 2.0 * fit.misfit.cost,
-            "freedom": fit.freedom,
-            "samples": float(found.samples),
-        },
-        warnings=warnings,
         history=fit.history,
-        curves=curves,
-        extra={
+        warnings=warnings,
+        parameters=parameters,
+        residual=residual,
+        findings={
             "functions": functions,
             "segments": found.segments,
             "penalty_weights": fit.weights.tolist(),
             "states": [x_name, v_name],
         },
-        options=asdict(options),
-        model_text=model.to_toml(),
+        curves=curves,
         references=REFERENCES,
     )
+    return write_start(start, model.name, model.to_toml(), asdict(options), found.about_time)
 
 
 def _inside(grid: Grid) -> Array:

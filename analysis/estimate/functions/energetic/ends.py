@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError
 from analysis.base.identification import Curve, Identification
 from analysis.base.record import Record
+from analysis.estimate.finish.assemble import write_start
 from analysis.estimate.functions.energetic.boundary import BoundaryResult, Ends, boundary_functions
 from analysis.estimate.functions.energetic.recovery import oscillator_states
 from analysis.estimate.functions.energetic.splines import KnownValue
+from analysis.estimate.start import Start
 from analysis.experiment import Conditions, Experiment
 from analysis.signal.smoothing import smooth
 
@@ -48,7 +50,8 @@ def identify_from_ends(model: Model, records: Sequence[Record], options: Options
     if options.start:
         x[0], v[0] = options.start
     known = _Known(model, measured.times, measured.inputs.values(measured.times), float(x[0]))
-    a = float(measured.times[-1])
+    since = measured.times - measured.times[0]
+    a = float(since[-1])
     motion = Ends(float(x[0]), float(x[-1]), float(v[0]), float(v[-1]))
     if kind == "c(t)":
         ends = _ends(triples(options.c_known), 0.0, a, 1.0, 1.0)
@@ -72,19 +75,19 @@ def identify_from_ends(model: Model, records: Sequence[Record], options: Options
         result = boundary_functions(
             "H(t)", a, motion, ends, known.force, known.damping, 0.0, options.terms, options.tolerance
         )
-    return Identification(
-        method="energetic",
-        model=model.name,
+    start = Start(
+        "energetic",
+        model.values(),
         converged=result.converged,
-        parameters={},
         iterations=result.iterations,
         warnings=[LIMITS],
-        curves=_curves(result, kind, a, measured.times, x, x_name),
-        extra={"boundary": {"coefficients": result.coefficients.tolist(), "real_roots": result.real_roots}},
-        options=asdict(options),
-        model_text=model.to_toml(),
+        findings={
+            "boundary": {"coefficients": result.coefficients.tolist(), "real_roots": result.real_roots}
+        },
+        curves=_curves(result, kind, a, since, x, x_name),
         references=REFERENCES[:1],
     )
+    return write_start(start, model.name, experiment.given.to_toml(), asdict(options), experiment.about_time)
 
 
 class _Known:
@@ -107,12 +110,12 @@ class _Known:
     def force(self, t: Array) -> Array:
         from scipy.interpolate import CubicSpline
 
-        return np.asarray(CubicSpline(self._times, self._along(0.0))(t))
+        return np.asarray(CubicSpline(self._times - self._times[0], self._along(0.0))(t))
 
     def damping(self, t: Array) -> Array:
         from scipy.interpolate import CubicSpline
 
-        return np.asarray(CubicSpline(self._times, self._along(0.0) - self._along(1.0))(t))
+        return np.asarray(CubicSpline(self._times - self._times[0], self._along(0.0) - self._along(1.0))(t))
 
     def potential(self, motion: Ends) -> float:
         """Q(x0) - Q(xa) of the known restoring force, whose value at x0 is part of the force."""
@@ -120,7 +123,7 @@ class _Known:
         half = 0.5 * (motion.last - motion.first)
         x = motion.first + half * (nodes + 1.0)
         inputs = np.repeat(self._inputs[:, :1], len(x), axis=1)
-        force = self._rate(x, np.zeros(len(x)), inputs, np.zeros(len(x)))
+        force = self._rate(x, np.zeros(len(x)), inputs, np.full(len(x), self._times[0]))
         return float(half * weights @ (force - self._along(0.0)[0]))
 
 

@@ -44,6 +44,7 @@ class Recovery:
     samples: int
     segments: int
     evaluations: int
+    about_time: tuple[str, ...] = ()  # what is to be said of the model's t
 
 
 def recover(
@@ -64,6 +65,7 @@ def recover(
     x_name, v_name = oscillator_states(model)
     experiment = Experiment(model, records, Conditions(denoise=denoise))
     model, data = experiment.model, experiment.runs
+    about_time = tuple(experiment.about_time)
     p, kernels = model.values(), model.kernels()
     motions, channels = [], []
     for record, measured in zip(records, data, strict=True):
@@ -77,7 +79,7 @@ def recover(
     start = weak_start(unknowns, motions, theta, directions, _window(motions[0], period))
     samples = int(sum(np.isfinite(c).sum() for c in channels))
     if not refine:
-        return Recovery(unknowns, start, start, np.full(2, np.nan), samples, 0, 0)
+        return Recovery(unknowns, start, start, np.full(2, np.nan), samples, 0, 0, about_time)
     length = segment or int(np.ceil(PERIODS * period))
     while True:
         task, full = _output_error(
@@ -105,7 +107,7 @@ def recover(
     )
     refined = _settled(task, refined, unknowns, start_known is not None)
     count = sum(len(r.starts) for r in task.runs)
-    return Recovery(unknowns, refined, start, task.noise, samples, count, task.evaluations)
+    return Recovery(unknowns, refined, start, task.noise, samples, count, task.evaluations, about_time)
 
 
 def _settled(task: OutputError, fit: Fit, unknowns: Unknowns, fixed_start: bool) -> Fit:
