@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from copy import copy
 from functools import cached_property
@@ -13,10 +14,13 @@ from analysis.base.errors import DataError, ModelError
 from analysis.base.record import Record
 from analysis.experiment.conditions import Conditions
 from analysis.experiment.drive_time import DRIVE_TIME, covers_shift, other_frequency, recorded_time
+from analysis.experiment.phase_scan import scanned_time
 from analysis.experiment.run import Phase, Run, read_run
 from analysis.experiment.states import start_states
 from analysis.experiment.unknown import Kind, Unknown
 from analysis.model import Model
+from analysis.model.model import Parameter
+from analysis.model.drive import drive_of
 
 Array = NDArray[np.float64]
 
@@ -61,10 +65,11 @@ class Experiment:
         if self.conditions.per_record:
             raise ModelError("Pieces of records share all parameters: none may differ by record.")
         other = copy(self)
-        other.__dict__.pop("unknowns", None)
+        for kept in ("unknowns", "_scanned_times"):
+            other.__dict__.pop(kept, None)
         phase: Phase | None = None
         if own_phases and self.given.equations.hold_time:
-            other.model, phase = _shifted(self.given), "unknown"
+            other.model, phase = _shifted(self.given, self.records), "unknown"
         other.runs = tuple(self.runs[i].part(first, stop, phase) for i, first, stop in pieces)
         return other
 
@@ -129,10 +134,29 @@ class Experiment:
         return name if record < 0 or len(self.runs) == 1 else f"{name}[{record + 1}]"
 
     def guesses(self) -> Array:
-        """Parameters [records, k] as the model has them, inside their bounds."""
+        """Parameters [records, k] as the model has them, inside their bounds.
+
+        An unknown time of the drive starts where the model with its guesses follows the record best.
+        """
         parameters = self.model.parameters.values()
         values = np.clip(self.model.values(), [p.lower for p in parameters], [p.upper for p in parameters])
-        return np.tile(values, (len(self.runs), 1))
+        rows = np.tile(values, (len(self.runs), 1))
+        for record, time in self._scanned_times.items():
+            rows[record, self.model.index(DRIVE_TIME)] = time
+        return rows
+
+    @cached_property
+    def _scanned_times(self) -> dict[int, float]:
+        """By run, where the drive's time is unknown and the drive has a period."""
+        unknown = [i for i, run in enumerate(self.runs) if run.phase == "unknown"]
+        if not unknown or not math.isfinite(self.model.parameters[DRIVE_TIME].upper):
+            return {}
+        period, found = self.model.parameters[DRIVE_TIME].upper, {}
+        for i in unknown:
+            run = self.runs[i]
+            states = start_states(self.model, run, self.model.values())
+            found[i] = scanned_time(self.model, run, states, self.model.index(DRIVE_TIME), period)
+        return found
 
     def start_states(self, values: Array | None = None) -> tuple[Array, ...]:
         """A first path [n, N] for every run, read off the data with parameters ``values`` [records, k]."""
@@ -162,7 +186,7 @@ def _with_unknown_time(
     phases: list[Phase] = ["unknown" if recorded_time(r) is None else "recorded" for r in records]
     if "unknown" not in phases:
         return model, phases
-    shifted = _shifted(model)
+    shifted = _shifted(model, records)
     if "recorded" not in phases and covers_shift(shifted, records[0], conditions, model.free):
         phases[0] = "none"  # the shared parameters cover one common shift; the other records keep their own
     for i, record in enumerate(records):
@@ -172,12 +196,17 @@ def _with_unknown_time(
     return (shifted if "unknown" in phases else model), phases
 
 
-def _shifted(model: Model) -> Model:
+def _shifted(model: Model, records: Sequence[Record]) -> Model:
+    """The model with the drive's time at the first sample as a further unknown, within a period."""
     if DRIVE_TIME in model.parameters:
         raise ModelError(
             f"`{DRIVE_TIME}` is the name of the unknown time of the drive: rename the parameter."
         )
-    return model.with_time_shift(DRIVE_TIME, model.units.get("t", "s"))
+    frequency = next((r.excitation.frequency for r in records if r.excitation is not None), 0.0)
+    period = 1.0 / frequency if frequency > 0 else drive_of(model).period
+    reach = math.inf if period is None else period  # either way: the best phase is never at a bound
+    unit = model.units.get("t", "s")
+    return model.with_time_shift(DRIVE_TIME, Parameter(0.0, -reach, reach, unit, free=True))
 
 
 def _check_names(model: Model, conditions: Conditions) -> None:

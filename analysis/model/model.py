@@ -160,9 +160,9 @@ class Model:
         changed = {**self.initial, **{name: Initial(_finite(name, v)) for name, v in values.items()}}
         return self._changed(initial={name: changed[name] for name in self.states if name in changed})
 
-    def with_time_shift(self, name: str, unit: str = "") -> Model:
-        """The model with t + ``name`` in place of t, ``name`` being a further free parameter (from 0 on)."""
-        parameters = {**self.parameters, name: Parameter(0.0, unit=unit, free=True)}
+    def with_time_shift(self, name: str, shift: Parameter) -> Model:
+        """The model with t + ``name`` in place of t, ``name`` being a further parameter."""
+        parameters = {**self.parameters, name: shift}
         equations = replace(self.equations, parameters=tuple(parameters), time_shift=name)
         return replace(self, equations=equations, parameters=parameters)
 

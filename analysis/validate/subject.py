@@ -18,7 +18,6 @@ from analysis.base.record import Channel, Excitation, Record
 from analysis.experiment import Experiment, Run
 from analysis.experiment.drive_time import DRIVE_TIME, recorded_time
 from analysis.experiment.noise import noise_of
-from analysis.experiment.phase_scan import scanned_time
 from analysis.experiment.states import start_states, state_samples
 from analysis.model import Model
 from analysis.signal.drive import drive_frequency
@@ -158,14 +157,13 @@ def _with_drive_time(model: Model, record: Record, values: Mapping[str, float]) 
     """The record with the drive's time at its first sample: recorded, identified, or looked for."""
     if not model.equations.hold_time or recorded_time(record) is not None:
         return record
-    found = [v for name, v in values.items() if name.split("[")[0] == DRIVE_TIME][:1]
-    period = _period(model, record)
-    if period is not None:
-        still = replace(record, drive_time=0.0)
-        (run,) = Experiment(model, still).runs
-        states = start_states(model, run, model.values())
-        found = [scanned_time(model, states, record.dt, period, found)]
-    return replace(record, drive_time=found[0] if found else 0.0)
+    identified = [v for name, v in values.items() if name.split("[")[0] == DRIVE_TIME]
+    if identified:
+        return replace(record, drive_time=identified[0])
+    experiment = Experiment(model, record)
+    if DRIVE_TIME not in experiment.model.parameters:  # the model's own parameters tell the phase
+        return replace(record, drive_time=0.0)
+    return replace(record, drive_time=float(experiment.guesses()[0, experiment.model.index(DRIVE_TIME)]))
 
 
 def _period(model: Model, record: Record) -> float | None:
