@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -14,6 +15,7 @@ from analysis.base.errors import DataError, ModelError
 from analysis.base.record import Record
 from analysis.experiment.conditions import Conditions
 from analysis.experiment.drive_time import DRIVE_TIME, covers_shift, other_frequency, recorded_time
+from analysis.experiment.initial import initial_bounds
 from analysis.experiment.phase_scan import scanned_time
 from analysis.experiment.run import Phase, Run, read_run
 from analysis.experiment.states import start_states
@@ -52,10 +54,15 @@ class Experiment:
             for record, phase in zip(given, phases, strict=True)
         )
         _check_names(model, conditions)
-        self.warnings: list[str] = list(
-            dict.fromkeys(words for run in self.runs if (words := other_frequency(self.model, run)))
+        words = [other_frequency(self.model, run) for run in self.runs]
+        bounds = [initial_bounds(self.model, run) for run in self.runs]
+        self.runs = tuple(
+            replace(run, initial_lower=lower, initial_upper=upper)
+            for run, (lower, upper, _) in zip(self.runs, bounds, strict=True)
         )
-        self.warnings += dict.fromkeys(words for run in self.runs for words in run.warnings)
+        words += [sentence for _, _, sentence in bounds]
+        words += [sentence for run in self.runs for sentence in run.warnings]
+        self.warnings: list[str] = list(dict.fromkeys(sentence for sentence in words if sentence))
 
     def parts(self, pieces: Sequence[tuple[int, int, int]], own_phases: bool) -> Experiment:
         """An experiment on pieces (run, first sample, the one after the last), each a run by itself.

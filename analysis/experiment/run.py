@@ -45,6 +45,8 @@ class Run:
     input_noise: Array = field(default_factory=lambda: np.zeros(0))  # [m] white noise on the inputs' samples
     phase: Phase = "none"
     warnings: tuple[str, ...] = ()  # what was found to be wrong with the samples
+    initial_lower: Array = field(default_factory=lambda: np.zeros(0))  # [n] bounds of the first state ...
+    initial_upper: Array = field(default_factory=lambda: np.zeros(0))  # ... equal where it is known
 
     @property
     def dt(self) -> float:
@@ -57,6 +59,7 @@ class Run:
 
     def part(self, first: int, stop: int, phase: Phase | None = None) -> Run:
         """The samples first to stop on the same time axis."""
+        none = np.full(len(self.initial_lower), -np.inf)
         inside = ((max(a, first) - first, min(b, stop) - first) for a, b in self.spans)
         return replace(
             self,
@@ -65,7 +68,14 @@ class Run:
             outputs=np.ascontiguousarray(self.outputs[:, first:stop]),
             spans=tuple((a, b) for a, b in inside if b - a >= _SHORTEST),
             phase=phase or self.phase,
+            initial_lower=self.initial_lower if first == 0 else none,
+            initial_upper=self.initial_upper if first == 0 else -none,
         )
+
+    @property
+    def initial_known(self) -> NDArray[np.bool_]:
+        """Which states are known at the first sample."""
+        return self.initial_lower == self.initial_upper
 
 
 def read_run(model: Model, record: Record, conditions: Conditions, t0: float, phase: Phase) -> Run:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,11 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+Place = tuple[int, int, int]  # run, first sample, the one after the last
+
 _SHORTEST = 8  # samples of a piece, at least
+_TIGHT = 1e-6  # of a state's range: the distance from a known or bounding value that counts as none
+_MOST_BOUNDS = 4  # fits in which first states that leave their bounds are put on them
 
 
 def fit_path(
@@ -32,22 +37,49 @@ def fit_path(
     free = sorted({u.index for u in unknowns})
     local = {u.index for u in unknowns if u.record >= 0}
     there = {(u.index, u.record) for u in unknowns}
-    found = estimate_path(
-        model.kernels(),
-        segments,
-        start_values(experiment, start),
-        free,
-        local=sorted(local),
-        absent={(j, r) for j in local for r in range(records)} - there,
-        lower=np.array([p.lower for p in model.parameters.values()]),
-        upper=np.array([p.upper for p in model.parameters.values()]),
-        sigma=experiment.sigma,
-        sensors=start.sensors,
-        max_iterations=max_iterations,
-        details=True,
-        progress=progress,
-    )
+    values, sensors = start_values(experiment, start), start.sensors
+    for _ in range(_MOST_BOUNDS):
+        found = estimate_path(
+            model.kernels(),
+            segments,
+            values,
+            free,
+            local=sorted(local),
+            absent={(j, r) for j in local for r in range(records)} - there,
+            lower=np.array([p.lower for p in model.parameters.values()]),
+            upper=np.array([p.upper for p in model.parameters.values()]),
+            sigma=experiment.sigma,
+            sensors=sensors,
+            max_iterations=max_iterations,
+            details=True,
+            progress=progress,
+        )
+        held = _held_initials(experiment, segments, places, found)
+        if held is None:
+            break
+        segments, k = held, len(model.parameters)
+        values, sensors = found.values[:, :k], found.values[:, k:]
     return fitted_path(experiment, start, segments, places, found)
+
+
+def _held_initials(
+    experiment: Experiment, segments: list[Segment], places: list[Place], found: PathEstimate
+) -> list[Segment] | None:
+    """The segments with first states that left their bounds held at them; None if none did."""
+    changed, moved = [], False
+    for segment, (number, first, _), path in zip(segments, places, found.states, strict=True):
+        run = experiment.runs[number]
+        if first > 0 or not len(run.initial_lower):
+            changed.append(replace(segment, states=path))
+            continue
+        tight = _TIGHT * np.maximum(np.ptp(path, axis=1), np.abs(path[:, 0]))
+        out = (path[:, 0] < run.initial_lower - tight) | (path[:, 0] > run.initial_upper + tight)
+        moved = moved or bool(out.any())
+        wanted = np.clip(path[:, 0], run.initial_lower, run.initial_upper)
+        old = np.full(len(out), np.nan) if segment.initial is None else segment.initial
+        initial, spread = np.where(out, wanted, old), np.where(tight > 0, 0.1 * tight, _TIGHT)
+        changed.append(replace(segment, states=path, initial=initial, initial_spread=spread))
+    return changed if moved else None
 
 
 def start_values(experiment: Experiment, start: Start) -> Array:
@@ -57,14 +89,13 @@ def start_values(experiment: Experiment, start: Start) -> Array:
     return np.clip(rows, [p.lower for p in parameters], [p.upper for p in parameters])
 
 
-def segments_of(
-    experiment: Experiment, start: Start, cuts: int = 1
-) -> tuple[list[Segment], list[tuple[int, int, int]]]:
+def segments_of(experiment: Experiment, start: Start, cuts: int = 1) -> tuple[list[Segment], list[Place]]:
     """Unbroken stretches as the path takes them, and of each: run, first sample, the one after the last."""
     values = start_values(experiment, start)
     given = list(start.states) or [None] * len(experiment.runs)
     missing = experiment.start_states(values) if any(path is None for path in given) else ()
-    segments, places = [], []
+    segments: list[Segment] = []
+    places: list[Place] = []
     for number, run in enumerate(experiment.runs):
         path = given[number] if given[number] is not None else missing[number]
         for first, stop in _pieces(run, cuts):
@@ -87,6 +118,11 @@ def _pieces(run: Run, cuts: int) -> list[tuple[int, int]]:
 
 
 def _segment(run: Run, number: int, path: Array, first: int, stop: int) -> Segment:
+    initial = spread = None
+    if first == 0 and run.initial_known.any():
+        reach = np.ptp(path, axis=1)
+        initial = np.where(run.initial_known, run.initial_lower, np.nan)
+        spread = 0.1 * _TIGHT * np.where(reach > 0, reach, 1.0)
     return Segment(
         np.ascontiguousarray(run.times[first:stop]),
         np.ascontiguousarray(run.outputs[:, first:stop]),
@@ -94,6 +130,8 @@ def _segment(run: Run, number: int, path: Array, first: int, stop: int) -> Segme
         run.inputs if run.inputs.count else None,
         number,
         origin=float(run.times[0]),
+        initial=initial,
+        initial_spread=spread,
         variants=run.variants,
         input_noise=run.input_noise,
     )
@@ -103,7 +141,7 @@ def fitted_path(
     experiment: Experiment,
     start: Start,
     segments: list[Segment],
-    places: list[tuple[int, int, int]],
+    places: list[Place],
     found: PathEstimate,
 ) -> Fitted:
     """A path estimate in the common form, its unknowns in the experiment's order."""

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from analysis.base.compiling import njit
 from analysis.experiment import Experiment
-from analysis.experiment.noise import noise_of
 from analysis.experiment.states import derivative_pairs
 from analysis.model.compiled import COMPILED
 from analysis.model.kernels import JAC_TYPE, OUT_JAC_TYPE
@@ -32,8 +31,6 @@ Array = NDArray[np.float64]
 _1 = types.float64[::1]
 _2 = types.float64[:, ::1]
 _3 = types.float64[:, :, ::1]
-_ELSEWHERE = 6.0  # distance of the first sample from the known initial value, in noise: it begins elsewhere
-_ROUND = 0.02  # of the spread that counts as noise there at least: initial values are given in round numbers
 _DIVERGED = 1e12  # a state beyond this (in its own unit) is not coming back
 
 
@@ -351,51 +348,26 @@ def run_coupled(
 def segments_of(experiment: Experiment) -> list[Segment]:
     """The runs of an experiment as segments, cut where an input is not known.
 
-    Initial values that the model does not give, that lie behind a cut, or that the first samples contradict,
-    are unknown; they start from what the record tells.
+    Initial values that are not known, or that lie behind a cut, start from what the record tells, or from the
+    model's guess.
     """
     model, segments = experiment.model, []
+    everything = np.arange(len(model.states), dtype=np.int64)
+    said = np.array([model.initial[s].value if s in model.initial else 0.0 for s in model.states])
+    unsaid = np.array([s not in model.initial or not model.initial[s].free for s in model.states])
     for run in experiment.runs:
         for first, stop in run.spans:
-            segment = make_segment(
-                model,
-                np.ascontiguousarray(run.outputs[:, first:stop]),
-                run.dt,
-                run.inputs,
-                float(run.times[first]),
-            )
-            if first > 0 or _begins_elsewhere(model, segment):
-                everything = np.arange(len(model.states), dtype=np.int64)
-                rough = rough_states(model, segment)[:, 0].copy()
-                segment = replace(segment, initial=rough, free_initial=everything)
-            segments.append(segment)
+            t0, outputs = float(run.times[first]), np.ascontiguousarray(run.outputs[:, first:stop])
+            cubics = _cubics(t0, run.dt, outputs)
+            segment = Segment(t0, run.dt, outputs, run.inputs, said, everything, cubics)
+            rough = rough_states(model, segment)[:, 0]
+            if first > 0:
+                segments.append(replace(segment, initial=rough))
+                continue
+            known = run.initial_known
+            initial = np.clip(np.where(unsaid & ~known, rough, said), run.initial_lower, run.initial_upper)
+            segments.append(replace(segment, initial=initial, free_initial=np.flatnonzero(~known)))
     return segments
-
-
-def _begins_elsewhere(model: Model, segment: Segment) -> bool:
-    """Whether the first samples contradict the known initial values: the record begins at another state."""
-    if len(segment.free_initial) == len(model.states):
-        return False
-    y, none = np.empty(len(model.outputs)), np.empty(segment.inputs.count)
-    if segment.inputs.count:
-        none[:] = segment.inputs.values(segment.times[:1])[:, 0]
-    model.kernels().out(segment.t0, segment.initial, none, model.values(), y)
-    for i, row in enumerate(segment.outputs):
-        spread = float(np.nanstd(row)) if np.isfinite(row).any() else 0.0
-        if np.isfinite(row[0]) and abs(row[0] - y[i]) > _ELSEWHERE * max(noise_of(row), _ROUND * spread):
-            return True
-    return False
-
-
-def make_segment(model: Model, outputs: Array, dt: float, inputs: Inputs, t0: float = 0.0) -> Segment:
-    """A segment from sampled outputs [q, N] (NaN where missing)."""
-    free = [i for i, name in enumerate(model.states) if name not in model.initial or model.initial[name].free]
-    known = np.array([model.initial[s].value if s in model.initial else 0.0 for s in model.states])
-    segment = Segment(
-        t0, dt, outputs, inputs, known, np.array(free, dtype=np.int64), _cubics(t0, dt, outputs)
-    )
-    unsaid = np.array([name not in model.initial for name in model.states])
-    return replace(segment, initial=np.where(unsaid, rough_states(model, segment)[:, 0], known))
 
 
 def kinematic_states(model: Model) -> dict[int, int]:

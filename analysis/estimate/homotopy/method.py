@@ -9,7 +9,6 @@ scalar objective, finite differences.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
 from analysis.base.progress import Progress
-from analysis.estimate.homotopy.coupled import Segment, segments_of
+from analysis.estimate.homotopy.coupled import segments_of
 from analysis.estimate.homotopy.observer import choose_controller, uniform_controller
 from analysis.estimate.homotopy.output_error import Evaluation, Fit, OutputError, Point, Unknowns
 from analysis.estimate.homotopy.result import as_start
@@ -88,7 +87,7 @@ def _default(
     alone: bool,
 ) -> Start:
     model = problem.model
-    warnings = _initial_warnings(experiment, problem.segments)
+    warnings: list[str] = []
     if options.gain is not None:
         controller = uniform_controller(model, options.gain, options.integral_gain, options.squared_integral)
     else:
@@ -118,18 +117,6 @@ def _default(
         return in_windows(search, held, exponent, options, experiment, warnings, alone)
     warnings.append("The coupling could not be removed completely: the model does not follow the record.")
     return as_start(search, held, held, experiment, warnings, False)
-
-
-def _initial_warnings(experiment: Experiment, segments: Sequence[Segment]) -> list[str]:
-    """A sentence if the model's known initial values are not those at which the records begin."""
-    known = [name for name, initial in experiment.model.initial.items() if not initial.free]
-    everything = len(experiment.model.states)
-    if known and all(len(s.free_initial) == everything for s in segments):
-        return [
-            f"The record does not begin at the model's initial values of {', '.join(known)}: they were "
-            "estimated instead."
-        ]
-    return []
 
 
 def _tell(problem: OutputError, evaluation: Evaluation, strength: float, progress: Progress) -> None:
