@@ -80,6 +80,17 @@ class Experiment:
         other.runs = tuple(self.runs[i].part(first, stop, phase) for i, first, stop in pieces)
         return other
 
+    def holding(self, name: str, value: float, sigma: Array) -> Experiment:
+        """The same experiment with one parameter known, and the noise of the outputs, too."""
+        other = copy(self)
+        for kept in ("unknowns", "_scanned_times"):
+            other.__dict__.pop(kept, None)
+        free = [n for n in self.model.free if n != name]
+        other.model = self.model.with_values({name: value}).with_free(free)
+        noise = {n: float(s) for n, s in zip(self.model.outputs, sigma, strict=True) if np.isfinite(s)}
+        other.conditions = replace(self.conditions, noise=noise)
+        return other
+
     @property
     def about_time(self) -> list[str]:
         """A sentence for methods that cannot estimate the drive's time where a record does not know it."""

@@ -53,6 +53,9 @@ def _isolated(values: Array, deviation: Array, limit: float) -> Mask:
 def pressed_flat(row: Array) -> Mask:
     """Samples at the limit of a converter: the extreme value three times in a row, in a channel without
     repeats elsewhere (a coarsely quantised one repeats everywhere)."""
+    finite = row[np.isfinite(row)]
+    if not len(finite) or np.ptp(finite) == 0:
+        return np.zeros(len(row), dtype=bool)  # a channel that does not move shows no limit
     limits = [row == np.nanmax(row, initial=-np.inf), row == np.nanmin(row, initial=np.inf)]
     equal = np.diff(row) == 0.0
     elsewhere = equal & ~np.any([at[:-1] & at[1:] for at in limits], axis=0)

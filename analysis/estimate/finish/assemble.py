@@ -40,6 +40,7 @@ def assemble(fitted: Fitted, judgement: Judgement, options: Mapping[str, Any]) -
     if start.method != "path":
         findings["start"] = {"method": start.method, "parameters": _start_values(experiment, start)}
     findings |= start.findings
+    chosen = str(findings.pop("chosen", ""))
     return Identification(
         method=start.method,
         model=experiment.given.name,
@@ -55,6 +56,7 @@ def assemble(fitted: Fitted, judgement: Judgement, options: Mapping[str, Any]) -
         covariance=covariance.tolist(),
         history=fitted.history,
         curves=dict(start.curves),
+        chosen=chosen,
         extra=findings,
         options=dict(options),
         model_text=experiment.given.text,

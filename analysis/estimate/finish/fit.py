@@ -33,6 +33,17 @@ def fit(
         raise ModelError(
             f"{experiment.model.name} has no free parameter: give one a guess instead of a value."
         )
+    return run_engine(experiment, start, progress, cuts, max_iterations)
+
+
+def run_engine(
+    experiment: Experiment,
+    start: Start,
+    progress: Progress = SILENT,
+    cuts: int = 1,
+    max_iterations: int = MOST_ITERATIONS,
+) -> Fitted:
+    """The same by the engine that the start asks for, also where nothing but the motion is left to find."""
     if start.engine == "shooting":
         from analysis.estimate.finish.shooting_engine import fit_shooting
 

@@ -77,10 +77,10 @@ class Fitted:
     def as_start(self) -> Start:
         """A start for another fit from here, such as one in more pieces."""
         k = len(self.experiment.model.parameters)
-        paths: list[Array | None] = []
-        for number, path in enumerate(self.experiment.start_states(self.values[:, :k])):
-            for piece in self.pieces:
-                if piece.record == number:
-                    path[:, piece.first : piece.stop] = piece.states
-            paths.append(path)
+        runs, n = self.experiment.runs, len(self.experiment.model.states)
+        paths = [np.full((n, len(run.times)), np.nan) for run in runs]
+        for piece in self.pieces:
+            paths[piece.record][:, piece.first : piece.stop] = piece.states
+        for path in paths:  # what no piece covers is never used: any finite state will do
+            path[:] = np.where(np.isnan(path), np.nanmean(path, axis=1, keepdims=True), path)
         return Start(self.start.method, self.values[:, :k], paths, self.values[:, k:], engine=self.engine)

@@ -100,7 +100,8 @@ def _reweigh(problem: Problem, found: Descent, estimated: NDArray[np.bool_]) -> 
 
 
 def _dof(problem: Problem) -> int:
-    return problem.samples - len(problem.unknowns) - problem.states * len(problem.stretches)
+    known = sum(int(np.sum(s.lower == s.upper)) for s in problem.stretches)
+    return problem.samples - len(problem.unknowns) - problem.states * len(problem.stretches) + known
 
 
 def _fitted(
@@ -120,7 +121,7 @@ def _fitted(
     size = len(order)
     information = np.zeros((size, size))
     for piece in pieces:
-        flat = piece.jacobian.reshape(-1, size)
+        flat = piece.jacobian.reshape(piece.residuals.size, size)
         information += flat.T @ flat
     here = found.evaluation
     return Fitted(
@@ -172,10 +173,13 @@ def _piece(
     seen = np.isfinite(stretch.outputs)
     weighted = np.where(seen[:, None, :], motion.slopes / problem.sigma[:, None, None], 0.0)
     flat = weighted.transpose(0, 2, 1).reshape(-1, shared + n)
-    own, initial = flat[:, :shared], flat[:, shared:]
+    own, initial = flat[:, :shared], flat[:, shared:].copy()
+    known = stretch.lower == stretch.upper if len(stretch.lower) else np.zeros(n, dtype=bool)
+    initial[:, known] = 0.0
     inner = initial.T @ initial
     follow = -pseudo_inverse(inner) @ initial.T @ own  # how the best initial state follows the unknowns
     projected = own + initial @ follow
+    inner[known, known] = np.finfo(np.float64).max ** 0.5  # no error where nothing is unknown
     columns = problem.unknowns.columns(stretch.record)
     jacobian = np.zeros((q * len(stretch), len(problem.unknowns)))
     slope = np.zeros((n, len(problem.unknowns)))

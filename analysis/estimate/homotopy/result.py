@@ -43,6 +43,7 @@ def as_start(
         warnings=warnings,
         own=own_estimate(problem, fit),
         references=[REFERENCE],
+        engine="shooting" if fit is motion and converged else "path",
     )
 
 

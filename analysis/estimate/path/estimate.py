@@ -646,7 +646,8 @@ class _Problem:
         )
 
     def _dof(self) -> int:
-        return int(self.measured.sum()) - len(self.unknowns) - self.n * len(self.segments)
+        known = sum(int(np.isfinite(s.initial).sum()) for s in self.segments if s.initial is not None)
+        return int(self.measured.sum()) - len(self.unknowns) - self.n * len(self.segments) + known
 
     def _details(self) -> tuple[SegmentDetails, ...]:
         """How the best path of each segment follows the unknowns, at the last linearisation."""

@@ -78,9 +78,9 @@ def start_point(
     rows = np.broadcast_to(np.atleast_2d(values), (records, len(parameters)))
     inside = np.clip(rows, [p.lower for p in parameters], [p.upper for p in parameters])
     initials = []
-    for run, first, _ in stretches_of(experiment):
-        state = np.array(states[run][:, first], dtype=np.float64)
-        lower, upper = _initial_bounds(experiment, first)
+    for number, first, _ in stretches_of(experiment):
+        state = np.array(states[number][:, first], dtype=np.float64)
+        lower, upper = _initial_bounds(experiment.runs[number], first)
         initials.append(np.clip(state, lower, upper) if len(lower) else state)
     return Point(np.hstack([inside, chain]), tuple(initials))
 
@@ -88,7 +88,7 @@ def start_point(
 def _stretch(experiment: Experiment, place: Place) -> Stretch:
     number, first, stop = place
     run: Run = experiment.runs[number]
-    lower, upper = _initial_bounds(experiment, first)
+    lower, upper = _initial_bounds(run, first)
     return Stretch(
         np.ascontiguousarray(run.times[first:stop]),
         np.ascontiguousarray(run.outputs[:, first:stop]),
@@ -100,12 +100,9 @@ def _stretch(experiment: Experiment, place: Place) -> Stretch:
     )
 
 
-def _initial_bounds(experiment: Experiment, first: int) -> tuple[Array, Array]:
-    """Bounds of the state at a sample: those of the model's table at the record's first, else none."""
-    initial = experiment.model.initial
-    bounded = any(np.isfinite([i.lower, i.upper]).any() for i in initial.values())
-    if first > 0 or not bounded:
+def _initial_bounds(run: Run, first: int) -> tuple[Array, Array]:
+    """Bounds of the state at a sample, equal where it is known: at the run's first, else none."""
+    nothing = not (np.isfinite(run.initial_lower) | np.isfinite(run.initial_upper)).any()
+    if first > 0 or nothing:
         return np.zeros(0), np.zeros(0)
-    known = [initial.get(state) for state in experiment.model.states]
-    lower = np.array([i.lower if i is not None else -np.inf for i in known])
-    return lower, np.array([i.upper if i is not None else np.inf for i in known])
+    return run.initial_lower, run.initial_upper

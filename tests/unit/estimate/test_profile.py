@@ -51,7 +51,9 @@ def test_given_a_linear_problem_then_the_profile_is_the_closed_form_interval(
     model = Model.from_toml(STRAIGHT if method == "homotopy" else STRAIGHT.replace("x = 0.0", ""))
     if method == "path":  # the path knows no exact initial value: it is a third unknown
         columns = np.vstack([columns, np.ones_like(t)])
-    result = identify(model, Record.from_arrays(40.0, {"x": x}), method, profile=("all",), **options)
+    result = identify(
+        model, Record.from_arrays(40.0, {"x": x}, drive_time=0.0), method, profile=("all",), **options
+    )
     best, (chi2,), *_ = np.linalg.lstsq(columns.T, x, rcond=None)
     covariance = np.linalg.inv(columns @ columns.T) * chi2 / (len(t) - len(columns))
     for i, name in enumerate(("a", "b")):
@@ -99,7 +101,7 @@ def test_given_a_rise_faster_than_the_samples_then_only_a_lower_limit_is_claimed
 ) -> None:
     t = np.arange(60.0)
     y = np.where(t > 0, 1.0, 0.0) + 0.01 * rng.normal(size=60)
-    record = Record.from_arrays(1.0, {"y": y})
+    record = Record.from_arrays(1.0, {"y": y}, drive_time=0.0)
     result = identify(Model.from_toml(SETTLED.format(upper=upper)), record, "homotopy", profile=("k",))
     assert 2.0 < result.parameters["k"].lower < 6.0  # exp(-k) is about the mean's error
     (sentence,) = [s for s in result.undetermined if s.startswith("k is at least")]
@@ -113,7 +115,9 @@ def test_given_a_single_unknown_then_its_profile_is_the_closed_form_interval(
     t = np.arange(400) / 40.0
     x = 2.0 * t + 0.2 * rng.normal(size=len(t))
     model = Model.from_toml(STRAIGHT).with_values({"b": 0.0}).with_free(["a"])
-    a = identify(model, Record.from_arrays(40.0, {"x": x}), "homotopy", profile=("a",)).parameters["a"]
+    a = identify(
+        model, Record.from_arrays(40.0, {"x": x}, drive_time=0.0), "homotopy", profile=("a",)
+    ).parameters["a"]
     best = (t @ x) / (t @ t)
     half = 1.959964 * np.sqrt(np.sum((x - best * t) ** 2) / (len(t) - 1) / (t @ t))
     assert (a.lower, a.upper) == pytest.approx((best - half, best + half), rel=1e-4)
@@ -125,7 +129,7 @@ def test_given_a_chaotic_record_then_the_whole_path_follows_the_profiled_paramet
     model = load_model("van_der_pol_duffing_double_well").with_values({"g": 0.3, "w": 1.2})
     times = np.arange(4000) / 20.0
     x = simulate(model, times, rtol=1e-12, atol=1e-14)["x"]
-    record = Record.from_arrays(20.0, {"x": x + 0.01 * rng.normal(size=len(x))})
+    record = Record.from_arrays(20.0, {"x": x + 0.01 * rng.normal(size=len(x))}, drive_time=0.0)
     result = identify(model, record, "homotopy", profile=("mu",))
     assert any("chaotic" in warning for warning in result.warnings)
     mu = result.parameters["mu"]
@@ -135,7 +139,8 @@ def test_given_a_chaotic_record_then_the_whole_path_follows_the_profiled_paramet
 def test_given_a_wrong_name_or_no_noise_then_one_sentence_says_so() -> None:
     model = load_model("van_der_pol_duffing_single_well")
     times = np.arange(2001) / 100.0
-    record = Record.from_arrays(100.0, {"x": simulate(model, times, rtol=1e-12, atol=1e-14)["x"]})
+    clean = simulate(model, times, rtol=1e-12, atol=1e-14)["x"]
+    record = Record.from_arrays(100.0, {"x": clean}, drive_time=0.0)
     with pytest.raises(ModelError, match="no free parameter `gamma`"):
         identify(model, record, "homotopy", profile=("gamma",))
     result = identify(model, record, "homotopy", profile=("mu",))

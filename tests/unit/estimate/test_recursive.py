@@ -37,7 +37,7 @@ def test_given_blocks_of_any_length_when_summed_then_equal_to_the_whole_record(s
         size = int(rng.integers(1, 400))
         live.update(stream[:, at : at + size])
         at += size
-    record = Record.from_arrays(50, {"x": stream[0], "v": stream[1]})
+    record = Record.from_arrays(50, {"x": stream[0], "v": stream[1]}, drive_time=0.0)
     batch = identify(model, record, "weak", finish=False, weighted=False, spacing=5)
     found = live.estimate()
     for name, truth in TRUE.items():
