@@ -103,7 +103,7 @@ def test_given_the_command_then_a_model_file_is_written_that_identify_reads(
     assert answer["parameters"]["p"]["value"] == pytest.approx(27.0, rel=0.01)
     assert [len(step["terms"]) for step in answer["path"]] == [5, 4, 3, 2, 1, 0]
     assert figure.stat().st_size > 5000
-    assert main(arguments) == 0
+    assert main([*arguments, "--force"]) == 0
     assert "smallest model that the data support" in capsys.readouterr().out
     assert main(["identify", str(recording), str(model), "--method", "weak", "--json", "-"]) == 0
     fitted = json.loads(capsys.readouterr().out)["parameters"]
