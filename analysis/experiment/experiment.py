@@ -21,8 +21,8 @@ from analysis.experiment.run import Phase, Run, read_run
 from analysis.experiment.states import start_states
 from analysis.experiment.unknown import Kind, Unknown
 from analysis.model import Model
-from analysis.model.model import Parameter
 from analysis.model.drive import drive_of
+from analysis.model.model import Parameter
 
 Array = NDArray[np.float64]
 
