@@ -51,7 +51,8 @@ def check_residuals(subject: Subject, progress: Progress) -> Check:
     probability = ljung_box(rows, lags)
     noise = float(subject.noise[worst] / subject.spread[worst])  # what the sensor hides cannot be asked for
     status = graded(float(systematic[worst]), _SMALL, max(_LARGE, noise))
-    white = probability > _LEVEL
+    inside = bool(np.all(np.abs(correlation) <= band))  # what is drawn is what is tested
+    white = probability > _LEVEL and inside
     name = subject.model.outputs[subject.shown[worst]]
     numbers = {
         "rms": float(size[worst]),
@@ -68,7 +69,8 @@ def check_residuals(subject: Subject, progress: Progress) -> Check:
 
 
 def _words(name: str, numbers: dict[str, float], white: bool, status: str) -> str:
-    colour = "white noise" if white else "not white"
+    test = f"Ljung and Box, {_LAGS} lags, probability {numbers['ljung_box_probability']:.2g}"
+    colour = f"white noise ({test})" if white else f"not white ({test})"
     rms, noise, part = numbers["rms"], numbers["noise"], 100 * numbers["systematic_of_spread"]
     words = (
         f"The best motion of the model leaves {rms:.2g} rms in {name}, the sensor's own noise being "
@@ -121,12 +123,18 @@ def _residuals(subject: Subject, segments: list[Segment], progress: Progress) ->
 
 
 def autocorrelation(rows: list[Array]) -> tuple[Array, Array, float]:
-    """Lags from 1 on, autocorrelation over all stretches, and half the 95 % band of white noise."""
+    """Lags from 1 on, autocorrelation over all stretches, and the bound that white noise keeps at all lags.
+
+    The bound is passed somewhere with the probability at which white noise is ruled out (Sidak 1967).
+    """
+    from scipy.stats import norm
+
     count = min(_LAGS, min(len(r) for r in rows) // 3)
     power = sum(float(r @ r) for r in rows) or 1.0
     values = [sum(float(r[k:] @ r[:-k]) for r in rows) / power for k in range(1, count + 1)]
     total = sum(len(r) for r in rows)
-    return np.arange(1.0, count + 1), np.array(values), float(1.96 / np.sqrt(total))
+    each = 1.0 - (1.0 - _LEVEL) ** (1.0 / max(count, 1))  # probability at a single lag
+    return np.arange(1.0, count + 1), np.array(values), float(norm.isf(each / 2) / np.sqrt(total))
 
 
 def ljung_box(rows: list[Array], lags: Array) -> float:
@@ -143,7 +151,7 @@ def ljung_box(rows: list[Array], lags: Array) -> float:
 def _cross(
     subject: Subject, segments: list[Segment], rows: list[Array], own: Array
 ) -> tuple[Array, Array, float]:
-    """Correlation of the residuals with the (first) input by lag, and half its 95 % band.
+    """Correlation of the residuals with the (first) input by lag, and the bound that noise keeps.
 
     Both are coloured, so the band is widened by their autocorrelations (Bartlett 1946).
     """
@@ -173,7 +181,7 @@ def _panel(title: str, x: Array, y: Array, band: float, subject: Subject, first:
         "correlation [–]",
         (
             Trace("residuals", x, y, "model"),
-            Trace("95 % band", edges, np.full(2, band), "limit"),
+            Trace("white noise stays inside, but for 1 in 1000", edges, np.full(2, band), "limit"),
             Trace("", edges, np.full(2, -band), "limit"),
         ),
     )

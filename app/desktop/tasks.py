@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import DataError, ModelError
+from analysis.base.errors import DataError, ModelError, ShakedownError
 from analysis.base.progress import Progress
 from analysis.base.record import Record
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from analysis.validate import Validation
 
 Samples = NDArray[np.float64]
+PICTURED = 4000  # samples of the picture of a fit
+RESTART = 2.0  # periods after which the model is started anew in it: chaos cannot be followed for long
 LONGEST = 100_000  # samples: more tell nothing new about delay and dimension
 
 
@@ -197,6 +199,45 @@ def find_orbits(
     else:
         found = autonomous_orbits(space.points, epsilon=epsilon, valid=space.valid, progress=progress)
     return space, found
+
+
+@dataclass(frozen=True, eq=False)
+class FitPicture:
+    """Outputs as measured and as the fitted model has them, started anew from the record now and then."""
+
+    names: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
+    times: Samples = field(default_factory=lambda: np.empty(0))  # s
+    measured: Samples = field(default_factory=lambda: np.empty((0, 0)))  # [outputs, samples]
+    model: Samples = field(default_factory=lambda: np.empty((0, 0)))
+    fit: tuple[float, ...] = ()  # per cent: 100 (1 - rms of the rest / standard deviation)
+    stretch: float = 0.0  # s from start to start
+    problem: str = ""  # why there is no picture
+
+
+def fit_picture(
+    text: str, record: Record, mapping: Mapping[str, str], values: Mapping[str, float], progress: Progress
+) -> FitPicture:
+    """The fitted model on the first stretch of the record; a problem is part of the answer."""
+    from analysis.model import Model
+    from analysis.validate.response import predict
+    from analysis.validate.subject import prepare
+
+    try:
+        subject = prepare(Model.from_toml(text), mapped(record, mapping).cut(0, PICTURED), values)
+        if subject.hidden:
+            words = f"Nothing shows {', '.join(subject.hidden)}: the model cannot be started from the record."
+            return FitPicture(problem=words)
+        stretch = min(RESTART * subject.base, 0.2 * subject.record.duration)
+        found = predict(subject, stretch, progress)
+    except ShakedownError as error:
+        return FitPicture(problem=str(error))
+    measured = [record.channels.get(mapping.get(name) or name) for name in found.names]
+    units = [channel.unit if channel is not None else "" for channel in measured]
+    fit = tuple(float(f) for f in 100 * (1 - found.error))
+    return FitPicture(
+        found.names, tuple(units), found.times, found.measured, found.restarted, fit, float(stretch)
+    )
 
 
 def validate_model(

@@ -21,7 +21,6 @@ class Step:
     page: str
     title: str
     text: str
-    right: bool = False  # where the card is in nobody's way
 
 
 STEPS = (
@@ -32,22 +31,21 @@ STEPS = (
          "Press Record, let it run for half a minute or more, then press “Stop and save”. "
          "Every sample is on disk within a second, whatever happens to this window."),
     Step("recordings", "Your runs are kept here",
-         "Your first recording is in hand already: its name stands at the top. “Use this record” takes "
-         "another one. Files of other programs can be dropped here."),
+         "Everything you record is listed here. The record in hand, which the next pages work on, is named "
+         "at the top; “Use this record” takes another one. Files of other programs can be dropped here."),
     Step("embed", "See the motion",
-         "One signal and its own past draw the motion as a shape. A good delay is suggested; drag it.",
-         right=True),
+         "One signal of the record in hand and its own past draw the motion as a shape. A good delay is "
+         "suggested; drag it."),
     Step("orbits", "Find the hidden orbits",
          "Press “Find orbits”. A chaotic motion almost repeats itself again and again. "
-         "Each near-repeat is a periodic orbit.", right=True),
+         "Each near-repeat is a periodic orbit."),
     Step("identify", "Fit the equation",
          "The model that belongs to the rig is chosen already. Press Identify and watch its parameters "
          "settle, with error bars."),
     Step("validate", "Does the model move like the beam?",
-         "Model and measurement side by side: motion, section, exponents.", right=True),
+         "Model and measurement side by side: motion, section, exponents."),
     Step("report", "Take it home",
-         "Press “Write the report”: one file with every figure, table and number needed to repeat the work.",
-         right=True),
+         "Press “Write the report”: one file with every figure, table and number needed to repeat the work."),
 )  # fmt: skip
 
 
@@ -59,7 +57,7 @@ class Tour(QFrame):
         self.window_, self.index = window, 0
         theme = window.theme
         self.setObjectName("tour")
-        self.setFixedWidth(theme.px(340))
+        self.setFixedWidth(theme.px(300))
         box = QVBoxLayout(self)
         box.setContentsMargins(theme.px(18), theme.px(14), theme.px(18), theme.px(14))
         box.setSpacing(theme.px(8))
@@ -109,17 +107,15 @@ class Tour(QFrame):
         self.place()
 
     def place(self) -> None:
-        """Below, on the side where the step's own controls are not; clear of STOP and of a message."""
+        """Always at the lower left, over the empty foot of the stages; clear of STOP and of a message."""
         window, margin = self.window_, self.window_.theme.px(14)
         box = self.layout()
         assert box is not None
         box.activate()
         self.setFixedHeight(box.totalHeightForWidth(self.width()))  # adjustSize forgets the last line
-        left = window.theme.px(176) + margin
-        right = window.width() - self.width() - margin
         lift = window.notice.height() if window.notice.isVisible() else 0
         floor = window.height() - 3 * margin - lift
-        self.move(right if STEPS[self.index].right else left, floor - self.height())
+        self.move(margin // 2, floor - self.height())
         self.raise_()
 
     def end(self) -> None:

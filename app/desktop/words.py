@@ -2,6 +2,22 @@
 
 from __future__ import annotations
 
+import math
+import re
+
+
+def plain(value: float, digits: int = 2) -> str:
+    """A number with so many digits and no power of ten: 0.00009, 1180."""
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else "–"
+    decimals = digits - 1 - math.floor(math.log10(abs(value)))
+    return f"{round(value, decimals):.{max(decimals, 0)}f}"
+
+
+def with_minus(text: str) -> str:
+    """Numbers in a text with the true minus sign."""
+    return re.sub(r"(?<![\w.])-(?=\d)|(?<=e)-(?=\d)", "−", text)
+
 
 def counted(count: int, thing: str) -> str:
     """“1 step”, “2 steps”; thousands are set apart by a thin space."""

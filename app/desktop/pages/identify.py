@@ -15,6 +15,7 @@ from analysis.estimate.methods import METHODS
 from app.desktop import tasks
 from app.desktop.page import Page
 from app.desktop.plots.convergence import Convergence
+from app.desktop.plots.fitpicture import FitPlot
 from app.desktop.widgets.basics import Card, button, label, progress_bar, scrolled, set_role
 from app.desktop.widgets.mapping import Mapping
 from app.desktop.widgets.modelcard import ModelCard
@@ -28,7 +29,7 @@ LONG = 200_000  # samples; more are cut, because a fit gains little from them
 
 
 class IdentifyPage(Page):
-    """Model to the left; channels, method and result to the right."""
+    """Model and channels to the left; to the right method, verdict, the fit as a picture, and its numbers."""
 
     def __init__(self, bench: Workbench) -> None:
         super().__init__(bench)
@@ -38,7 +39,8 @@ class IdentifyPage(Page):
         self.chosen = ""  # which orbits the fit in progress balances, in words
         self.model_card = ModelCard(bench)
         self.mapping = Mapping(self.theme)
-        self.convergence = Convergence(self.theme)
+        self.convergence, self.picture = Convergence(self.theme), FitPlot(self.theme)
+        self._drawing: Job | None = None  # the picture of the newest fit, in the making
         self.result_view, self.compare_view = ResultTable(self.theme), ResultTable(self.theme)
         left = QWidget()
         column = QVBoxLayout(left)
@@ -56,20 +58,21 @@ class IdentifyPage(Page):
         beside.setContentsMargins(0, 0, 0, 0)
         beside.setSpacing(self.theme.px(10))
         beside.addWidget(self._fit_card())
+        self.banner = VerdictBanner(self.theme)
+        beside.addWidget(self.banner)
         lower = QSplitter(Qt.Orientation.Vertical)
         lower.setHandleWidth(self.theme.px(10))
         lower.setChildrenCollapsible(False)
-        lower.addWidget(self.convergence)
+        lower.addWidget(self.picture)
         results = Card(self.theme)
-        self.banner = VerdictBanner(self.theme)
-        results.add(self.banner)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(self.result_view, "Result")
         self.tabs.addTab(self.compare_view, "Compare runs")
+        self.tabs.addTab(self.convergence, "Convergence")
         results.add(self.tabs, 1)
         lower.addWidget(results)
-        lower.setSizes([100, 170])
+        lower.setSizes([130, 120])
         beside.addWidget(lower, 1)
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
         for part in (left, right):
@@ -109,6 +112,7 @@ class IdentifyPage(Page):
         row.addWidget(self.run_button)
         card.box.addLayout(row)
         self.bar = progress_bar(1000)
+        self.bar.hide()  # while nothing is fitted the room is for the picture
         card.add(self.bar)
         self.state = label("", "small", wrap=True)
         card.add(self.state)
@@ -169,6 +173,7 @@ class IdentifyPage(Page):
             earlier = self.bench.result_is_of()
             self.banner.show_result(result, earlier)
             self.result_view.table.setEnabled(not earlier)
+            self.picture.view.setEnabled(not earlier)
 
     # -- fitting
 
@@ -184,6 +189,7 @@ class IdentifyPage(Page):
         method = str(self.method.currentData())
         options, self.chosen = self._orbits(method, data)
         self.convergence.begin()
+        self.tabs.setCurrentWidget(self.convergence)
         self.bench.find("mapping", self.mapping.values())
         self.job = self.bench.workers.run(
             f"Identifying {model.name}",
@@ -203,6 +209,7 @@ class IdentifyPage(Page):
         self._say(f"Compiling the equations.{note}", "small")
         self.run_button.setEnabled(False)
         self.cancel_button.show()
+        self.bar.show()
 
     def _orbits(self, method: str, data: Record) -> tuple[dict[str, Any], str]:
         """The orbits included on the Orbits page, as options of the balance, and words for them."""
@@ -252,10 +259,37 @@ class IdentifyPage(Page):
         self.result_view.show_result(result)
         self.compare_view.compare(self.bench.results)
         self._mark_earlier()
+        self._draw_fit(result)
+
+    def _draw_fit(self, result: Identification) -> None:
+        """Have the picture made, elsewhere; only for the record in hand."""
+        record = self.bench.record
+        if self._drawing is not None:
+            self._drawing.cancel()
+            self._drawing = None
+        if record is None or self.bench.result_is_of().startswith("an earlier record"):
+            self.picture.show_words("The record of this fit is not in hand.")
+            return
+        self.picture.show_words("Drawing …")
+        mapping = self.bench.findings.get("mapping", {})
+        text = result.model_text or (self.bench.model.text if self.bench.model is not None else "")
+        data = record.record.cut(0, min(tasks.PICTURED, len(record.record)))
+        job = self.bench.workers.run(
+            "Drawing the fit", tasks.fit_picture, text, data, mapping, result.values(), quiet=True
+        )
+        self._drawing = job
+        job.done.connect(lambda picture: self._drawn(job, picture))
+        job.failed.connect(lambda words: self._drawn(job, tasks.FitPicture(problem=words)))
+
+    def _drawn(self, job: Job, picture: tasks.FitPicture) -> None:
+        if job is self._drawing:  # a newer fit may have come
+            self._drawing = None
+            self.picture.show_picture(picture)
 
     def _ended(self) -> None:
         self.job = None
         self.bar.setValue(0)
+        self.bar.hide()
         self.cancel_button.hide()
         self._follow()
 

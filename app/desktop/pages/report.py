@@ -20,6 +20,7 @@ from PyQt6.QtWidgets import (
 
 from app.desktop.page import Page
 from app.desktop.widgets.basics import Card, Lamp, add_row, button, entry, form, label, set_role
+from app.desktop.widgets.verdictbanner import VerdictBanner
 from app.desktop.workbench import Workbench
 from app.desktop.worker import Job
 from app.report import write_report
@@ -76,22 +77,27 @@ class ReportPage(Page):
             "Write the report", self.run, "Make the HTML file and the PDF", "primary", "Ctrl+Return"
         )
         self.state = label("", "small", wrap=True)
-        words.add(self.write_button)
         words.add(self.state)
         side = QWidget()
         side.setFixedWidth(theme.px(320))
         column = QVBoxLayout(side)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(theme.px(10))
+        self.banner = VerdictBanner(theme)
+        column.addWidget(self.banner)
         column.addWidget(contents)
         column.addWidget(words, 1)
-        view = Card(theme, "Preview")
+        view = Card(theme)
+        tools = QHBoxLayout()
         self.open_button = button("Open", self._open, "Open the report in the browser")
         self.pdf_button = button("Open PDF", self._open_pdf, "Open the PDF")
         self.save_button = button("Save a copy", self._save, "Save the HTML file and the PDF elsewhere")
+        tools.addWidget(self.write_button)
+        tools.addStretch(1)
         for part in (self.open_button, self.pdf_button, self.save_button):
             part.setEnabled(False)
-            view.head.addWidget(part)
+            tools.addWidget(part)
+        view.box.addLayout(tools)
         self.preview = QTextBrowser()
         self.preview.setObjectName("paper")  # white in any theme, like the file itself
         self.preview.setOpenLinks(False)
@@ -102,7 +108,7 @@ class ReportPage(Page):
         whole.addWidget(side)
         whole.addWidget(view, 1)
         self.body.addLayout(whole, 1)
-        for signal in (bench.record_changed, bench.result_changed):
+        for signal in (bench.record_changed, bench.result_changed, bench.model_changed):
             signal.connect(self._follow)
         bench.finding_changed.connect(lambda _: self._follow())
         self._follow()
@@ -120,6 +126,8 @@ class ReportPage(Page):
             "results": bool(bench.results),
             "validation": "validation" in bench.findings,
         }
+        if bench.result is not None:
+            self.banner.show_result(bench.result, bench.result_is_of())
         for key, on in there.items():
             self.lamps[key].show_state("good" if on else "off")
         self.write_button.setEnabled(there["record"] and self.job is None)

@@ -23,8 +23,9 @@ from analysis.base.progress import Step
 from app.desktop import tasks
 from app.desktop.page import Page
 from app.desktop.plots.panel import PanelPlot, legend
-from app.desktop.widgets.basics import Card, Empty, button, label, progress_bar, set_role
+from app.desktop.widgets.basics import Card, Empty, Lamp, button, label, progress_bar, set_role
 from app.desktop.widgets.evidence import EvidenceBox
+from app.desktop.widgets.verdictbanner import VerdictBanner
 from app.desktop.workbench import Workbench
 from app.desktop.worker import Job
 from app.output import as_words
@@ -67,6 +68,8 @@ class ValidatePage(Page):
         column = QVBoxLayout(page)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(theme.px(10))
+        self.banner = VerdictBanner(theme)
+        column.addWidget(self.banner)
         column.addWidget(self._verdict_card())
         row = QHBoxLayout()
         row.setSpacing(theme.px(10))
@@ -78,6 +81,8 @@ class ValidatePage(Page):
     def _verdict_card(self) -> Card:
         card = Card(self.theme)
         row = QHBoxLayout()
+        self.lamp = Lamp(self.theme, "Green: nothing failed. Red square: a check failed or doubts prevail.")
+        row.addWidget(self.lamp)
         self.verdict = label("", "heading", wrap=True)
         self.cancel_button = button("Cancel", self.cancel, "End the checks; nothing is lost")
         self.cancel_button.hide()
@@ -151,12 +156,21 @@ class ValidatePage(Page):
         ready = self.bench.result is not None and self.bench.record is not None
         self.stack.setCurrentIndex(1 if ready else 0)
         self.validation = None
+        self._judge()
         if ready and "validation" in self.bench.findings:  # of the last time
             self._show(self.bench.findings["validation"])
         elif ready and self.isVisible():
             self.run()
 
+    def _judge(self) -> None:
+        """The verdict on the fit itself, above the checks; grey when it is of an earlier model or record."""
+        self.lamp.show_state("off")
+        if self.bench.result is not None:
+            self.banner.show_result(self.bench.result, self.bench.result_is_of())
+
     def on_show(self) -> None:
+        if self.bench.result is not None:
+            self.banner.show_result(self.bench.result, self.bench.result_is_of())
         if self.bench.result is not None and self.validation is None:
             self.run()
 
@@ -217,6 +231,7 @@ class ValidatePage(Page):
         self.validation = found
         self.bench.find("validation", found)
         self._say(found.verdict, "heading")
+        self.lamp.show_state("good" if found.passed else "bad")
         chosen = max(self.list.currentRow(), 0)
         self.list.blockSignals(True)
         self.list.clear()

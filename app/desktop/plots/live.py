@@ -19,6 +19,8 @@ from app.desktop.widgets.basics import IconButton
 
 LINES = 16384  # longest piece of the stream that is transformed
 POINTS = 6000  # of a portrait
+SILENCE = -12.0  # decadic logarithm of an amplitude that counts as none
+DECADES = 3.5  # of amplitude between the darkest and the brightest colour
 
 
 class LivePlot(Plot):
@@ -101,8 +103,8 @@ class Spectrum(LivePlot):
     def show_channels(self, shown: list[int]) -> None:
         self.shown = shown
         self.clear_rows()
-        units = {self.feed.rig.channels[i].unit for i in shown}
-        label = axis_text("amplitude", units.pop() if len(units) == 1 else "own unit")
+        units = dict.fromkeys(self.feed.rig.channels[i].unit or "–" for i in shown)
+        label = axis_text("amplitude", ", ".join(units))
         self.item = self.add_row("frequency [Hz]", label)
         self.item.setLogMode(False, True)
         self.item.disableAutoRange()
@@ -133,13 +135,17 @@ class Spectrum(LivePlot):
         if top > self._top or top < self._top - 1.0 or self._top == 0.0:
             self._top = top + 0.3
             self.item.setYRange(min(floor - 1.0, top - 3), self._top, padding=0)
-            self.item.setXRange(*self._band(f, log), padding=0)
+            self.item.setXRange(0.0, highest_in_use(f, log), padding=0)
 
-    def _band(self, f: Any, log: Any) -> tuple[float, float]:
-        """Frequencies up to where something stands clearly above the floor, with room to the right."""
-        above = np.flatnonzero((log > np.median(log, axis=1, keepdims=True) + 1.0).any(axis=0))
-        highest = f[above[-1]] if len(above) else f[-1]
-        return 0.0, float(min(max(1.6 * highest, 0.02 * f[-1]), f[-1]))
+
+def highest_in_use(f: Any, log: Any) -> float:
+    """Frequency up to which something stands clearly above the floor, with room to the right.
+
+    ``log``: decadic logarithm of the amplitude [channels, frequencies].
+    """
+    above = np.flatnonzero((log > np.median(log, axis=1, keepdims=True) + 1.0).any(axis=0))
+    highest = f[above[-1]] if len(above) else f[-1]
+    return float(min(max(1.6 * highest, 0.02 * f[-1]), f[-1]))
 
 
 class Spectrogram(LivePlot):
@@ -147,6 +153,7 @@ class Spectrogram(LivePlot):
 
     every = 3
     columns = 240
+    _bar: Any = None  # the scale of the colours
 
     def __init__(self, theme: Theme, feed: Feed) -> None:
         super().__init__(
@@ -156,7 +163,7 @@ class Spectrogram(LivePlot):
         self._channel.changed.connect(self._clear)
         self._image = pg.ImageItem()
         self._levels = np.zeros((2, 2), dtype=np.float32)
-        self._settling = 0
+        self._top = 0.0  # frequency
         self._done = 0
 
     def restart(self) -> None:
@@ -168,33 +175,59 @@ class Spectrogram(LivePlot):
             return
         self._size = int(2 ** np.clip(np.round(np.log2(rate)), 6, 13))
         self._hop = max(int(rate * 0.1), 1)
-        self._levels = np.full((self._size // 2 + 1, self.columns), -12.0, dtype=np.float32)
+        self._levels = np.full((self._size // 2 + 1, self.columns), SILENCE, dtype=np.float32)
         self._done = self.feed.ring.stop
-        self._settling = 60  # draws during which the band of frequencies follows the signal
         self.clear_rows()
         self.item = self.add_row("time before now [s]", "frequency [Hz]")
         self._image = pg.ImageItem(axisOrder="row-major")  # the old one went with its plot
         self._image.setColorMap(pg.colormap.get("viridis"))
         self.item.addItem(self._image)
         span = self.columns * self._hop / rate
-        self._image.setImage(self._levels)
+        self._image.setImage(self._levels, autoLevels=False, levels=(SILENCE, SILENCE + DECADES))
         self._image.setRect(QRectF(-span, 0, span, rate / 2))
         self.item.setXRange(-span, 0, padding=0)
-        self.item.setYRange(0, rate / 2, padding=0)
+        unit = self.feed.rig.channels[self._channel.index].unit if self._channel.index >= 0 else ""
+        self._bar = pg.ColorBarItem(
+            values=(SILENCE, SILENCE + DECADES), colorMap=pg.colormap.get("viridis"), interactive=False,
+            width=self.theme.px(10),
+        )  # fmt: skip
+        self._bar.axis.tickStrings = lambda values, scale, spacing: [f"{10**v:.2g}" for v in values]
+        self._bar.axis.setTickSpacing(1.0, 1.0)
+        self.readout.setText(axis_text("colour: amplitude", unit))
+        self._bar.setImageItem(self._image, insert_in=self.item)
+        self._colour_bar()
+        self._top = 0.0
+        self._follow_band()
+
+    def recolour(self) -> None:
+        super().recolour()
+        self._colour_bar()
+
+    def _colour_bar(self) -> None:
+        if self._bar is not None:
+            self._bar.axis.setPen(pg.mkPen(self.theme.colours.border))
+            self._bar.axis.setTextPen(self.theme.colours.muted)
+            self._bar.axis.setStyle(tickFont=self.theme.font(10))
 
     def fit(self) -> None:
-        self._image_band()
+        self._top = 0.0
+        self._follow_band()
 
-    def _image_band(self) -> None:
-        level = self._levels.max(axis=1)
-        loud = np.flatnonzero(level > max(level.max() - 2.5, -11))
-        top = (loud[-1] + 4 if len(loud) else len(level)) / len(level) * self.feed.rig.rate / 2
-        self.item.setYRange(0, min(1.3 * top, self.feed.rig.rate / 2), padding=0)
+    def _follow_band(self) -> None:
+        """Frequencies up to where the signal is; the axis grows with it at once and shrinks when asked."""
+        level = self._levels.max(axis=1)[None, :]
+        f = np.linspace(0.0, self.feed.rig.rate / 2, level.shape[1])
+        if level.max() > SILENCE:
+            top = highest_in_use(f, level)
+            if top > self._top:
+                self._top = top
+                self.item.setYRange(0, top, padding=0)
 
     def draw(self) -> None:
         if self.frozen or self._channel.index < 0 or not self.feed.rig.rate:
             return
         ring, fresh = self.feed.ring, 0
+        self._done = max(self._done, ring.stop - (self.columns + 1) * self._hop)  # after a time out of sight
         while ring.stop - self._done >= self._hop and fresh < self.columns:
             self._done += self._hop
             piece = ring.between(self._done - self._size, self._done, self._channel.index)
@@ -203,14 +236,14 @@ class Spectrogram(LivePlot):
                 _, a = amplitude_spectrum(piece, self.feed.rig.rate)
                 self._levels[:, -1] = np.log10(np.maximum(a, 1e-12))
             else:
-                self._levels[:, -1] = -12.0
+                self._levels[:, -1] = SILENCE
             fresh += 1
         if fresh:
-            top = float(self._levels.max())
-            self._image.setImage(self._levels, autoLevels=False, levels=(top - 3.5, top))
-            if self._settling:
-                self._settling -= 1
-                self._image_band()
+            top = max(float(self._levels.max()), SILENCE + DECADES)  # silence is dark
+            self._image.setImage(self._levels, autoLevels=False, levels=(top - DECADES, top))
+            if self._bar is not None:
+                self._bar.setLevels((top - DECADES, top))
+            self._follow_band()
 
     def table(self) -> Any:
         yield ["frequency [Hz]", *(f"column {i}" for i in range(self.columns))]
@@ -239,6 +272,8 @@ class Portrait(LivePlot):
         self._range: tuple[float, float, float, float] | None = None
 
     def restart(self) -> None:
+        for drawn in (self._trail, self._head):  # samples of another rig
+            drawn.setData([], [])
         names = [c.name for c in self.feed.rig.channels]
         second = 1 if len(names) > 1 and _kinds_differ(self.feed) else len(names)
         self.horizontal.offer(names, 0)
@@ -293,10 +328,18 @@ class Portrait(LivePlot):
         grown = old is None or box[0] < old[0] or box[1] > old[1] or box[2] < old[2] or box[3] > old[3]
         shrunk = old is not None and (box[1] - box[0] < 0.4 * (old[1] - old[0]))
         if grown or shrunk:
-            px, py = 0.1 * (box[1] - box[0]) + 1e-9, 0.1 * (box[3] - box[2]) + 1e-9
+            px, py = 0.1 * (box[1] - box[0]), 0.1 * (box[3] - box[2])
+            px, py = px + self._least(self.horizontal.index), py + self._least(self.vertical.index)
             self._range = (box[0] - px, box[1] + px, box[2] - py, box[3] + py)
             self.item.setXRange(*self._range[:2], padding=0)
             self.item.setYRange(*self._range[2:], padding=0)
+
+    def _least(self, index: int) -> float:
+        """Room around the motion even if a channel only hisses: half a thousandth of its range."""
+        channels = self.feed.rig.channels
+        index = index if index < len(channels) else self.horizontal.index  # against its own past
+        span = channels[index].upper - channels[index].lower if index < len(channels) else np.inf
+        return 0.5e-3 * span if np.isfinite(span) else 1e-9
 
 
 class Section(LivePlot):
@@ -315,6 +358,9 @@ class Section(LivePlot):
 
     def restart(self) -> None:
         self._drawn = (-1, -1, -1)
+        for drawn in (self._dots, self._newest):  # samples of another rig
+            drawn.setData([], [])
+        self.readout.setText("")
 
     def fit(self) -> None:
         self.item.enableAutoRange()

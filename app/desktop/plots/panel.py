@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyqtgraph as pg
 from PyQt6.QtCore import Qt
 
 from app.desktop.plots.plot import Plot
@@ -13,6 +15,7 @@ from app.desktop.theme import Theme
 if TYPE_CHECKING:
     from analysis.validate import Panel, Trace
 
+WIDE = 20_000  # points: wide lines of more take too long to draw
 COLOURS = {"measured": 6, "model": 1, "limit": 4}  # of the theme's data colours
 
 
@@ -41,7 +44,15 @@ class PanelPlot(Plot):
         curve = self.curve(self.item, colour, trace.label)
         curve.setData(x, y)
         if trace.role == "limit":
-            curve.setPen(self.pen(colour, style=Qt.PenStyle.DashLine))
+            curve.pen_of = partial(self.pen, style=Qt.PenStyle.DashLine)
+        elif trace.role == "measured" and len(x) < WIDE:
+            curve.pen_of = self._pale  # the model lies on it as a thin line
+        curve.setPen(curve.pen_of(colour))
+
+    def _pale(self, index: int) -> Any:
+        colour = pg.mkColor(self.theme.colours.data[index])
+        colour.setAlpha(110)
+        return pg.mkPen(colour, width=4)
 
 
 def legend(theme: Theme) -> str:

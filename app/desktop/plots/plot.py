@@ -11,13 +11,14 @@ import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
 from PyQt6.QtCore import QPointF, QRect, QRectF, Qt
-from PyQt6.QtGui import QKeyEvent, QPainter, QPixmap
+from PyQt6.QtGui import QKeyEvent, QPainter, QPixmap, QResizeEvent
 from PyQt6.QtWidgets import QFileDialog, QGraphicsItem, QGraphicsView, QMenu, QSizePolicy
 
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import Card, IconButton, label
 
 Samples = NDArray[np.float64]
+ROOMY = 240  # width of a card that has room for all its buttons
 
 
 def axis_text(name: str, unit: str = "") -> str:
@@ -45,7 +46,7 @@ class Plot(Card):
         self.theme, self.title = theme, title
         self.box.setContentsMargins(theme.px(10), theme.px(6), theme.px(8), theme.px(6))
         self.box.setSpacing(theme.px(2))
-        self.setMinimumSize(theme.px(220), theme.px(150))
+        self.setMinimumSize(theme.px(168), theme.px(140))
         self.readout = label("", "small")
         self.readout.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.readout.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -123,6 +124,7 @@ class Plot(Card):
         target = item if item is not None else self.item
         drawn = pg.PlotCurveItem(pen=self.pen(colour), name=name or None, connect="finite", **style)
         drawn.colour_index = colour
+        drawn.pen_of = self.pen  # makes its pen in the colours of the theme
         drawn.caption = name
         target.addItem(drawn)
         return drawn
@@ -165,7 +167,17 @@ class Plot(Card):
             if isinstance(drawn, pg.ScatterPlotItem):
                 drawn.setBrush(colour)
             else:
-                drawn.setPen(colour)
+                drawn.setPen(drawn.pen_of(index))
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        """In a narrow card the keys F and E, and a double click, do what the last two buttons do."""
+        super().resizeEvent(event)
+        roomy = self.width() >= self.theme.px(ROOMY)
+        for tool in (self.fit_button, self.export_button):
+            tool.setVisible(roomy)
+        if roomy or self.cross.isVisible():
+            crowded = self.head.minimumSize().width() > self.width() - self.theme.px(26)
+            self.cross.setVisible(roomy or not crowded)
 
     def _tool(self, picture: str, tip: str, checkable: bool = False) -> IconButton:
         tool = IconButton(self.theme, picture, tip, checkable)

@@ -14,6 +14,9 @@ from app.desktop.plots.plot import Plot, axis_text
 from app.desktop.theme import Theme
 from drivers.base.protocols import Block, Samples
 
+LOW = 70  # height of a lane below which its label would not fit
+LEAST = 1e-3  # of the measuring range: the smallest span of an axis
+
 
 class Scope(Plot):
     """The last seconds of the chosen channels. Frozen, the picture stays and can be zoomed to the samples."""
@@ -53,9 +56,20 @@ class Scope(Plot):
             item.setXRange(-self.seconds, 0, padding=0)
             self._curves.append(self.curve(item, index, info.name))
             self._ranges.append((0.0, 0.0))
+        self._label_lanes()
         self.rebuild()
         if self.cross.isChecked():
             self._crosshair(True)
+
+    def _label_lanes(self) -> None:
+        """In low lanes the name alone and fewer numbers: longer text would run into the next lane."""
+        low = self.view.height() < self.theme.px(LOW) * max(len(self.shown), 1)
+        if len(self.feed.rig.channels) <= max(self.shown, default=0):
+            return  # the rig was let go
+        for item, index in zip(self.items, self.shown, strict=False):
+            info, axis = self.feed.rig.channels[index], item.getAxis("left")
+            axis.setTickDensity(0.4 if low else 1.0)
+            item.setLabel("left", info.name if low else axis_text(info.name, info.unit))
 
     def set_seconds(self, seconds: float) -> None:
         self.seconds = seconds
@@ -82,6 +96,7 @@ class Scope(Plot):
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
+        self._label_lanes()
         if not self.frozen:
             self.rebuild()
 
@@ -124,11 +139,18 @@ class Scope(Plot):
             low, high = np.fmin.reduce(y), np.fmax.reduce(y)
         if not np.isfinite(low):
             return
-        span = max(high - low, 1e-9 + 1e-6 * abs(high))
+        span = max(high - low, self._least(row), 1e-6 * abs(high))
         bottom, top = self._ranges[row]
-        if low < bottom or high > top or span < 0.4 * (top - bottom):
-            self._ranges[row] = (low - 0.12 * span, high + 0.12 * span)
+        if top <= bottom or low < bottom or high > top or span < 0.4 * (top - bottom):
+            middle, half = 0.5 * (low + high), 0.62 * span
+            self._ranges[row] = (middle - half, middle + half)
             self.items[row].setYRange(*self._ranges[row], padding=0)
+
+    def _least(self, row: int) -> float:
+        """The smallest span drawn: a channel that only hisses must not look as if it moved."""
+        channels, index = self.feed.rig.channels, self.shown[row]
+        span = channels[index].upper - channels[index].lower if index < len(channels) else np.inf
+        return LEAST * span if np.isfinite(span) else 1e-9
 
     def fit(self) -> None:
         for row, item in enumerate(self.items):

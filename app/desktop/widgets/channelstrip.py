@@ -33,7 +33,7 @@ class ChannelTile(QAbstractButton):
         self.setAccessibleName(info.name)
         self.setToolTip(
             f"{info.name}: {info.sensor or 'sensor'}, range {info.lower:g} to {info.upper:g} {info.unit}. "
-            "Click to show or hide it. Numbers: rms and peak to peak of the last second."
+            "Click to show or hide it. Numbers of the last second: rms about the mean, and peak to peak."
         )
         theme.changed.connect(self.update)
 
@@ -63,7 +63,7 @@ class ChannelTile(QAbstractButton):
         painter.setPen(QColor(c.muted))
         spread = self.stats.high - self.stats.low
         lines = (
-            f"rms {value_text(self.stats.rms)} {self.info.unit}",
+            f"ac rms {value_text(self.stats.rms)} {self.info.unit}",
             f"p-p {value_text(spread)} {self.info.unit}",
         )
         for row, text in enumerate(lines):

@@ -10,6 +10,7 @@ from PyQt6.QtWidgets import QHeaderView, QTableWidget, QTableWidgetItem, QVBoxLa
 from analysis.base.identification import Estimate, Identification, interval_ends, with_error
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import label, scrolled
+from app.desktop.words import plain, with_minus
 
 
 class ResultTable(QWidget):
@@ -72,10 +73,13 @@ class ResultTable(QWidget):
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         for r, row in enumerate(rows):
             for c, text in enumerate(row):
-                self.table.setItem(r, c, QTableWidgetItem(text))
+                cell = QTableWidgetItem(with_minus(text) if c else text)
+                if c and headings[c] != "Unit":
+                    cell.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+                self.table.setItem(r, c, cell)
 
 
 def _relative(estimate: Estimate) -> str:
     if not (math.isfinite(estimate.stderr) and estimate.value):
         return "–"
-    return f"{100 * estimate.stderr / abs(estimate.value):.2g} %"
+    return f"{plain(100 * estimate.stderr / abs(estimate.value))} %"

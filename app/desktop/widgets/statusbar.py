@@ -9,6 +9,7 @@ from PyQt6.QtWidgets import QFrame, QHBoxLayout, QLabel
 
 from app.desktop.widgets.basics import Lamp, label, set_role, timer
 from app.desktop.widgets.jobbar import duration
+from app.desktop.words import counted
 from app.desktop.workbench import Workbench
 
 LOW_DISK = 2e9  # bytes
@@ -55,8 +56,8 @@ class StatusBar(QFrame):
         self._put("rig", rig.title or "No rig")
         self._put("rate", f"{quantity(rig.rate)}S/s × {len(rig.channels)}" if rig.channels else "no channels")
         self._put("samples", f"{status.samples:,} samples".replace(",", " "))
-        self._put("gaps", f"{status.gaps} gaps", "bad" if status.gaps else "small")
-        self._put("overloads", f"{status.overloads} overloads", "warn" if status.overloads else "small")
+        self._put("gaps", counted(status.gaps, "gap"), "bad" if status.gaps else "small")
+        self._put("overloads", counted(status.overloads, "overload"), "warn" if status.overloads else "small")
         late = status.lag > 1.0
         words = f"recorder {status.lag:.1f} s behind" if rig.recording else "not recording"
         self._put("lag", words, "warn" if late else "small")

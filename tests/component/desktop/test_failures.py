@@ -106,8 +106,8 @@ def test_given_gaps_and_overloads_then_they_are_counted_drawn_and_stored(
         qtbot.waitUntil(lambda: rig.status().samples > after + 500, timeout=GUARD)
         rig.stop_recording()
     window.status.refresh()
-    assert window.status.cells["gaps"].text() == "1 gaps"
-    assert window.status.cells["overloads"].text() == "1 overloads"
+    assert window.status.cells["gaps"].text() == "1 gap"
+    assert window.status.cells["overloads"].text() == "1 overload"
     channel = read(saved.args[0]).channels["c0"]
     assert [stop - start for start, stop in channel.gaps] == [300]
     assert [stop - start for start, stop in channel.clipped] == [50]

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from pytestqt.qtbot import QtBot
 
+from analysis.base.progress import SILENT
+from analysis.base.record import Record
+from app.desktop.pages.acquire import AcquirePage
+from app.desktop.plots.fitpicture import FitPlot, fit_text
 from app.desktop.plots.plot import Plot
+from app.desktop.tasks import fit_picture
 from app.desktop.theme import Theme
+from app.desktop.window import MainWindow
+from app.desktop.words import counted, plain, with_minus
+from tests.waiting import GUARD_MS as GUARD
+
+Make = Callable[..., MainWindow]
 
 
 @pytest.fixture
@@ -71,3 +82,87 @@ def test_given_another_range_then_the_axis_shows_its_numbers(plot: Plot, qtbot: 
     qtbot.wait(50)
     plot.view.grab()
     assert axis.picture is not before and axis.range[0] < 501 and axis.range[1] > 899
+
+
+def test_given_silence_then_the_waterfall_is_dark_and_its_axis_ends_where_the_signal_does(
+    window: MainWindow, qtbot: QtBot
+) -> None:
+    page = window.page
+    assert isinstance(page, AcquirePage)
+    fall = page.spectrogram
+    page.frequencies.setCurrentWidget(fall)
+    fall._clear()
+    assert fall._image.getLevels()[0] == fall._levels.min() < fall._image.getLevels()[1]  # dark, not yellow
+    qtbot.waitUntil(lambda: fall._levels.max() > -1.0, timeout=GUARD)  # some of the drive is in it
+    qtbot.waitUntil(lambda: fall._image.getLevels()[1] == pytest.approx(fall._levels.max()), timeout=GUARD)
+    top = fall.item.getViewBox().viewRange()[1][1]
+    assert top < 0.5 * window.bench.rig.rate / 2  # a signal below 60 Hz, sampled at 2 kHz
+    assert fall._bar is not None and fall._bar.levels() == pytest.approx(tuple(fall._image.getLevels()))
+
+
+def test_given_another_rig_then_no_sample_of_the_old_one_is_left_in_the_pictures(
+    window: MainWindow, qtbot: QtBot
+) -> None:
+    page = window.page
+    assert isinstance(page, AcquirePage)
+    qtbot.waitUntil(lambda: page.portrait._trail.getData()[0] is not None, timeout=GUARD)
+    page._restart()
+    assert len(page.portrait._trail.getData()[0]) == 0 and len(page.section._dots.getData()[0]) == 0
+
+
+def test_given_a_channel_that_only_hisses_then_its_axis_shows_a_thousandth_of_the_range(
+    make_window: Make, qtbot: QtBot
+) -> None:
+    window = make_window(start_shaking=False)
+    page = window.page
+    assert isinstance(page, AcquirePage)
+    scope = page.scope
+    qtbot.waitUntil(
+        lambda: scope._ranges and scope._ranges[-1] != (0.0, 0.0), timeout=GUARD
+    )  # the drive: 0 V
+    bottom, top = scope._ranges[-1]
+    info = window.bench.rig.channels[scope.shown[-1]]
+    assert top - bottom > 1e-3 * (info.upper - info.lower)
+
+
+def test_given_a_fit_then_model_and_measurement_are_drawn_with_the_rest_and_the_fit_in_per_cent(
+    qtbot: QtBot,
+) -> None:
+    t = np.arange(400) / 100.0
+    x = np.cos(2 * np.pi * t)
+    v = -2 * np.pi * np.sin(2 * np.pi * t)
+    text = 'name = "o"\n[states]\nx = "v"\nv = "-k*x"\n[parameters]\nk = { guess = 39.0 }\n'
+    record = Record.from_arrays(100.0, {"a": x, "v": v}, {"a": "mm"})
+    right = fit_picture(text, record, {"x": "a", "v": "v"}, {"k": 4 * np.pi**2}, SILENT)
+    wrong = fit_picture(text, record, {"x": "a", "v": "v"}, {"k": 30.0}, SILENT)
+    assert right.names == ("x", "v") and right.units == ("mm", "")
+    assert min(right.fit) > 99.9 and max(wrong.fit) < 95.0
+    rest = right.measured[0] - right.model[0]
+    assert right.fit[0] == pytest.approx(100 * (1 - np.sqrt(np.nanmean(rest**2)) / np.std(x)), abs=1e-6)
+    plot = FitPlot(Theme("light"))
+    qtbot.addWidget(plot)
+    plot.show_picture(wrong)
+    assert np.array_equal(plot._model.getData()[1], wrong.model[0], equal_nan=True)
+    assert f"fit {fit_text(wrong.fit[0])}" in plot.readout.text() and "anew" in plot.readout.text()
+    hidden = fit_picture(text, Record.from_arrays(100.0, {"b": x}), {"x": "", "v": ""}, {"k": 39.0}, SILENT)
+    plot.show_picture(hidden)
+    assert hidden.problem and plot.readout.text() == hidden.problem and len(plot._model.getData()[0]) == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [(9e-5, "0.000090"), (1180.0, "1200"), (0.0, "0"), (-0.25, "-0.25"), (99.6, "100")]
+)
+def test_given_any_size_then_a_number_is_written_without_a_power_of_ten(value: float, words: str) -> None:
+    assert plain(value) == words
+
+
+def test_given_counts_and_signs_then_words_and_minus_are_right() -> None:
+    assert [counted(n, "step") for n in (0, 1, 2)] == ["0 steps", "1 step", "2 steps"]
+    assert with_minus("-0.28 ± 0.01") == "−0.28 ± 0.01" and with_minus("1e-05") == "1e−05"
+    assert with_minus("a-b x-1") == "a-b x-1"  # names keep their hyphens
+    assert [fit_text(f) for f in (99.987, 85.2, 100.0, -3e5)] == [
+        "99.987 %",
+        "85 %",
+        "100.0000 %",
+        "-300000 %",
+    ]

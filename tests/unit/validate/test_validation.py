@@ -370,3 +370,17 @@ def test_given_a_bad_sweep_then_one_sentence_says_so(
     write(noisy_beam, path)
     assert main(["validate", str(path), "two_well_beam", "--over", "a=1-2"]) == 1
     assert "NAME=FROM:TO" in capsys.readouterr().err
+
+
+def test_given_white_residuals_then_the_bound_drawn_is_passed_as_rarely_as_they_are_ruled_out() -> None:
+    rng = np.random.default_rng(12)
+    outside = narrow = 0
+    for _ in range(2000):
+        rows = [rng.standard_normal(300), rng.standard_normal(300)]
+        lags, correlation, bound = autocorrelation(rows)
+        outside += bool(np.any(np.abs(correlation) > bound))
+        narrow += bool(np.any(np.abs(correlation) > 0.7 * bound))
+    assert len(lags) == 40
+    assert outside <= 8  # 2 expected at 1 in 1000
+    assert narrow > 100  # a bound that is wider than need be would not be passed either
+    assert bound * np.sqrt(600) == pytest.approx(4.21, abs=0.02)  # Sidak: 40 lags, 1 in 1000 together

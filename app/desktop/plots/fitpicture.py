@@ -1,0 +1,94 @@
+"""The fit as a picture: the measured signal, the model on it, and what is left over below."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyqtgraph as pg
+from PyQt6.QtWidgets import QComboBox
+
+from app.desktop.plots.plot import Plot, axis_text
+from app.desktop.theme import Theme
+from app.desktop.words import plain
+
+if TYPE_CHECKING:
+    from app.desktop.tasks import FitPicture
+
+EMPTY = "Measured and model appear here after a fit."
+
+
+class FitPlot(Plot):
+    """Measured as a wide pale line, the model as a thin one on it; the rest on an axis of its own."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme, "Fit", "", "", "The model, started anew now and then, on the measured signal")
+        self.picture: FitPicture | None = None
+        self.output = QComboBox()
+        self.output.setToolTip("Which measured quantity is drawn")
+        self.output.currentIndexChanged.connect(lambda _: self._draw())
+        self.output.hide()
+        self.head.insertWidget(1, self.output)
+        self.item.getAxis("bottom").setStyle(showValues=False)
+        self.item.getAxis("bottom").setHeight(0)
+        self.rest = self.add_row("time [s]", "rest")
+        self.rest.getAxis("left").setTickDensity(0.4)
+        self.view.ci.layout.setRowStretchFactor(0, 3)
+        self.view.ci.layout.setRowStretchFactor(1, 1)
+        self._measured, self._model = self.curve(self.item, 6, "measured"), self.curve(self.item, 1, "model")
+        self._measured.pen_of = self._pale
+        self._measured.setPen(self._pale(6))
+        self._rest = self.curve(self.rest, 1, "measured − model")
+        self.readout.setText(EMPTY)
+
+    def _pale(self, index: int) -> Any:
+        colour = pg.mkColor(self.theme.colours.data[index])
+        colour.setAlpha(110)
+        return pg.mkPen(colour, width=4)
+
+    def show_words(self, words: str) -> None:
+        """Nothing is drawn, for this reason."""
+        self.picture = None
+        self.output.hide()
+        for curve in (self._measured, self._model, self._rest):
+            curve.setData([], [])
+        self.readout.setText(words)
+        self.readout.setToolTip(words)
+
+    def show_picture(self, picture: FitPicture) -> None:
+        if picture.problem:
+            self.show_words(picture.problem)
+            return
+        self.picture = picture
+        self.output.blockSignals(True)
+        self.output.clear()
+        self.output.addItems(list(picture.names))
+        self.output.blockSignals(False)
+        self.output.setVisible(len(picture.names) > 1)
+        self._draw()
+
+    def _draw(self) -> None:
+        picture, index = self.picture, self.output.currentIndex()
+        if picture is None or index < 0:
+            return
+        measured, model = picture.measured[index], picture.model[index]
+        self._measured.setData(picture.times, measured)
+        self._model.setData(picture.times, model)
+        self._rest.setData(picture.times, measured - model)
+        self.item.setLabel("left", axis_text(picture.names[index], picture.units[index]))
+        self.rest.setLabel("left", "rest")
+        size = float(np.nanmax(np.abs(measured - model), initial=0.0))
+        self.rest.setYRange(-1.1 * size or -1.0, 1.1 * size or 1.0, padding=0)
+        words = f"fit {fit_text(picture.fit[index])}, started anew every {picture.stretch:.3g} s"
+        self.readout.setText(words)
+        self.readout.setToolTip(f"{words}. 100 %: nothing is left; 0 %: no better than the mean.")
+        self.item.enableAutoRange()
+
+
+def fit_text(fit: float) -> str:
+    """Per cent, with as many nines as there are."""
+    if not np.isfinite(fit):
+        return "not known"
+    left = max(100.0 - fit, 1e-4)
+    decimals = int(np.clip(1 - np.floor(np.log10(left)), 0, 4))
+    return f"{fit:.{decimals}f} %" if fit > -1000 else f"{plain(fit)} %"
