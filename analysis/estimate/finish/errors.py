@@ -146,7 +146,10 @@ def _parts(fitted: Fitted, progress: Progress) -> tuple[list[Regression], Array]
     information, score = joined(regressions)
     step = pseudo_inverse(information) @ score
     moved = [Regression(r.errors - r.jacobian @ step, r.jacobian, r.record) for r in regressions]
-    return moved, fitted.estimate + step
+    if samples <= _LONG:  # where another search did not end, one step of it is no better than none
+        return moved, fitted.estimate
+    low, high = (np.array([getattr(u, end) for u in fitted.unknowns]) for end in ("lower", "upper"))
+    return moved, np.clip(fitted.estimate + step, low, high)
 
 
 def _course(regressions: Sequence[Regression], parts: int) -> list[list[Regression]]:
