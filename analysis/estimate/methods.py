@@ -6,7 +6,7 @@ Methods are imported when asked for, so that a start does not pay for what is no
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -176,8 +176,11 @@ def _identify(
     said = {**mine, **asdict(conditions), **asdict(ending)}
     share = 0.3 if ending.finish else 1.0
     start = chosen.start(experiment, progress.part(0.0, share), alone=not ending.finish)
-    if not (ending.finish and start.finishable):
+    if not ending.finish:
         return assemble_start(experiment, start, said)
+    if start.fitted is None and not start.finishable:  # the method saw by itself that the model is wrong
+        found = assemble_start(experiment, start, said)
+        return replace(found, verdict="misses", reasons=list(start.warnings))
     return finish(
         experiment,
         start,

@@ -15,7 +15,6 @@ from analysis.estimate.finish.judge import Judgement
 from analysis.estimate.identifiability import covariance_of, undetermined_words
 from analysis.estimate.path import REFERENCES
 from analysis.estimate.start import Start
-from analysis.signal.noise import colour_words
 
 if TYPE_CHECKING:
     from analysis.experiment import Experiment
@@ -179,7 +178,6 @@ def _residual(fitted: Fitted) -> Residual:
 def _warnings(fitted: Fitted) -> list[str]:
     experiment = fitted.experiment
     words = [fitted.message] if fitted.message else []
-    words += colour_words(experiment.model.outputs, [piece.residuals for piece in fitted.pieces])
     ratio = fitted.chi2 / max(fitted.dof, 1)
     if experiment.conditions.noise and ratio > 1.5:
         words.append(f"The misfit is {np.sqrt(ratio):.2g} times what the given noise explains.")

@@ -19,7 +19,8 @@ from analysis.base.progress import SILENT, Progress
 from analysis.estimate.finish.errors import ErrorBars, error_bars
 from analysis.estimate.finish.evidence import Evidence, gather
 from analysis.estimate.finish.fitted import Fitted
-from analysis.estimate.identifiability import covariance_of, undetermined_parameters
+from analysis.estimate.finish.linearised import joined
+from analysis.estimate.identifiability import covariance_of, pseudo_inverse, undetermined_parameters
 
 Array = NDArray[np.float64]
 
@@ -51,6 +52,7 @@ def judge(fitted: Fitted, progress: Progress = SILENT) -> Judgement:
         return _ideal(fitted, unusable)
     evidence = gather(fitted)
     bars = error_bars(fitted, evidence, progress)
+    unusable += _at_bounds(fitted, evidence, bars)
     verdict, reasons = _verdict(evidence, bars, unusable)
     covariance = np.array(bars.errors.covariance)
     for i in undetermined_parameters(fitted.information):
@@ -93,7 +95,7 @@ def _unusable(fitted: Fitted) -> list[str]:
         words.append(f"The data do not determine {', '.join(names)}.")
     if fitted.dof <= 0:
         words.append(f"There are no more samples than unknowns ({len(fitted.estimate)}).")
-    return [*words, *_absurd(fitted), *_at_bounds(fitted)]
+    return [*words, *_absurd(fitted)]
 
 
 def _absurd(fitted: Fitted) -> list[str]:
@@ -108,10 +110,8 @@ def _absurd(fitted: Fitted) -> list[str]:
     return words
 
 
-def _at_bounds(fitted: Fitted) -> list[str]:
-    """Parameters that the data push beyond their bounds."""
-    from analysis.estimate.finish.linearised import joined, linearisations
-
+def _at_bounds(fitted: Fitted, evidence: Evidence, bars: ErrorBars) -> list[str]:
+    """Parameters that the data would take well beyond their bounds, if they were let."""
     held = [
         i
         for i, (u, value) in enumerate(zip(fitted.unknowns, fitted.estimate, strict=True))
@@ -119,15 +119,12 @@ def _at_bounds(fitted: Fitted) -> list[str]:
     ]
     if not held:
         return []
-    information, score = joined([part.regression() for part in linearisations(fitted)])
-    free = [i for i in range(len(fitted.unknowns)) if i not in held]
+    information, score = joined(evidence.regressions)
+    step = pseudo_inverse(information) @ score
     words = []
     for i in held:
-        along = np.linalg.lstsq(information[np.ix_(free, free)], information[free, i], rcond=None)[0]
-        size = information[i, i] - information[i, free] @ along
-        push = float(score[i] - along @ score[free]) / np.sqrt(size) if size > 0 else 0.0
         u, value = fitted.unknowns[i], float(fitted.estimate[i])
-        outward = push if value >= u.upper else -push
+        outward = float(step[i] if value >= u.upper else -step[i]) / max(float(bars.errors.stderr[i]), 1e-300)
         if outward > _PUSHED:
             words.append(
                 f"{u.name} lies on its bound {value:g}; the data ask for a value {outward:.1f} standard "

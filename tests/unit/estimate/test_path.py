@@ -174,7 +174,7 @@ def test_given_a_noisy_random_force_when_fitted_then_its_noise_is_part_of_the_er
     assert result.extra["input noise"]["f"] == pytest.approx(0.05 * driven[2].std(), rel=0.1)
     assert np.abs(off).max() < 4
     assert 0.5 < np.sqrt(np.mean(off**2)) < 1.5
-    assert not any("not white" in words for words in result.warnings)
+    assert not any("not white" in words for words in result.reasons)
     assert result.verdict == "fits"
     blind, result = fits(driven, 0.05, range(2), denoise=False)  # the force taken as exact
     ideal = [

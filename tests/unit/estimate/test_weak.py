@@ -154,7 +154,7 @@ def test_given_sensors_whose_zero_wanders_when_freed_then_each_run_has_its_drift
         assert fit.parameters["k3"].value == pytest.approx(1.0, rel=3e-3)
     assert fit.residual.rms["x"] == pytest.approx(0.01, rel=0.05)
     assert blind.residual.rms["x"] > 0.05
-    assert any("What is left of x is not white" in words for words in blind.warnings)
+    assert any("What is left of x is not white" in words for words in blind.reasons)
 
 
 def test_given_a_state_that_nothing_shows_when_fitted_then_homotopy_is_named(lorenz):

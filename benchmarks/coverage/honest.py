@@ -1,0 +1,143 @@
+"""Error bars and verdict when an assumption is broken, counted.
+
+`python -m benchmarks.coverage.honest [CASE ...] [--runs 60] [--noise 0.02] [--share 0.02]`
+
+A Duffing oscillator under a random force, 2000 samples of the displacement. Cases: everything right; noise of
+an autoregressive process (0.9); hum near resonance; noise on the measured force; a missing term of a share of
+the force (x^5, v|v|, dry friction). Counted: verdicts, coverage of the parameters by the ideal and by the
+reported intervals (of the best-approximating parameters where a term is missing: the mean over noise-free
+records), and the terms that were named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import time
+
+import numpy as np
+
+from analysis.base.record import Record
+from analysis.estimate.finish.fit import fit
+from analysis.estimate.finish.fitted import Fitted
+from analysis.estimate.finish.judge import judge
+from analysis.estimate.start import Start
+from analysis.experiment import Conditions, Experiment
+from analysis.model import Model
+from analysis.signal.inputs import Inputs
+from analysis.simulate.simulation import simulate
+from app.output import table
+
+SAMPLES, DT, SETTLE = 2000, 0.05, 200
+VALUES = {"c": 0.2, "k": 4.0, "k3": 3.0}
+TRUTH = Model.from_equations(
+    {"x": "v", "v": "f - c*v - k*x - k3*x**3 - x5*x**5 - vv*v*abs(v) - dry*tanh(v/0.01)"},
+    {**VALUES, "x5": 0.0, "vv": 0.0, "dry": 0.0},
+    inputs={"f": "measured"},
+)
+MODEL = Model.from_equations(
+    {"x": "v", "v": "f - c*v - k*x - k3*x**3"},
+    {name: {"guess": value} for name, value in VALUES.items()},
+    inputs={"f": "measured"},
+    outputs={"x": "x"},
+)
+MISSING = {
+    "x5": lambda x, v: x**5,
+    "vv": lambda x, v: v * np.abs(v),
+    "dry": lambda x, v: np.sign(v),
+}
+CASES = ("right", "coloured", "hum", "noisy-force", *MISSING)
+
+
+def motion(case: str, seed: int, share: float) -> tuple[np.ndarray, np.ndarray]:
+    """Force [N] and states [2, N]; a missing term is scaled to its share of the restoring force."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(SAMPLES + SETTLE) * DT
+    frequencies, phases = rng.uniform(0.05, 0.8, 40), rng.uniform(0, 2 * np.pi, 40)
+    f = 0.45 * np.cos(2 * np.pi * frequencies[:, None] * t + phases[:, None]).sum(axis=0)
+    inputs = Inputs.from_samples(0.0, DT, f[None])
+    extra: dict[str, float] = {}
+    for _ in range(4 if case in MISSING else 1):
+        z = simulate(TRUTH, t, np.array([0.3, 0.0]), extra, inputs, rtol=1e-10, atol=1e-12).states[:, SETTLE:]
+        if case in MISSING:
+            force = np.std(VALUES["k"] * z[0] + VALUES["k3"] * z[0] ** 3)
+            extra = {case: float(share * force / np.std(MISSING[case](*z)))}
+    return f[SETTLE:], z
+
+
+def noise_of(case: str, rng: np.random.Generator) -> np.ndarray:
+    """Noise of unit variance."""
+    from scipy.signal import lfilter
+
+    white = rng.standard_normal(SAMPLES + SETTLE)
+    if case == "coloured":
+        return np.asarray(lfilter([np.sqrt(1 - 0.81)], [1.0, -0.9], white)[SETTLE:])
+    if case == "hum":
+        tone = np.cos(2 * np.pi * 0.37 * DT * np.arange(SAMPLES) + rng.uniform(0, 2 * np.pi))
+        return np.asarray((white[SETTLE:] + np.sqrt(2) * tone) / np.sqrt(2))
+    return np.asarray(white[SETTLE:])
+
+
+def fitted(case: str, f: np.ndarray, z: np.ndarray, noise: np.ndarray, rng: np.random.Generator) -> Fitted:
+    if case == "noisy-force":
+        f = f + 0.01 * np.std(f) * rng.standard_normal(len(f))
+    record = Record.from_arrays(1 / DT, {"x": z[0] + noise, "f": f})
+    experiment = Experiment(MODEL, record, Conditions(denoise=case == "noisy-force"))
+    return fit(experiment, Start("truth", experiment.guesses(), [z]))
+
+
+def best_parameters(case: str, runs: int, share: float) -> np.ndarray:
+    """What the fit tends to without noise."""
+    truth = np.array(list(VALUES.values()))
+    if case not in MISSING:
+        return truth
+    rng = np.random.default_rng(0)
+    found = []
+    for seed in range(runs):
+        f, z = motion(case, seed, share)
+        found.append(fitted(case, f, z, np.zeros(SAMPLES), rng).estimate)
+    return np.asarray(np.mean(found, axis=0))
+
+
+def count(case: str, runs: int, noise: float, share: float) -> tuple[object, ...]:
+    """One row of the table."""
+    best = best_parameters(case, min(runs, 40), share)
+    verdicts: collections.Counter[str] = collections.Counter()
+    named: collections.Counter[str] = collections.Counter()
+    ideal, reported, covered, seconds = [], [], [], 0.0
+    for seed in range(runs):
+        f, z = motion(case, seed, share)
+        rng = np.random.default_rng(10_000 + seed)
+        found = fitted(case, f, z, noise * np.std(z[0]) * noise_of(case, rng), rng)
+        started = time.process_time()
+        judged = judge(found)
+        seconds += time.process_time() - started
+        verdicts[judged.verdict] += 1
+        terms = judged.findings["missing terms"]
+        named[terms[0]["term"] if terms and abs(terms[0]["t"]) > 3.5 else "–"] += 1
+        errors = np.sqrt(np.diag(judged.covariance))
+        ideal.append((found.estimate - best) / np.sqrt(np.diag(np.linalg.inv(found.information))))
+        reported.append((judged.estimate - best) / errors)
+        covered.append(np.abs(judged.estimate - best) < judged.quantile * errors)
+    words = ", ".join(f"{v} {n}" for v, n in verdicts.most_common())
+    terms_named = ", ".join(f"{t} {n}" for t, n in named.most_common(3))
+    rms = [float(np.sqrt(np.mean(np.square(z)))) for z in (ideal, reported)]
+    inside = float(np.mean(np.abs(ideal) < 1.96))
+    return case, words, rms[0], inside, rms[1], float(np.mean(covered)), terms_named, seconds / runs
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage.honest", description=__doc__)
+    parser.add_argument("cases", nargs="*", help=", ".join(CASES))
+    parser.add_argument("--runs", type=int, default=60)
+    parser.add_argument("--noise", type=float, default=0.02, help="of the displacement's spread")
+    parser.add_argument("--share", type=float, default=0.02, help="of the force that is missing")
+    args = parser.parse_args()
+    head = ("case", "verdicts", "ideal rms z", "covered", "reported rms z", "covered", "named", "CPU s")
+    rows = [count(case, args.runs, args.noise, args.share) for case in args.cases or CASES]
+    print(f"{args.runs} runs, noise {args.noise:g}, missing {args.share:g}")
+    print(table(head, rows))
+
+
+if __name__ == "__main__":
+    main()
