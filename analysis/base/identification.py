@@ -142,7 +142,11 @@ class Identification:
     def from_json(cls, text: str) -> Identification:
         """A result as :meth:`to_json` wrote it; DataError for a field missing or of another type."""
         try:
-            return read_as(cls, _today(parse_json(text)))
+            result = read_as(cls, _today(parse_json(text)))
+            for name, e in result.parameters.items():
+                if e.stderr < 0 or e.lower > e.value or e.upper < e.value:
+                    raise ValueError(f"{name} is outside of its own interval")
+            return result
         except ValueError as error:
             raise DataError(f"This is not a result of an identification ({error}).") from None
 

@@ -64,6 +64,8 @@ def test_given_a_file_of_an_older_program_when_read_then_every_number_has_its_fi
         a_result().to_json().replace("0.2,", '"0.2",'),
         a_result().to_json().replace('"Duffing"', "[]"),
         a_result().to_json().replace("true", "1"),
+        a_result().to_json().replace('"value": 1.0', '"value": 9.0'),
+        a_result().to_json().replace('"stderr": 0.02', '"stderr": -0.02'),
     ],
 )  # fmt: skip
 def test_given_something_else_when_read_then_one_sentence_says_so(text: str) -> None:
