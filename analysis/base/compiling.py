@@ -148,4 +148,12 @@ class _Cache(caching.FunctionCache):
             super().save_overload(sig, data)
 
 
-dispatcher.FunctionCache = _Cache  # type: ignore[attr-defined]  # there is no setting for it
+def _cache_of(py_func: Any) -> Any:
+    """The cache of a function; one that keeps nothing where no folder takes it."""
+    try:
+        return _Cache(py_func)
+    except RuntimeError:  # neither beside the sources nor in the user's home may anything be written
+        return caching.NullCache()
+
+
+dispatcher.FunctionCache = _cache_of  # type: ignore[attr-defined]  # there is no setting for it

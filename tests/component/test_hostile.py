@@ -1,0 +1,31 @@
+"""A thousand hostile inputs, as the soak script makes them by the ten thousand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.soak.hostile import KINDS, attempt
+
+# How many of each kind: what takes long (reports, orbits, compiling) has its share in the soak script.
+COUNTS = {
+    "file": 500, "table": 130, "model": 130, "rig": 80, "sequence": 80, "result": 6, "session": 0,
+    "option": 0, "usage": 100,
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+
+def test_given_the_kinds_of_hostile_input_then_all_are_tried() -> None:
+    assert set(COUNTS) == set(KINDS)
+    assert sum(COUNTS.values()) >= 1000
+
+
+@pytest.mark.parametrize("kind", [kind for kind, count in COUNTS.items() if count])
+def test_given_hostile_input_then_data_or_one_sentence(kind: str) -> None:
+    faults = [o for n in range(COUNTS[kind]) if (o := attempt(1_000_000 + n, kind)).fault]
+    assert not faults, faults[:3]
