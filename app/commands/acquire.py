@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 import sys
 import time
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from drivers.rig.profile import Rig, RigProfile
 
 SOFT_START = 0.5  # s until the drive is up
+TAIL_SECONDS = 0.5  # recorded after a STOP, so that the ramp and the first of the decay are seen
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -62,8 +64,10 @@ def run(args: argparse.Namespace) -> int:
     rig = _open(profile, args)
     from drivers.acquisition.engine import Engine
 
+    for notice in rig.notices:
+        print(f"shakedown: {notice}", file=sys.stderr)
     engine = Engine(rig.source, rig.exciter, 0.25 if args.fast else 0.02)
-    with CtrlC() as ctrl_c:
+    with CtrlC(at_once=rig.emergency_stop) as ctrl_c:
         progress = replace(terminal_progress(), cancelled=ctrl_c.check)
         try:
             if args.sequence:
@@ -73,6 +77,8 @@ def run(args: argparse.Namespace) -> int:
         finally:
             engine.stop()
             rig.close()
+        if ctrl_c.word:
+            result["problem"] = f"The recording was ended: {ctrl_c.word}."
     if not write_json(args.json, result):
         _print(result)
     return 1 if result["problem"] else 0
@@ -109,6 +115,7 @@ def _changes(profile: RigProfile, settings: list[str]) -> dict[str, Any]:
 
 def _record(rig: Rig, engine: Engine, args: argparse.Namespace, progress: Progress) -> dict[str, Any]:
     from drivers.acquisition.capture import recording_to
+    from drivers.base.latch import DriveStopped
 
     length = _length(rig, args)
     out = Path(args.out)
@@ -121,7 +128,7 @@ def _record(rig: Rig, engine: Engine, args: argparse.Namespace, progress: Progre
     if driven:
         rig.play()
     settle = rig.profile.settle if args.settle is None else args.settle
-    _advance(rig, engine, settle + (SOFT_START if driven else 0.0), progress, "settling")
+    _advance(rig, engine, settle + (SOFT_START if driven else 0.0), progress, "settling", driven)
     capture = engine.record(
         recording_to(target, rig.source, metadata), length, _trigger(args), max(1, args.captures)
     )
@@ -130,31 +137,43 @@ def _record(rig: Rig, engine: Engine, args: argparse.Namespace, progress: Progre
         if args.trigger or length is None:
             while not capture.wait(0.05):
                 rig.beat()
+                if driven:
+                    rig.check_drive()
                 if rig.source.waits:
                     engine.advance(1.0)
                 state = "waiting for the trigger" if not capture.triggered else "recording"
                 progress.report(0.5, f"{state}, {capture.recorded / rig.source.rate:.1f} s; Ctrl-C ends")
         else:
-            _advance(rig, engine, length / rig.source.rate, progress, "recording")
+            _advance(rig, engine, length / rig.source.rate, progress, "recording", driven)
             while not capture.wait(0.05):
                 rig.beat()
                 progress.report(0.999, "finishing")
     except KeyboardInterrupt:
         interrupted = True
+    except DriveStopped:
+        with contextlib.suppress(ShakedownError):  # the recording may end by itself meanwhile
+            engine.advance(TAIL_SECONDS, lambda _: rig.beat())
     except ShakedownError:
         pass  # said below: what was recorded is saved
-    capture.end()
-    progress.report(1.0, "done")
-    _ramp_down(rig, engine)
+    capture.ask_to_end()
+    _ramp_down(rig, engine)  # before finishing, which may take a while
+    while not capture.wait(0.05):
+        rig.beat()
+    with contextlib.suppress(OSError):  # the terminal may be gone
+        replace(progress, cancelled=None).report(1.0, "done")
     return _result(rig, engine, capture, out if foreign else None, interrupted)
 
 
-def _advance(rig: Rig, engine: Engine, seconds: float, progress: Progress, message: str) -> None:
+def _advance(
+    rig: Rig, engine: Engine, seconds: float, progress: Progress, message: str, driven: bool
+) -> None:
     if seconds <= 0:
         return
 
     def watch(part: float) -> None:
         rig.beat()
+        if driven:
+            rig.check_drive()
         progress.report(0.999 * part, f"{message}, {seconds * (1 - part):.0f} s left")
 
     engine.advance(seconds, watch)
@@ -164,7 +183,7 @@ def _ramp_down(rig: Rig, engine: Engine) -> None:
     if rig.exciter is None:
         return
     rig.exciter.stop("recording finished")
-    if engine.status.running:
+    if engine.status.running and rig.source.waits:
         engine.advance(0.1)
 
 
@@ -252,7 +271,12 @@ def _result(
             path.unlink()
             path = name
         files.append(str(path))
-    problem = status.failure or capture.failed or ("" if files else "nothing was recorded")
+    stop = capture.drive_stop
+    stopped = "" if stop is None else (
+        f"The drive was stopped while recording, at sample {stop.sample} ({stop.drive}): "
+        f"{stop.reason}. The recording says so and ends there."
+    )  # fmt: skip
+    problem = status.failure or capture.failed or stopped or ("" if files else "nothing was recorded")
     return {
         "rig": rig.profile.key,
         "files": files,
@@ -266,6 +290,7 @@ def _result(
         "overloads": status.overloads,
         "late": status.late,
         "interrupted": interrupted,
+        "drive_stopped": None if stop is None else dict(vars(stop)),
         "problem": problem or None,
     }
 

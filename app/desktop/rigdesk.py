@@ -23,7 +23,7 @@ from drivers.acquisition.engine import Engine, Status, Tap
 from drivers.acquisition.sequence import Sequence as Sequence_
 from drivers.base.drive_page import DriveStatus
 from drivers.base.limits import Limits
-from drivers.base.protocols import Block, ChannelInfo, DriveState, Exciter, InstrumentError, Taking
+from drivers.base.protocols import ActiveRecording, Block, ChannelInfo, DriveState, Exciter, InstrumentError
 from drivers.base.trigger import Trigger
 from drivers.base.waveform import Waveform
 
@@ -100,7 +100,7 @@ class RigDesk(QObject):
         self._asked_to_stop = False
         self._closing: threading.Thread | None = None
         self.sequencer = Sequencer()
-        self._capture: Taking | None = None
+        self._capture: ActiveRecording | None = None
         self.recording_path: Path | None = None  # of the newest recording
         self._reported = 0  # finished recordings told of
         self._opening = 0  # number of the newest attempt; older ones are closed when they arrive

@@ -100,7 +100,7 @@ class Capture:
         self._queued = 0
         self._notes: deque[tuple[str, int]] = deque()
         self._stops: deque[DriveStop] = deque()
-        self.drive_stop: DriveStop | None = None  # the first one while this was recorded
+        self.drive_stop: DriveStop | None = None  # the first one while this was recorded, in its samples
         self._state = threading.Condition()
         self._closing = False
         self.failed = ""
@@ -144,7 +144,6 @@ class Capture:
     def mark_stop(self, stop: DriveStop) -> None:
         """The drive was stopped: the recording says so, whatever becomes of it. Waits for nothing."""
         self._stops.append(stop)
-        self.drive_stop = self.drive_stop or stop
 
     def backlog(self) -> tuple[float, float, str]:
         """Seconds behind, filling 0 to 1, and what went wrong if anything did."""
@@ -307,10 +306,11 @@ class Capture:
         while self._stops:
             stop = self._stops.popleft()
             writing.sink.note(f"drive stopped: {stop.reason}", stop.sample)
+            stop = replace(stop, sample=stop.sample - writing.origin)
+            self.drive_stop = self.drive_stop or stop
             if not writing.stopped:
                 writing.stopped = True
-                said = asdict(stop) | {"sample": stop.sample - writing.origin}
-                writing.sink.describe(drive_stopped=said)
+                writing.sink.describe(drive_stopped=asdict(stop))
 
     def _describe_clock(self, writing: _Writing) -> None:
         drift = None if self._clock is None or self._source.waits else self._clock.drift()

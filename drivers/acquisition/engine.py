@@ -18,7 +18,15 @@ import numpy as np
 from analysis.base.errors import ShakedownError
 from drivers.acquisition.capture import QUEUE_SECONDS, Capture, Sink, queue_capacity
 from drivers.acquisition.counting import StreamCounter
-from drivers.base.protocols import Block, CountsItself, Exciter, InstrumentError, Records, Source, Taking
+from drivers.base.protocols import (
+    ActiveRecording,
+    Block,
+    CountsItself,
+    Exciter,
+    InstrumentError,
+    Records,
+    Source,
+)
 from drivers.base.trigger import Trigger
 
 BLOCK_SECONDS = 0.02  # a block each 20 ms: live views at 30 frames a second always have something new
@@ -87,8 +95,8 @@ class Engine:
         self._capacity = queue_capacity(source, queue_seconds)
         self._lock = threading.Lock()
         self._taps: list[Tap] = []
-        self._capture: Taking | None = None
-        self._alarmed: Taking | None = None
+        self._capture: ActiveRecording | None = None
+        self._alarmed: ActiveRecording | None = None
         self._ended = threading.Event()  # not Thread.join: Ctrl-C during a join takes a thread for ended
         self._ended.set()
         self._stopping = threading.Event()
@@ -164,7 +172,7 @@ class Engine:
         length: int | None = None,
         trigger: Trigger | None = None,
         captures: int = 1,
-    ) -> Taking:
+    ) -> ActiveRecording:
         """Record ``length`` samples (None: until stopped) from now, or from each firing of the trigger.
 
         ``make_sink(number)`` gives the recorder of capture 0, 1, ...: with a trigger that re-arms each

@@ -405,7 +405,7 @@ class RemoteSource:
 
 
 class RemoteCapture:
-    """A recording that is made in the rig's process (see :class:`drivers.base.protocols.Taking`)."""
+    """A recording that is made in the rig's process (see :class:`drivers.base.protocols.ActiveRecording`)."""
 
     def __init__(self, link: RigLink) -> None:
         self._link = link
@@ -453,11 +453,15 @@ class RemoteCapture:
     def note(self, text: str, index: int) -> None:
         """How late a block is over here does not touch the recording."""
 
-    def end(self, failure: str = "") -> None:
-        """No more blocks; wait until the recording is a finished file."""
+    def ask_to_end(self, failure: str = "") -> None:
+        """No more blocks; does not wait."""
         if not self.done:
             with contextlib.suppress(ShakedownError):  # its process is gone: ``finish_here`` sees to it
                 self._link.call(m.EndRecording(failure))
+
+    def end(self, failure: str = "") -> None:
+        """No more blocks; wait until the recording is a finished file."""
+        self.ask_to_end(failure)
         self._done.wait()
 
     def hear(self, state: CaptureState) -> None:

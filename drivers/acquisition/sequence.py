@@ -32,6 +32,7 @@ from analysis.base.parsing import parse_toml
 from analysis.base.progress import SILENT, Progress
 from drivers.acquisition.capture import recording_to
 from drivers.acquisition.engine import Engine
+from drivers.base.latch import DriveStopped
 from drivers.base.protocols import InstrumentError
 from drivers.base.waveform import Sine
 from drivers.rig.profile import Rig
@@ -226,6 +227,7 @@ class SequenceRun:
 
         def watch(part: float, begin: float, share: float) -> None:
             rig.beat()
+            rig.check_drive()
             self._report(progress, (begin + share * part) * step.duration, label)
 
         split = step.settle / step.duration
@@ -245,6 +247,8 @@ class SequenceRun:
             raise
         if capture.failed:
             raise InstrumentError(capture.failed)
+        if capture.drive_stop is not None:
+            raise DriveStopped(f"The drive was stopped: {capture.drive_stop.reason}.")
         self.done.append(Path(capture.finished[0].path))
         self._write_state()
 

@@ -14,6 +14,10 @@ class DriveLatched(ShakedownError):
     """A drive that was stopped and has not been armed again; nothing was changed."""
 
 
+class DriveStopped(ShakedownError):
+    """The drive that something was made for was stopped by STOP or a trip."""
+
+
 class Latch:
     """Set by STOP from any thread in no time, released by ``arm`` alone."""
 

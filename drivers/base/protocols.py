@@ -151,7 +151,7 @@ class Source(Protocol):
     def close(self) -> None: ...
 
 
-class Taking(Protocol):
+class ActiveRecording(Protocol):
     """A recording under way, here (:class:`drivers.acquisition.capture.Capture`) or in the rig's own
     process.
     """
@@ -177,6 +177,13 @@ class Taking(Protocol):
 
     def backlog(self) -> tuple[float, float, str]: ...
 
+    @property
+    def drive_stop(self) -> Any:
+        """The first STOP or trip while this was recorded (drivers.acquisition.capture.DriveStop), or None."""
+        ...
+
+    def ask_to_end(self, failure: str = "") -> None: ...
+
     def end(self, failure: str = "") -> None: ...
 
     def wait(self, seconds: float | None = None) -> bool: ...
@@ -188,7 +195,7 @@ class Records(Protocol):
 
     def record(
         self, make_sink: Callable[[int], Any], length: int | None, trigger: Trigger | None, captures: int
-    ) -> Taking: ...
+    ) -> ActiveRecording: ...
 
 
 @runtime_checkable

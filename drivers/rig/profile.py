@@ -27,6 +27,7 @@ from analysis.base.errors import ShakedownError
 from analysis.base.parsing import parse_toml
 from drivers.base.clock import Clock
 from drivers.base.drive_page import DriveStatus
+from drivers.base.latch import DriveStopped
 from drivers.base.limits import Limits
 from drivers.base.protocols import ChannelInfo, Exciter, Perturbable, SensorController, Source, status_of
 from drivers.base.waveform import Waveform, waveform_from
@@ -160,6 +161,12 @@ class Rig:
     def drive_status(self) -> DriveStatus:
         """The drive in the words that are shown."""
         return DriveStatus("off") if self.exciter is None else status_of(self.exciter)
+
+    def check_drive(self) -> None:
+        """DriveStopped if STOP or a trip has ended the drive: what is being made with it is to end."""
+        status = self.drive_status()
+        if status.latched:
+            raise DriveStopped(f"The drive was stopped: {status.reason.rstrip('.')}.")
 
     def close(self) -> None:
         """Ramp down and let go of every instrument, whatever one of them says."""
