@@ -132,7 +132,7 @@ def _record(rig: Rig, engine: Engine, args: argparse.Namespace, progress: Progre
     capture = engine.record(
         recording_to(target, rig.source, metadata), length, _trigger(args), max(1, args.captures)
     )
-    interrupted = False
+    interrupted, stopped = False, ""
     try:
         if args.trigger or length is None:
             while not capture.wait(0.05):
@@ -150,7 +150,8 @@ def _record(rig: Rig, engine: Engine, args: argparse.Namespace, progress: Progre
                 progress.report(0.999, "finishing")
     except KeyboardInterrupt:
         interrupted = True
-    except DriveStopped:
+    except DriveStopped as error:
+        stopped = str(error)
         with contextlib.suppress(ShakedownError):  # the recording may end by itself meanwhile
             engine.advance(TAIL_SECONDS, lambda _: rig.beat())
     except ShakedownError:
@@ -161,7 +162,9 @@ def _record(rig: Rig, engine: Engine, args: argparse.Namespace, progress: Progre
         rig.beat()
     with contextlib.suppress(OSError):  # the terminal may be gone
         replace(progress, cancelled=None).report(1.0, "done")
-    return _result(rig, engine, capture, out if foreign else None, interrupted)
+    result = _result(rig, engine, capture, out if foreign else None, interrupted)
+    result["problem"] = result["problem"] or stopped or None
+    return result
 
 
 def _advance(

@@ -205,8 +205,12 @@ class SequenceRun:
                     self._wait(rig, progress)
                 self._run_step(rig, engine, progress, playing)
                 playing = True
-        finally:
-            rig.exciter.stop("sequence finished" if self.seconds_left == 0 else "sequence stopped")
+        except DriveStopped:
+            raise  # it is off already; one that is started from now on is somebody else's
+        except BaseException:
+            rig.exciter.stop("sequence stopped")
+            raise
+        rig.exciter.stop("sequence finished")
         return self.done
 
     def _wait(self, rig: Rig, progress: Progress) -> None:

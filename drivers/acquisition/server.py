@@ -146,6 +146,7 @@ class RigServer:
         self._ending = ""  # why the process ends
         self._publishing = threading.Lock()
         self._stop_numbers = itertools.count(1)
+        self._drove = ""  # what plays, or played when the latch was set; empty: nothing
         self.driving = False  # as last seen, or about to: read by the watch
         self.orphaned = False  # the window's end of the link is gone
         self.opened = False  # a STOP that comes before waits for the rig, and is then obeyed first
@@ -162,9 +163,9 @@ class RigServer:
         exciter = self._exciter
         if exciter is None:
             return
-        if exciter.latch.reason and kind == "trip":
+        first = not exciter.latch.is_set
+        if not first and kind == "trip":
             return
-        first = not exciter.latch.reason
         try:
             exciter.request_stop(reason)
         except Exception as error:
@@ -174,13 +175,18 @@ class RigServer:
             self._stop_kind = kind
             self._mark_recording(reason, kind, values or {})
 
+    def _stopped_outside(self) -> str:
+        """The drivers look at the page themselves: not one more sample or command goes up after STOP."""
+        page = self._page
+        return page.guard_acted or (page.stop_word or "STOP" if page.stop_requested else "")
+
     def _mark_recording(self, reason: str, kind: str, values: dict[str, float]) -> None:
         capture, counter = self._capture, self._counter
-        if capture is None or capture.done or not self.driving:
+        if capture is None or capture.done or not self._drove:
             return
         moment = datetime.now().astimezone().isoformat(timespec="milliseconds")
         sample = 0 if counter is None else counter.expected
-        capture.mark_stop(DriveStop(reason, kind, moment, sample, self._page.status.text, values))
+        capture.mark_stop(DriveStop(reason, kind, moment, sample, self._drove, values))
 
     def end(self, reason: str) -> None:
         """Ramp down and end the process; the work is done in a thread."""
@@ -203,7 +209,7 @@ class RigServer:
             return
         self._rig, self._exciter = rig, rig.exciter
         if rig.exciter is not None:
-            rig.exciter.latch.watch(lambda: self._page.guard_acted)
+            rig.exciter.latch.watch(self._stopped_outside, lambda: self._page.guard_acted)
             self._page.set_about({**self._page.about, "outputs": [dict(rig.exciter.zeroing())]})
             self._guard = GuardProcess(self._page)
         rate = rig.source.rate
@@ -358,6 +364,7 @@ class RigServer:
                 self._check_limits(block)
                 _, late = counter.count(block)
                 self._page.counts, self._page.stream_seconds = counter.counts, counter.seconds
+                self._publish()
                 self._keep(block, late)
                 self._queue(block)
                 if block.ended:
@@ -481,6 +488,8 @@ class RigServer:
         taken = page.guard_acted
         status = status_of(exciter, tripped=bool(taken) or self._stop_kind != "stop")
         self.driving = bool(status.waveform)
+        if not status.latched:
+            self._drove = status.text if self.driving else ""
         page.output = status.level * status.amplitude if self.driving and not taken else 0.0
         page.publish(status)
         if self._log is not None:

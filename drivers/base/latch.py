@@ -24,10 +24,21 @@ class Latch:
     def __init__(self) -> None:
         self._reason = ""
         self._elsewhere: Callable[[], str] = str
+        self._taken_over: Callable[[], object] = bool
 
-    def watch(self, elsewhere: Callable[[], str]) -> None:
-        """Also hold while another process says why: the second guard that has taken the output over."""
-        self._elsewhere = elsewhere
+    def watch(self, elsewhere: Callable[[], str], taken_over: Callable[[], object] = bool) -> None:
+        """Also hold while another process says why: STOP in shared memory, an output taken over."""
+        self._elsewhere, self._taken_over = elsewhere, taken_over
+
+    @property
+    def output_taken_over(self) -> bool:
+        """Whether another process has set the output to zero: then it stays there, without a ramp."""
+        return bool(self._taken_over())
+
+    @property
+    def is_set(self) -> bool:
+        """Whether STOP was set here, whatever another process says."""
+        return bool(self._reason)
 
     @property
     def reason(self) -> str:

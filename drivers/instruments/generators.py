@@ -83,10 +83,13 @@ class Generator(ABC):
         self._orders: deque[_Order] = deque()
         self._wake = threading.Condition()
         self._closed = False
+        self._errors_of_others = False  # another process has spoken to the instrument
         self._planned: deque[float] = deque()  # amplitudes still to be set, on the way to the target
         self._next_step = self._step_seconds = 0.0
         link.identify_again = self.identify
         self.identify()
+        with contextlib.suppress(InstrumentError):
+            self._check()  # an error that somebody else has left is not ours
         self._silence()
         self._thread = threading.Thread(target=self._run, name="generator", daemon=True)
         self._thread.start()
@@ -235,6 +238,10 @@ class Generator(ABC):
         if self._amplitude:
             self._go_down("another drive")
         frequency = order.frequency
+        if self._errors_of_others:
+            with contextlib.suppress(InstrumentError):
+                self._check()  # reads and so clears what the other process's commands may have left
+            self._errors_of_others = False
         try:
             for setting in (
                 lambda: self._set_amplitude(0.0),
@@ -293,6 +300,9 @@ class Generator(ABC):
         with contextlib.suppress(ShakedownError):
             for step in range(1, STEPS_DOWN + 1):
                 value = begin * (1 - step / (STEPS_DOWN + 1))
+                if self.latch.output_taken_over:
+                    self._errors_of_others = True
+                    break  # it is at zero: a step down from what it was would be a step up
                 self._set_amplitude(value)
                 self._output = value
                 time.sleep(STOP_SECONDS / (STEPS_DOWN + 1))

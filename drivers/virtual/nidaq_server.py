@@ -9,7 +9,7 @@ simulated device does not have answers -200452, as a real one does. Try it:
 
 from __future__ import annotations
 
-import threading
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -31,6 +31,7 @@ from drivers.virtual.simulated_device import (
     NO_DEVICE,
     NO_ROOM,
     OVERRUN,
+    RESET,
     TIMEBASE,
     TIMED_OUT,
     UNSUPPORTED,
@@ -95,9 +96,14 @@ class DeviceServer:
         return {"error_string": MESSAGES.get(r.error_code, "Unknown error.")}
 
     def do_ResetDevice(self, r: Any) -> None:
+        """Every task of the device is aborted, whoever started it, and the output is zero."""
         self._check_device(r.device_name)
+        for task in self._tasks.values():
+            task.running = False
+            if isinstance(task, AnalogOutput):
+                task.failure = RESET
+        self.device.input = self.device.generator = None
         self.device.output = 0.0
-        self.device.generator = None
 
     # -- tasks
 
@@ -552,10 +558,14 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=31763)
     parser.add_argument("--trace", type=Path, help="write the output's voltage to this file")
     args = parser.parse_args()
-    _, port, _ = serve(device_of(load_rig(args.rig), args.trace), args.port)
+    device = device_of(load_rig(args.rig), args.trace)
+    server, port, _ = serve(device, args.port)  # kept: a server that nobody holds stops serving
     sys.stdout.write(f"Dev1 on 127.0.0.1:{port}; Ctrl-C ends.\n")
     sys.stdout.flush()
-    threading.Event().wait()
+    with contextlib.suppress(KeyboardInterrupt):
+        server.wait_for_termination()
+    server.stop(0)
+    device.close()
 
 
 if __name__ == "__main__":

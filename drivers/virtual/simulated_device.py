@@ -31,6 +31,7 @@ CURRENT_POSITION = 10425
 _METRES = 12470  # m/s^2 among the units of acceleration
 _QUARTER, _HALF, _FULL = 10271, 10188, 10183
 
+RESET = -88709  # the task was aborted because its device was reset
 OVERRUN, TIMED_OUT, UNSUPPORTED, UNDERFLOW = -200279, -200284, -200452, -200290
 NO_DEVICE, NO_CHANNEL, BUSY, NO_ROOM, EXPIRED, INVALID_TASK = (
     -200220,
@@ -42,6 +43,7 @@ NO_DEVICE, NO_CHANNEL, BUSY, NO_ROOM, EXPIRED, INVALID_TASK = (
 )
 
 MESSAGES = {
+    RESET: "Task has been aborted because the device was reset.",
     OVERRUN: "The application is not able to keep up with the hardware acquisition.",
     TIMED_OUT: "Some or all of the samples requested have not yet been acquired.",
     UNSUPPORTED: "Specified property is not supported by the device or is not applicable to the task.",

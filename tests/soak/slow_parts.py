@@ -1,0 +1,86 @@
+"""Instruments that hang or answer late on request, opened inside the rig's own process.
+
+A profile whose tables are :class:`Table` brings them there: reading such a table in another process imports
+this module, which makes the drivers known.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from drivers.base.protocols import Block, Samples
+from drivers.rig.profile import CONTROLLERS, SOURCES, RigProfile
+from drivers.virtual.parts import open_source as open_virtual
+from drivers.virtual.rig import VirtualRig
+
+
+class Table(dict[str, Any]):
+    """A table of a profile; unpickling it imports this module."""
+
+
+SOURCES["stalling"] = ("tests.soak.slow_parts", "open_stalling")
+CONTROLLERS["echo"] = ("tests.soak.slow_parts", "open_echo")
+
+
+def open_stalling(profile: RigProfile, clock: Any, seed: int) -> VirtualRig:
+    source = open_virtual(profile, clock, seed)
+    plain = source.read
+    flag = Path(profile.instruments["source"]["flag"])
+
+    def read(into: Samples) -> Block:
+        while flag.exists():  # hangs, as a driver whose device is gone does
+            time.sleep(0.02)
+        return plain(into)
+
+    source.read = read  # type: ignore[method-assign]
+    return source
+
+
+class Echo:
+    """A controller that gives back what it is asked, after a while."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def identify(self) -> str:
+        return "echo"
+
+    def settings(self) -> Mapping[str, Any]:
+        return {}
+
+    def set(self, name: str, value: str) -> str:
+        time.sleep(float(value))
+        return name
+
+    def signal_strength(self) -> float:
+        return 1.0
+
+    def over_range(self) -> bool:
+        return False
+
+    def sensitivity(self) -> tuple[float, str]:
+        return 1.0, "V"
+
+    def close(self) -> None:
+        return
+
+
+def open_echo(table: Mapping[str, Any]) -> Echo:
+    return Echo()
+
+
+def with_slow_parts(profile: RigProfile, flag: Path, exciter: Mapping[str, Any] | None = None) -> RigProfile:
+    """A virtual rig whose source stalls while ``flag`` exists, with an echo beside it."""
+    from dataclasses import replace
+
+    source = {**profile.instruments["source"], "driver": "stalling", "flag": str(flag)}
+    instruments = {
+        "source": Table(source),
+        "exciter": dict(exciter or profile.instruments["exciter"]),
+        "echo": Table({"driver": "echo"}),
+    }
+    return replace(profile, instruments=instruments)

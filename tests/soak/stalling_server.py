@@ -1,0 +1,34 @@
+"""A device server whose reads hang while a file exists: run it with the trace's path and that file's."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from drivers.rig.profile import load_rig
+from drivers.virtual import nidaq_server
+
+
+class StallingCalls(nidaq_server.DeviceServer):
+    flag: Path
+
+    def call(self, name: str, request: Any) -> dict[str, Any]:
+        while name == "ReadAnalogF64" and self.flag.exists():
+            time.sleep(0.01)
+        return super().call(name, request)
+
+
+def main(trace: Path, flag: Path) -> None:
+    StallingCalls.flag = flag
+    nidaq_server.DeviceServer = StallingCalls  # type: ignore[misc]
+    device = nidaq_server.device_of(load_rig("two_well_beam_modern"), trace)
+    server, port, _ = nidaq_server.serve(device)
+    sys.stdout.write(f"ready {port}\n")
+    sys.stdout.flush()
+    server.wait_for_termination()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
