@@ -109,6 +109,7 @@ class RigLink:
         self._pending: dict[int, _Pending] = {0: _Pending()}  # number 0: the opening itself
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
+        self._receiving = threading.Lock()
         self._capture: RemoteCapture | None = None
         self._closed = self._gone = False
         self._process = context.Process(
@@ -196,7 +197,8 @@ class RigLink:
     def receive(self, seconds: float) -> Any:
         """The next message of the stream, None if none came in time."""
         try:
-            return self._data.recv() if self._data.poll(seconds) else None
+            with self._receiving:  # of two readers one would wait for what the other has taken
+                return self._data.recv() if self._data.poll(seconds) else None
         except (EOFError, OSError):
             raise self._lost() from None
 
