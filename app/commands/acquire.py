@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
             if args.sequence:
                 result = _sequence(rig, engine, args, progress)
             else:
-                result = _record(rig, engine, args, progress)
+                result = _record(rig, engine, args, progress, ctrl_c)
         finally:
             engine.stop()
             rig.close()
@@ -113,7 +113,9 @@ def _changes(profile: RigProfile, settings: list[str]) -> dict[str, Any]:
     return {**changes, "specimen": specimen} if specimen else changes
 
 
-def _record(rig: Rig, engine: Engine, args: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+def _record(
+    rig: Rig, engine: Engine, args: argparse.Namespace, progress: Progress, ctrl_c: CtrlC
+) -> dict[str, Any]:
     from drivers.acquisition.capture import recording_to
     from drivers.base.latch import DriveStopped
 
@@ -156,7 +158,7 @@ def _record(rig: Rig, engine: Engine, args: argparse.Namespace, progress: Progre
             engine.advance(TAIL_SECONDS, lambda _: rig.beat())
     except ShakedownError:
         pass  # said below: what was recorded is saved
-    capture.ask_to_end()
+    capture.ask_to_end(ctrl_c.word)
     _ramp_down(rig, engine)  # before finishing, which may take a while
     while not capture.wait(0.05):
         rig.beat()

@@ -1,0 +1,139 @@
+"""`shakedown stop` as it is called from a shell: what it reaches, what it names, what it costs to start."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from drivers.acquisition.engine import Engine
+from drivers.acquisition.guarded import GuardedRig, open_guarded
+from drivers.acquisition.second_guard import MARK
+from drivers.base.control_folder import SUFFIX, control_folder, is_private, page_paths
+from drivers.base.drive_page import PAGE_BYTES, DrivePage
+from drivers.rig.profile import load_rig
+from tests.waiting import wait_until
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and users of this kind")
+as_root = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="becoming another user needs root"
+)
+
+
+def stop(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "app.cli", "stop", *arguments]
+    return subprocess.run(
+        command, cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture
+def driving() -> Iterator[GuardedRig]:
+    rig = open_guarded(load_rig("two_well_beam"), patience=60)
+    engine = Engine(rig.source, rig.exciter)
+    engine.start()
+    rig.play()
+    wait_until(lambda: rig.drive_status().state == "playing")
+    yield rig
+    engine.stop()
+    rig.close()
+
+
+def test_given_nothing_runs_then_said_with_a_code_of_its_own() -> None:
+    done = stop()
+    assert done.returncode == 4 and done.stdout.startswith("No drive") and done.stderr == ""
+
+
+def test_given_a_drive_then_stopped_latched_and_named_whatever_tmpdir_is(driving: GuardedRig) -> None:
+    done = stop("--json", "-", TMPDIR="/nowhere", HOME="/nowhere")
+    result = json.loads(done.stdout)
+    assert done.returncode == 0 and result["stopped"] == 1
+    assert result["drives"][0]["rig"] == "two_well_beam" and result["drives"][0]["pid"] == driving.link.pid
+    assert driving.link.output == 0.0 and driving.drive_status().state == "latched"
+    assert "shakedown stop" in driving.drive_status().reason
+
+
+def test_given_a_frozen_rig_then_stop_has_the_second_guard_zero_it(driving: GuardedRig) -> None:
+    os.kill(driving.link.pid or 0, signal.SIGSTOP)
+    try:
+        done = stop()
+        assert done.returncode == 0 and "Stopped: two_well_beam" in done.stdout
+        assert driving.link.output == 0.0 and driving.link.page.guard_acted
+    finally:
+        os.kill(driving.link.pid or 0, signal.SIGCONT)
+    wait_until(lambda: driving.drive_status().state == "tripped")
+
+
+def test_given_stop_then_nothing_heavy_is_loaded() -> None:
+    code = "import sys; from app.cli import main; main(['stop']); print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert not loaded & {"numpy", "scipy", "numba", "PyQt6", "h5py", "multiprocessing", "serial", "nidaqmx"}
+
+
+AS_ANOTHER = """
+import argparse, os, pwd, sys
+from app.cli import main
+import app.commands.stop, drivers.acquisition.stopping, analysis.base.errors, app.output, gettext, shutil
+del os.environ["SHAKEDOWN_CONTROL_FOLDER"]
+os.environ.pop("XDG_RUNTIME_DIR", None)
+os.setgid(12345); os.setuid(12345)
+sys.exit(main(["stop"]))
+"""
+
+
+@as_root
+def test_given_the_drive_of_another_user_then_it_is_named_with_how_to_stop_it(tmp_path: Path) -> None:
+    """A stand-in for somebody else's second guard, seen by a user who may not touch it."""
+    page = tmp_path / "1.drive"
+    guard = ["/bin/sh", "-c", "sleep 60; :", str(page), MARK]
+    with subprocess.Popen(guard, user=65534, group=65534) as theirs:
+        try:
+            done = subprocess.run(
+                [sys.executable, "-c", AS_ANOTHER], cwd=ROOT, capture_output=True, text=True, check=False
+            )
+        finally:
+            theirs.kill()
+    named = [line for line in done.stderr.splitlines() if f"process {theirs.pid} " in line]
+    assert done.returncode == 1 and "No drive" not in done.stdout
+    assert "A drive still runs" in named[0] and "sudo shakedown stop" in named[0]
+
+
+def test_given_pages_and_folders_that_are_not_ours_then_nothing_is_followed_or_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = tmp_path / "private"
+    secret.write_bytes(b"x" * PAGE_BYTES)
+    folder = control_folder()
+    assert is_private(folder)
+    (folder / f"1{SUFFIX}").symlink_to(secret)
+    (folder / f"2{SUFFIX}").write_bytes(b"nonsense")
+    (folder / f"3{SUFFIX}").mkdir()
+    os.mkfifo(folder / f"4{SUFFIX}")
+    try:
+        done = stop()
+        assert done.returncode == 4 and done.stderr == ""
+        assert secret.read_bytes() == b"x" * PAGE_BYTES
+        with pytest.raises(OSError):
+            DrivePage.open(folder / f"1{SUFFIX}")
+        with pytest.raises(OSError):
+            DrivePage.create(folder / f"1{SUFFIX}", {})
+    finally:
+        for path in page_paths():
+            path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+    open_to_all = tmp_path / "open"
+    open_to_all.mkdir(mode=0o777)
+    open_to_all.chmod(0o777)
+    link = tmp_path / "link"
+    link.symlink_to(folder)
+    assert not is_private(open_to_all) and not is_private(link)
+    monkeypatch.delenv("SHAKEDOWN_CONTROL_FOLDER")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(open_to_all))  # others can write to it: not used
+    assert open_to_all not in control_folder().parents
