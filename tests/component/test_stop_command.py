@@ -79,13 +79,13 @@ def test_given_stop_then_nothing_heavy_is_loaded() -> None:
 
 
 AS_ANOTHER = """
-import argparse, os, pwd, sys
-from app.cli import main
-import app.commands.stop, drivers.acquisition.stopping, analysis.base.errors, app.output, gettext, shutil
+import argparse, os, pwd, sys  # all that is needed, while this user may still read it
+from app.commands.stop import run
+import drivers.acquisition.stopping
 del os.environ["SHAKEDOWN_CONTROL_FOLDER"]
 os.environ.pop("XDG_RUNTIME_DIR", None)
 os.setgid(12345); os.setuid(12345)
-sys.exit(main(["stop"]))
+sys.exit(run(argparse.Namespace(json=None)))
 """
 
 
