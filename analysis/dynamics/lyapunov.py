@@ -101,7 +101,7 @@ def lyapunov_spectrum(
         a, b = (start, edges[0]) if block < 0 else (edges[block], edges[block + 1])
         logs[:] = 0.0
         u = given.values(np.array([a]))[:, 0].copy()
-        noise = slope_noise(model, a, y[:n], np.abs(y[:n]), u, p, duration)
+        noise = slope_noise(model.kernels().rhs, a, y[:n], np.abs(y[:n]), u, p, duration)
         reached = stretch(kernel, system, a, b, y, n, given.breaks, rtol, noise, BOUND, work, logs)
         if reached < b:
             raise DataError(f"{model.name}: the motion diverged at t = {reached:g}, so it has no exponents.")

@@ -96,7 +96,7 @@ def poincare(
     end = min(longest, given.end) if model.inputs else longest
     system = system_of(len(x), p, given)
     u = given.values(np.zeros(1))[:, 0].copy()
-    noise = slope_noise(model, 0.0, x, np.abs(x), u, p, end)
+    noise = slope_noise(model.kernels().rhs, 0.0, x, np.abs(x), u, p, end)
     times, states = np.empty(count), np.empty((len(x), count))
     work = np.empty((ADAPTIVE_ROWS, len(x)))
     found, reached = compiled_crossings()(

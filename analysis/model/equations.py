@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from analysis.model.grammar import Expression
 from analysis.model.graph import COMPARISONS, Graph, NotFinite, Solved
@@ -79,6 +79,7 @@ class System:
     outputs: list[int] = field(default_factory=list)
     solved: list[Solved] = field(default_factory=list)
     nodes: dict[str, int] = field(default_factory=dict)  # definitions and inputs by name
+    memory: dict[Any, Any] = field(default_factory=dict)  # what others have found out about these equations
 
     def closure(self, roots: Iterable[int]) -> list[int]:
         """The roots and the residuals of all unknowns that they depend on, directly or through others."""

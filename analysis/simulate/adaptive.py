@@ -67,8 +67,9 @@ class AdaptiveRun:
         n = len(self.model.states)
         peak = np.maximum(self._work[3, :n], np.abs(self.y[:n]))
         u = self.inputs.values(np.array([self.t]))[:, 0].copy()
+        rhs = self.model.kernels().rhs
         span = float(self.times[-1] - self.times[0])
-        found = slope_noise(self.model, self.t, self.y[:n], peak, u, self.parameters, span)
+        found = slope_noise(rhs, self.t, self.y[:n], peak, u, self.parameters, span)
         self._noise = np.maximum(self._noise, found) if len(self._noise) else found
 
     def _explicit(self, watched: bool) -> int:

@@ -77,13 +77,28 @@ def allowed_error(before, after, peak, rtol, atol):  # type: ignore[no-untyped-d
 
 
 @njit(**COMPILED)
+def state_size(y_new, states, peak, i):  # type: ignore[no-untyped-def]
+    """Largest value of a state so far, in which its sensitivities are measured; 0: it has none yet and counts
+    only where all states rest (then 1 for each)."""
+    size = max(peak[i], abs(y_new[i]))
+    if size > 0.0:
+        return size
+    for j in range(states):
+        if peak[j] > 0.0 or y_new[j] != 0.0:
+            return 0.0
+    return 1.0
+
+
+@njit(**COMPILED)
 def column_size(system, c, y_new, states, peak):  # type: ignore[no-untyped-def]
     """Largest sensitivity of column c so far, each in units of its state's size."""
     which, columns = system[1][c], len(system[1])
     largest = 1e-6 / abs(system[0][which]) if which >= 0 and system[0][which] != 0.0 else 0.0
     for i in range(states):
-        at = states + i * columns + c
-        largest = max(largest, max(peak[at], abs(y_new[at])) / max(peak[i], abs(y_new[i]), 1e-300))
+        size = state_size(y_new, states, peak, i)
+        if size > 0.0:
+            at = states + i * columns + c
+            largest = max(largest, max(peak[at], abs(y_new[at])) / size)
     return largest
 
 
@@ -112,10 +127,10 @@ def error_norm(system, h, y, y_new, k, states, rtol, atol, noise, peak):  # type
             continue
         for i in range(states):
             at = states + i * columns + c
-            size = max(peak[i], abs(y_new[i]), 1e-300)
-            scale = 1.0 / (rtol * largest * size)
-            sum5 += (k[13, at] * scale) ** 2
-            sum3 += (k[14, at] * scale) ** 2
+            size = rtol * largest * state_size(y_new, states, peak, i)
+            if size > 0.0:
+                sum5 += (k[13, at] / size) ** 2
+                sum3 += (k[14, at] / size) ** 2
     if sum5 == 0.0 and sum3 == 0.0:
         return 0.0
     return abs(h) * sum5 / np.sqrt((sum5 + 0.01 * sum3) * n)

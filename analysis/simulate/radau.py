@@ -21,7 +21,7 @@ from analysis.base.compiling import njit
 from analysis.model.compiled import COMPILED
 from analysis.model.kernels import JAC_TYPE
 from analysis.signal.inputs import input_values
-from analysis.simulate.dop853 import allowed_error, column_size
+from analysis.simulate.dop853 import allowed_error, column_size, state_size
 from analysis.simulate.integrate import (
     DIVERGED,
     FINISHED,
@@ -291,8 +291,9 @@ def _norm(system, h, error, y, y_new, n, m, rtol, atol, noise, peak):  # type: i
         if largest == 0.0:
             continue
         for i in range(n):
-            size = rtol * largest * max(peak[i], abs(y_new[i]), 1e-300)
-            square += (error[n + i * m + c] / size) ** 2
+            size = rtol * largest * state_size(y_new, n, peak, i)
+            if size > 0.0:
+                square += (error[n + i * m + c] / size) ** 2
     return np.sqrt(square / (n * (1 + m)))
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
-
-from analysis.model import Model
 
 Array = NDArray[np.float64]
 
@@ -17,17 +17,17 @@ _DEPTH = 2  # states that follow one another, through which a rounding error is 
 
 
 def slope_noise(
-    model: Model, t: float, states: Array, peak: Array, u: Array, parameters: Array, span: float
+    rhs: Any, t: float, states: Array, peak: Array, u: Array, parameters: Array, span: float
 ) -> Array:
     """Rounding errors of the slopes, per unit time: how much they change when states of the size of ``peak``
     and the parameters change in their last digits, and when the states move by what that does to them.
 
     A state that is zero because its terms cancel moves by this much; no step can be accurate relative to it.
-    ``span``: length of the run; a thousandth of it is a step long enough.
+    ``rhs``: a model's compiled right-hand side. ``span``: length of the run; a thousandth of it is a step
+    long enough.
     """
     rng = np.random.default_rng(0)
     n = len(states)
-    rhs = model.kernels().rhs
 
     def slope(x: Array, p: Array) -> Array:
         found = np.empty(n)

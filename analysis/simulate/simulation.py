@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError, ModelError
 from analysis.model import Model
 from analysis.model.kernels import JAC_TYPE, RHS_TYPE
+from analysis.model.switching import switching_of
 from analysis.signal.inputs import Inputs
 from analysis.simulate.adaptive import AdaptiveRun
 from analysis.simulate.integrate import RK4_ROWS, rk4
@@ -214,23 +216,29 @@ class _Run:
                 raise DataError(
                     "The tolerances of a simulation must be positive, the relative one at least 1e-14."
                 )
-            run = AdaptiveRun(
-                self.model,
-                self.times,
-                self.parameters,
-                self.inputs,
-                y0,
-                out,
-                rtol,
-                float(atol),
-                bound,
-                columns,
-            )
-            done, reached, steps = run.run(self.method == "implicit")
+            given = (self.model, self.times, self.parameters, self.inputs, y0, out, rtol, float(atol), bound)
+            met = self._switched(columns, given) if self.method == "adaptive" else None
+            if met is None:
+                met = AdaptiveRun(*given, columns).run(self.method == "implicit")
+            done, reached, steps = met
         if done == len(self.times):
             return None, steps
         out[:, done:] = np.nan
         return float(reached), steps
+
+    def _switched(
+        self, columns: NDArray[np.int64] | None, given: tuple[Any, ...]
+    ) -> tuple[int, float, int] | None:
+        """The run of a model whose slope jumps; None for any other, and where jumps follow without end."""
+        values = dict(zip(self.model.parameters, self.parameters.tolist(), strict=True))
+        switching = switching_of(self.model.equations, values)
+        if switching is None:
+            return None
+        from analysis.simulate.events import SwitchedRun
+
+        run: Any = SwitchedRun
+        found: tuple[int, float, int] | None = run(given[0], switching, *given[1:], columns).run()
+        return found
 
     def _fixed(
         self, columns: NDArray[np.int64] | None, y0: Array, out: Array, substeps: int, bound: float
