@@ -54,7 +54,7 @@ def assemble(fitted: Fitted, judgement: Judgement, options: Mapping[str, Any]) -
         reasons=list(judgement.reasons),
         covariance=covariance.tolist(),
         history=fitted.history,
-        curves=dict(start.curves),
+        curves={**start.curves, **judgement.curves},
         chosen=chosen,
         extra=findings,
         options=dict(options),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import ShakedownError
 from analysis.base.progress import Progress
-from analysis.estimate.finish.evidence import RARE, SUSPICIOUS, Evidence
+from analysis.estimate.finish.evidence import RARE, Evidence
 from analysis.estimate.finish.honest import (
     DISAGREE,
     FEW_PARTS,
@@ -25,7 +25,7 @@ from analysis.estimate.finish.honest import (
     shift_test,
     spread_between,
 )
-from analysis.estimate.finish.linearised import Regression, joined, linearisations
+from analysis.estimate.finish.linearised import Regression, joined, linearisations, regressions_of
 from analysis.estimate.identifiability import covariance_of, pseudo_inverse
 
 if TYPE_CHECKING:
@@ -96,8 +96,7 @@ def error_bars(fitted: Fitted, evidence: Evidence, progress: Progress) -> ErrorB
             alone = _records_alone(fitted, coloured, progress)
             if alone is not None:
                 return ErrorBars(*alone, "records", tests, len(between))
-    missing = any(abs(m.t) > SUSPICIOUS for m in evidence.missing)
-    if missing or any(test.probability < DISAGREE for test in tests.values()):
+    if evidence.lacking or any(test.probability < DISAGREE for test in tests.values()):
         return ErrorBars(shifted, spread_between(between, processes), "parts", tests, len(between))
     return ErrorBars(fitted.estimate, coloured, kind, tests, len(between))
 
@@ -139,9 +138,9 @@ def _parts(fitted: Fitted, progress: Progress) -> tuple[list[Regression], Array]
         except (ShakedownError, np.linalg.LinAlgError):
             again = None
         if again is not None and again.converged and np.all(np.isfinite(again.estimate)):
-            return [part.regression() for part in linearisations(again)], again.estimate
-    regressions = [part.regression() for part in linearisations(fitted, cuts)]
-    if len(regressions) < 2:
+            return regressions_of(again, linearisations(again))[0], again.estimate
+    regressions, followed = regressions_of(fitted, linearisations(fitted, cuts))
+    if len(regressions) < 2 or not followed:
         return None
     information, score = joined(regressions)
     step = pseudo_inverse(information) @ score

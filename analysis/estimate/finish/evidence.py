@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from analysis.estimate.finish.autoregression import Autoregression
 from analysis.estimate.finish.held_out import Prediction, held_out, output_spread
 from analysis.estimate.finish.honest import noise_processes
-from analysis.estimate.finish.linearised import Linearisation, Regression, linearisations
+from analysis.estimate.finish.linearised import Linearisation, Regression, linearisations, regressions_of
 from analysis.estimate.finish.missing_terms import input_correlation, missing_terms
 from analysis.estimate.finish.score import Missing
 from analysis.estimate.finish.sensor_noise import SensorNoise, sensor_noise
@@ -107,8 +107,13 @@ class Evidence:
             return []
         return [f"What is left follows the inputs of the past (p = {_p(self.input_trace)})."]
 
+    @property
+    def lacking(self) -> list[Missing]:
+        """Terms that would explain part of what is left, the surest first."""
+        return [m for m in self.missing if abs(m.t) > SUSPICIOUS]
+
     def _missing_words(self) -> list[str]:
-        sure = [m for m in self.missing if abs(m.t) > SUSPICIOUS]
+        sure = self.lacking
         return [missing_words(sure[0], [m.name for m in sure[1:4]])] if sure else []
 
     def figures(self) -> dict[str, Any]:
@@ -132,7 +137,7 @@ class Evidence:
 def gather(fitted: Fitted) -> Evidence:
     """All evidence about a fit that needs no other fit."""
     linear = linearisations(fitted)
-    regressions = [part.regression() for part in linear]
+    regressions, followed = regressions_of(fitted, linear)
     unknowns = len(fitted.estimate) + sum(len(piece.states) for piece in fitted.pieces)
     processes = noise_processes(regressions, unknowns)
     outputs = fitted.experiment.model.outputs
@@ -161,9 +166,9 @@ def gather(fitted: Fitted) -> Evidence:
         shares,
         white,
         noise,
-        missing_terms(fitted, linear, regressions),
-        input_correlation(fitted, linear, regressions),
-        held_out(fitted),
+        missing_terms(fitted, linear, regressions) if followed else [],
+        input_correlation(fitted, linear, regressions) if followed else 1.0,
+        held_out(fitted) if followed else None,
     )
 
 

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.identification import Z95
+from analysis.base.identification import Z95, Curve
 from analysis.base.progress import SILENT, Progress
 from analysis.estimate.finish.errors import ErrorBars, error_bars
 from analysis.estimate.finish.evidence import Evidence, gather
 from analysis.estimate.finish.fitted import Fitted
 from analysis.estimate.finish.linearised import joined
+from analysis.estimate.finish.missing_force import missing_force
 from analysis.estimate.identifiability import covariance_of, pseudo_inverse, undetermined_parameters
 
 Array = NDArray[np.float64]
@@ -41,6 +42,7 @@ class Judgement:
     quantile: Array  # [P] half-width of the 95 % interval over the standard error
     warnings: list[str] = field(default_factory=list)
     findings: dict[str, Any] = field(default_factory=dict)  # figures behind the verdict, JSON values only
+    curves: dict[str, Curve] = field(default_factory=dict)  # what is missing, where something is
 
 
 def judge(fitted: Fitted, progress: Progress = SILENT) -> Judgement:
@@ -59,7 +61,11 @@ def judge(fitted: Fitted, progress: Progress = SILENT) -> Judgement:
         covariance[i, i] = np.inf
     quantile = np.full(len(fitted.estimate), bars.errors.quantile)
     findings = {**evidence.figures(), **bars.figures()}
-    return Judgement(verdict, reasons, bars.estimate, covariance, quantile, [], findings)
+    curves: dict[str, Curve] = {}
+    if evidence.lacking and not unusable:
+        curves, words = missing_force(fitted, evidence.linear, evidence.regressions, evidence.lacking[0])
+        reasons += [words] if words else []
+    return Judgement(verdict, reasons, bars.estimate, covariance, quantile, [], findings, curves)
 
 
 def _ideal(fitted: Fitted, reasons: list[str]) -> Judgement:

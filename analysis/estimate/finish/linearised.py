@@ -23,6 +23,7 @@ from analysis.signal.inputs import Inputs
 if TYPE_CHECKING:
     from analysis.estimate.finish.fitted import Fitted, Piece
 
+_KNOWN = 1e-8  # of that spread: a first state that is known
 _DIFFUSE = 30.0  # spread of a first state before any sample, in ranges of that state: no prior to speak of
 
 Array = NDArray[np.float64]
@@ -48,6 +49,10 @@ class Regression:
     def information(self) -> Array:
         flat = self.jacobian.reshape(-1, self.jacobian.shape[2])
         return np.asarray(flat.T @ flat)
+
+    @property
+    def finite(self) -> bool:
+        return bool(np.isfinite(self.jacobian).all() and not np.isinf(self.errors).any())
 
     @property
     def samples(self) -> int:
@@ -212,6 +217,8 @@ def _stretch(fitted: Fitted, piece: Piece, part: slice, spread: Array) -> Stretc
     here = [(u.index, i) for i, u in enumerate(fitted.unknowns) if u.record in (-1, piece.record)]
     here.sort()
     run = piece.run
+    if piece.first + part.start == 0 and run.initial_known.any():
+        spread = np.where(run.initial_known, _KNOWN * spread, spread)
     noise = run.input_noise if fitted.inputs_estimated else np.zeros(run.inputs.count)
     return Stretch(
         np.ascontiguousarray(piece.times[part]),
@@ -227,3 +234,14 @@ def _stretch(fitted: Fitted, piece: Piece, part: slice, spread: Array) -> Stretc
         float(run.times[0]),
         piece.record,
     )
+
+
+def regressions_of(fitted: Fitted, linear: Sequence[Linearisation]) -> tuple[list[Regression], bool]:
+    """The linearised pieces, and whether the flow could be followed; else as the fit itself has them."""
+    found = [part.regression() for part in linear]
+    if all(r.finite for r in found):
+        return found, True
+    return [
+        Regression(piece.residuals / fitted.sigma[:, None], piece.jacobian, piece.record)
+        for piece in fitted.pieces
+    ], False

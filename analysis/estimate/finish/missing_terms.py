@@ -62,8 +62,8 @@ def missing_terms(
     found: list[Missing] = []
     terms = [t for t in candidate_terms(model) if not (t.of_input and fitted.inputs_estimated)]
     for group in _groups(terms, linear):
-        tested = _tested(fitted, regressions, [_force(motion, group) for motion in motions])
-        found += [_missing_force(model, motions, term, j, tested) for j, term in enumerate(group)]
+        scored = tested(fitted, regressions, [_force(motion, group) for motion in motions])
+        found += [_missing_force(model, motions, term, j, scored) for j, term in enumerate(group)]
     found += _sensor_terms(fitted, linear, regressions)
     return sorted((m for m in found if m.t != 0.0), key=lambda m: -abs(m.t))
 
@@ -72,7 +72,7 @@ def _force(motion: Along, terms: Sequence[Term]) -> Array:
     return force_columns(motion.linearisation, terms, motion.rates, motion.inputs)
 
 
-def _tested(fitted: Fitted, regressions: Sequence[Regression], columns: Sequence[Array]) -> Scores:
+def tested(fitted: Fitted, regressions: Sequence[Regression], columns: Sequence[Array]) -> Scores:
     """Scores of the columns, with the noise as it would be if they were all there."""
     added = [Added(r, c) for r, c in zip(regressions, columns, strict=True)]
     used = len(fitted.estimate) + len(fitted.pieces) * len(fitted.pieces[0].states)
@@ -88,8 +88,8 @@ def _groups(terms: Sequence[Term], linear: Sequence[Linearisation]) -> list[Sequ
     return [terms[i : i + size] for i in range(0, len(terms), size)]
 
 
-def _missing_force(model: Model, motions: Sequence[Along], term: Term, j: int, tested: Scores) -> Missing:
-    coefficients, errors = tested.coefficients()
+def _missing_force(model: Model, motions: Sequence[Along], term: Term, j: int, scored: Scores) -> Missing:
+    coefficients, errors = scored.coefficients()
     own, whole, count = 0.0, 0.0, 0
     for motion in motions:
         s = motion.linearisation.stretch
@@ -99,7 +99,7 @@ def _missing_force(model: Model, motions: Sequence[Along], term: Term, j: int, t
     share = abs(coefficients[j]) * np.sqrt(own / whole) if whole > 0 else 0.0
     place = f"d{model.states[term.equation]}/dt"
     return Missing(
-        term.name, place, float(tested.t_values()[j]), float(coefficients[j]), float(errors[j]), float(share)
+        term.name, place, float(scored.t_values()[j]), float(coefficients[j]), float(errors[j]), float(share)
     )
 
 
@@ -118,12 +118,12 @@ def _sensor_terms(
             shifts[i, :, 1] = -np.gradient(np.nan_to_num(rows[i]), part.stretch.times)
             sizes += np.sum(shifts[i] ** 2, axis=0)
             columns.append(output_columns(part, shifts))
-        tested = _tested(fitted, regressions, columns)
-        coefficients, errors = tested.coefficients()
+        scored = tested(fitted, regressions, columns)
+        coefficients, errors = scored.coefficients()
         whole = sum(float(np.nansum(part.stretch.outputs[i] ** 2)) for part in linear)
         for j, kind in enumerate(("offset", "delay")):
             share = abs(coefficients[j]) * np.sqrt(sizes[j] / whole) if whole > 0 else 0.0
-            t = float(tested.t_values()[j])
+            t = float(scored.t_values()[j])
             found.append(Missing(kind, name, t, float(coefficients[j]), float(errors[j]), float(share)))
     return found
 
@@ -146,7 +146,7 @@ def input_correlation(
         spacing = _spacing(linear[0], channel)
         for output in range(linear[0].q):
             columns = [output_columns(p, _delayed(p, channel, output, spacing)) for p in linear]
-            statistic, freedom = _tested(fitted, regressions, columns).joint()
+            statistic, freedom = tested(fitted, regressions, columns).joint()
             if freedom:
                 tests += 1
                 lowest = min(lowest, float(chi2.sf(statistic, freedom)))

@@ -148,7 +148,7 @@ def scores(
         flat = rows.reshape(-1, T)
         information += flat.T @ flat
     own = (np.diag(information) > _OWN**2 * sizes) & (sizes > 0)
-    step, directions = _best(score, information, own)
+    step, directions, _ = _best(score, information, own)
     left = [
         Regression(a.regression.errors - rows @ step, a.regression.jacobian)
         for a, rows in zip(added, free, strict=True)
@@ -166,17 +166,26 @@ def scores(
     return Scores(score, information, covariance, own)
 
 
-def _best(score: Array, information: Array, own: NDArray[np.bool_]) -> tuple[Array, int]:
-    """Coefficients of all own columns together, over the directions that are well determined."""
-    step = np.zeros(len(score))
+def _best(score: Array, information: Array, own: NDArray[np.bool_]) -> tuple[Array, int, Array]:
+    """Coefficients of all own columns together over the directions that are well determined, the number of
+    these, and the inverse of the information over them.
+    """
+    inverse = np.zeros_like(information)
     chosen = np.flatnonzero(own)
     if not len(chosen):
-        return step, 0
+        return np.zeros(len(score)), 0, inverse
     size = np.sqrt(np.diag(information)[chosen])
     values, vectors = np.linalg.eigh(information[np.ix_(chosen, chosen)] / np.outer(size, size))
     kept = values > _TOGETHER * values.max()
-    step[chosen] = vectors[:, kept] @ ((vectors[:, kept].T @ (score[chosen] / size)) / values[kept]) / size
-    return step, int(kept.sum())
+    scaled = vectors[:, kept] / size[:, None]
+    inverse[np.ix_(chosen, chosen)] = (scaled / values[kept]) @ scaled.T
+    return inverse @ score, int(kept.sum()), inverse
+
+
+def combined(found: Scores) -> tuple[Array, Array]:
+    """Coefficients of all columns together, and their covariance."""
+    step, _, inverse = _best(found.score, found.information, found.own)
+    return step, np.asarray(inverse @ found.covariance @ inverse)
 
 
 def _power(rows: Sequence[Array]) -> float:

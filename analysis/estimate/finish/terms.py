@@ -38,11 +38,17 @@ def candidate_terms(model: Model) -> list[Term]:
     for i in range(len(model.states)):
         if _symbol_of(model, i) is not None:
             continue  # x' = v holds by definition
-        names = system.graph.symbols(system.closure([system.rhs[i]])) | {model.states[i]}
-        own = [j for j, name in enumerate(model.states) if name in names][:_MOST_STATES]
+        names = system.graph.symbols(system.closure([system.rhs[i]]))
         driving = [j for j, name in enumerate(model.inputs) if name in names]
-        terms += _terms_of(model, i, own, driving, velocities)
+        terms += _terms_of(model, i, own_states(model, i), driving, velocities)
     return terms[:_MOST_TERMS]
+
+
+def own_states(model: Model, equation: int) -> list[int]:
+    """The states that an equation holds, its own included."""
+    system = model.equations.system
+    names = system.graph.symbols(system.closure([system.rhs[equation]])) | {model.states[equation]}
+    return [j for j, name in enumerate(model.states) if name in names][:_MOST_STATES]
 
 
 def _symbol_of(model: Model, equation: int) -> str | None:

@@ -112,6 +112,13 @@ def test_given_a_term_of_two_per_cent_is_missing_then_it_is_named_with_its_share
     assert abs(first["t"]) > 6
     assert share / 2.5 < first["share"] < 2.5 * share
     assert any(f"A term {term} in dv/dt" in words for words in judged.reasons)
+    assert any(f"most like {term}" in words for words in judged.reasons)
+    assert set(judged.curves) == {"missing in dv/dt over x", "missing in dv/dt over v"}
+    if "k5" in lacking:
+        curve = judged.curves["missing in dv/dt over x"]
+        assert any("odd in x" in words for words in judged.reasons)
+        beyond = np.array([a > 0 or b < 0 for a, b in zip(curve.lower, curve.upper, strict=True)])
+        assert 0.3 < beyond.mean() < 1.0
     ideal = np.sqrt(np.diag(np.linalg.inv(found.information)))
     assert np.all(np.sqrt(np.diag(judged.covariance)) > 1.5 * ideal)
     assert judged.quantile[0] == pytest.approx(2.3646, abs=1e-3)  # eight parts
