@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,12 @@ from drivers.recording.lazy import BLOCK, Recording
 LONGEST_LINE = 1 << 20  # characters
 MOST_COLUMNS = 4096
 COMMENTS = ("#", "%")
+FEW_LINES, MANY_LINES = 64, 20_000  # looked at for the header; many where an instrument wrote a long one
+FIRST_BYTES = 16 << 20  # in which it must stand
+# Delimiter (None: blanks) and whether the comma is the decimal sign, the likelier ways first.
+SIGNS: tuple[tuple[str | None, bool], ...] = (
+    ("\t", False), (";", False), (",", False), ("\t", True), (";", True), (None, False), (None, True),
+)  # fmt: skip
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eEdD][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
 
 
@@ -56,7 +63,8 @@ def write_file(recording: Recording, path: Path) -> None:
     for spec in recording.about.channels:
         if is_time(spec.name):
             raise DataError(f"A channel named '{spec.name}' would be taken for the times: rename it first.")
-        titles.append(f"{spec.name} [{spec.unit}]" if spec.unit else spec.name)
+        plain = not spec.unit and split_unit(spec.name) == (spec.name, "")
+        titles.append(spec.name if plain else f"{spec.name} [{spec.unit}]")
     with path.open("w", encoding="utf-8", newline="") as file:
         file.write(delimiter.join(_quoted(t, delimiter) for t in titles) + "\n")
         for start in range(0, len(recording), BLOCK // 8):
@@ -79,8 +87,10 @@ def found_table(source: str, names: list[str] | None, columns: list[NDArray[np.f
 
 def detect(path: Path) -> Layout:
     """Delimiter, decimal sign and header of a table, from its first lines."""
-    lines = _first_lines(path)
-    skip = 0
+    lines = _first_lines(path, FEW_LINES)
+    if len(lines) == FEW_LINES and not any(_looks_numeric(line) for line in lines):
+        lines = _first_lines(path, MANY_LINES)
+    skip = _header_line(lines)
     while skip < len(lines) and (not lines[skip].strip() or lines[skip].lstrip().startswith(COMMENTS)):
         skip += 1
     if skip == len(lines):
@@ -182,10 +192,14 @@ def _bounded_lines(file: TextIO, source: str) -> Iterator[str]:
         yield line
 
 
-def _first_lines(path: Path) -> list[str]:
+def _looks_numeric(line: str) -> bool:
+    return re.match(r"\s*[-+]?[.,]?\d", line) is not None
+
+
+def _first_lines(path: Path, most: int) -> list[str]:
     lines: list[str] = []
     with open_regular(path) as file:
-        for _ in range(64):
+        while len(lines) < most and file.tell() < FIRST_BYTES:
             line = file.readline(LONGEST_LINE)
             if len(line) >= LONGEST_LINE:
                 raise DataError(
@@ -195,17 +209,45 @@ def _first_lines(path: Path) -> list[str]:
                 break
             if b"\x00" in line:
                 raise DataError(f"{path.name} is no table of text: it holds binary data.")
-            lines.append(line.decode("utf-8-sig" if not lines else "utf-8", errors="replace"))
+            lines.append(_decoded(line.removeprefix(BOM_UTF8) if not lines else line))
     return lines
+
+
+def _decoded(line: bytes) -> str:
+    """UTF-8, or else the Western code page in which older instruments write µ, ² and °."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        return line.decode("cp1252", errors="replace")
+
+
+def _header_line(lines: list[str]) -> int:
+    """Lines of remarks above the header: what stands before the first row of titles over rows of numbers.
+
+    The titles are known by their number, which is that of the numbers below; 0 where that tells nothing.
+    """
+    filled = [
+        (i, line) for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith(COMMENTS)
+    ]
+    for delimiter, comma in SIGNS:
+        cells = [_trimmed(_cells(line, delimiter)) for _, line in filled]
+        numeric = [len(c) > 1 and all(_is_number(v, comma) for v in c) for c in cells]
+        for at in range(1, len(cells) - 1):
+            width = len(cells[at])
+            if numeric[at] and numeric[at + 1] and len(cells[at + 1]) == width:
+                first = at
+                while first > 0 and at - first < 2 and len(cells[first - 1]) == width:
+                    first -= 1
+                above = all(len(c) != width for c in cells[:first])
+                return filled[first][0] if first < at and above else 0
+    return 0
 
 
 def _detect_signs(rows: list[str]) -> tuple[str | None, bool]:
     """Delimiter and whether the comma is the decimal sign, from what makes the rows tables of numbers."""
     body = rows[1:] or rows
     best: tuple[float, int, str | None, bool] | None = None
-    for rank, (delimiter, comma) in enumerate(
-        [("\t", False), (";", False), (",", False), ("\t", True), (";", True), (None, False), (None, True)]
-    ):
+    for rank, (delimiter, comma) in enumerate(SIGNS):
         cells = [c for row in body for c in _cells(row, delimiter) if c]
         good = sum(_is_number(c, comma) for c in cells) / max(len(cells), 1)
         width = len(_cells(body[0], delimiter))

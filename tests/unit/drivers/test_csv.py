@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.base.errors import DataError
-from drivers.formats import read
+from drivers.formats import read, write
 
 
 def table(tmp_path: Path, text: str, name: str = "a.csv") -> Path:
@@ -130,3 +130,46 @@ def test_given_uneven_times_when_resampling_is_asked_then_a_smooth_signal_is_int
     np.testing.assert_allclose(record["x"], np.sin(times[0] + record.times), atol=1e-6)
     with pytest.raises(DataError, match="alias"):
         read(path, resample=100.0)
+
+
+@pytest.mark.parametrize(
+    ("title", "name", "unit"),
+    [
+        ("disp (mm)", "disp", "mm"), ("disp/mm", "disp", "mm"), ("acc/m/s^2", "acc", "m/s^2"),
+        ("a (m/s²)", "a", "m/s²"), ("Kraft / N", "Kraft", "N"), ("temp (°C)", "temp", "°C"),
+        ("x (left)", "x (left)", ""), ("group/x", "group/x", ""), ("x [raw]", "x", "raw"),
+        ("f (1/s)", "f", "1/s"),         ("x", "x", ""), ("/mm", "/mm", ""), ("(mm)", "(mm)", ""),
+    ],
+)  # fmt: skip
+def test_given_a_title_as_laboratories_write_it_then_its_unit_is_known(
+    tmp_path: Path, title: str, name: str, unit: str
+) -> None:
+    record = read(table(tmp_path, f"t;{title}\n0;1\n1;2\n2;3\n"))
+    assert [(n, c.unit) for n, c in record.channels.items()] == [(name, unit)]
+
+
+def test_given_a_name_that_looks_like_a_unit_then_it_survives_writing(tmp_path: Path) -> None:
+    record = read(table(tmp_path, "t,group/V [],x (mm) [cm]\n0,1,2\n1,2,3\n2,3,4\n"))
+    assert record.names == ("group/V", "x (mm)")
+    write(record, tmp_path / "b.csv")
+    again = read(tmp_path / "b.csv")
+    assert {n: c.unit for n, c in again.channels.items()} == {"group/V": "", "x (mm)": "cm"}
+
+
+def test_given_a_western_code_page_then_its_letters_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes("t;größe (µm);a (m/s²)\n0;1;2\n1;2;3\n2;3;4\n".encode("cp1252"))
+    assert {n: c.unit for n, c in read(path).channels.items()} == {"größe": "µm", "a": "m/s²"}
+
+
+@pytest.mark.parametrize("lines", [1, 3, 40, 3000])
+@pytest.mark.parametrize("units", [False, True])
+def test_given_remarks_above_the_header_then_they_are_passed_over(
+    tmp_path: Path, lines: int, units: bool
+) -> None:
+    remarks = "".join(f"Setting {i}: value, 3\n" if i % 3 else "Operator: M\n" for i in range(lines))
+    head = "t;x;f\ns;mm;N\n" if units else "t;x (mm);f (N)\n"
+    record = read(table(tmp_path, remarks + head + "0;1;2\n0.1;2;3\n0.2;3;4\n"))
+    assert record.rate == 10.0
+    assert {n: c.unit for n, c in record.channels.items()} == {"x": "mm", "f": "N"}
+    assert record["x"].tolist() == [1.0, 2.0, 3.0]
