@@ -1,8 +1,8 @@
-"""Simulation against heyoka.py (Taylor series, compiled) and SciPy's DOP853.
+"""Simulation against heyoka.py (Taylor series, compiled), SciPy's DOP853 and its Radau.
 
 The Duffing oscillator of Yuan 1995: a bifurcation diagram of 300 forces x 300 periods x 200 steps, and one
-accurate trajectory over 500 periods; sensitivities of 2000 samples to three parameters. SciPy is timed on a
-part of the work and scaled up; the note says on how much.
+accurate trajectory over 500 periods; sensitivities of 2000 samples to three parameters; a stiff actuator.
+SciPy is timed on a part of the work and scaled up where the note says on how much.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from scipy.integrate import solve_ivp
 
 from analysis.dynamics.bifurcation import bifurcation, classify
 from analysis.dynamics.lyapunov import lyapunov_spectrum
+from analysis.model import Model
 from analysis.simulate.simulation import sensitivities, simulate
 from benchmarks.measure import Measurement, median_times
 from drivers.library import load_model
@@ -30,7 +31,7 @@ def measure() -> list[Measurement]:
         import heyoka
     except ModuleNotFoundError:
         heyoka = None
-    return [*_diagram(heyoka), *_trajectory(heyoka), _sensitivities(), _spectrum()]
+    return [*_diagram(heyoka), *_trajectory(heyoka), _sensitivities(), _stiff(), _spectrum()]
 
 
 def _rhs(t: float, y: np.ndarray, force: float = 27.0) -> list[float]:
@@ -168,6 +169,35 @@ def _sensitivities() -> Measurement:
     note = f"{1e3 * our_seconds:.2f} ms, largest difference {error:.0e}"
     work = "sensitivities 2000 x 3"
     return Measurement(work, "SciPy DOP853", seconds, our_seconds, bool(error < 1e-4), 20.0, note)
+
+
+def _stiff() -> Measurement:
+    """A Duffing oscillator driven through an actuator 10 000 times faster than its motion."""
+    tau = 1e-4
+    model = Model.from_equations(
+        {"x": "v", "v": "-0.2*v - x - x**3 + a", "a": "(3*cos(1.3*t) - a)/tau"}, {"tau": tau}
+    )
+    start, moments = [1.0, 0.0, 0.0], np.linspace(0, 15, 301)
+
+    def rhs(t: float, y: np.ndarray) -> list[float]:
+        return [y[1], -0.2 * y[1] - y[0] - y[0] ** 3 + y[2], (3 * np.cos(1.3 * t) - y[2]) / tau]
+
+    def jacobian(t: float, y: np.ndarray) -> list[list[float]]:
+        return [[0, 1, 0], [-1 - 3 * y[0] ** 2, -0.2, 1], [0, 0, -1 / tau]]
+
+    def theirs(rtol: float) -> np.ndarray:
+        return solve_ivp(
+            rhs, (0, 15), start, "Radau", moments, jac=jacobian, rtol=rtol, atol=1e-3 * rtol
+        ).y  # fmt: skip
+
+    truth = theirs(1e-10)
+    begin = time.process_time()
+    scipy_error = np.abs(theirs(1e-9) - truth).max()
+    seconds = time.process_time() - begin
+    error = np.abs(simulate(model, moments, start).states - truth).max()
+    ours = median_times({"ours": lambda: simulate(model, moments, start)}, 9)["ours"]
+    note = f"{1e3 * ours:.1f} ms; error {error:.0e}, SciPy {scipy_error:.0e}"
+    return Measurement("stiff actuator at 1e-9", "SciPy Radau", seconds, ours, bool(error < 1e-6), 20.0, note)
 
 
 def _spectrum() -> Measurement:
