@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from PyQt6.QtCore import QEvent, QObject, QSize, Qt, QTimer
+from PyQt6.QtCore import QEvent, QLockFile, QObject, QSize, Qt, QTimer
 from PyQt6.QtGui import QCloseEvent, QIcon, QKeyEvent, QKeySequence, QResizeEvent, QShortcut, QWheelEvent
 from PyQt6.QtWidgets import (
     QApplication,
@@ -30,6 +31,7 @@ from app.desktop.icons import icon, pixmap
 from app.desktop.kept import Kept
 from app.desktop.page import Page
 from app.desktop.pages import STAGES, Stage
+from app.desktop.settings import config_folder
 from app.desktop.tour import Tour
 from app.desktop.widgets.basics import IconButton, label, timer
 from app.desktop.widgets.drivepill import DrivePill, DriveStrip
@@ -62,6 +64,9 @@ class MainWindow(QMainWindow):
         self._buttons: dict[str, QPushButton] = {}
         self.page: Page | None = None
         self.tour: Tour | None = None
+        with contextlib.suppress(OSError):  # a home that cannot be written is told of when settings are saved
+            config_folder().mkdir(parents=True, exist_ok=True)
+        self._only = QLockFile(str(config_folder() / "window.lock"))  # held by the first window
         self._escape_closes = False  # the press of Esc under way closes a list, a menu or a dialog
         self._ahead = timer(self, AHEAD, self._build_ahead)
         self._build()
@@ -330,6 +335,11 @@ class MainWindow(QMainWindow):
         self._ahead.start()
         threading.Thread(target=load_ahead, name="loading", daemon=True).start()
         self.bench.restore_unfinished()
+        if not self._only.tryLock(0) and self._only.error() == QLockFile.LockError.LockFailedError:
+            words = (
+                "Another window is open. Both share the library; settings are kept by the one closed last."
+            )
+            self.bench.say(words, "warn")
         self._bring_back(with_record=not files)
         for name in files:
             self.bench.take_file(Path(name))
@@ -405,6 +415,7 @@ class MainWindow(QMainWindow):
         self._remember()
         self.hide()  # finishing a recording may take a moment
         self.bench.close()
+        self._only.unlock()
         event.accept()
 
     def _confirmed_end(self) -> bool:

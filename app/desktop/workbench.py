@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ class Notice:
     text: str
     level: str = "info"
     action: str = ""  # page to offer a way to
+    undo: Callable[[], object] | None = None  # takes back what the sentence tells of
 
 
 @dataclass(frozen=True)
@@ -235,8 +237,10 @@ class Workbench(QObject):
             except ShakedownError as error:
                 self.say(str(error), "bad")
 
-    def say(self, text: str, level: str = "info", action: str = "") -> None:
-        self.noticed.emit(Notice(text, level, action))
+    def say(
+        self, text: str, level: str = "info", action: str = "", undo: Callable[[], object] | None = None
+    ) -> None:
+        self.noticed.emit(Notice(text, level, action, undo))
 
     def go(self, page: str) -> None:
         self.asked_for.emit(page)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from PyQt6.QtCore import QModelIndex, QPoint, QRect, QSize, Qt
-from PyQt6.QtGui import QColor, QDragEnterEvent, QDropEvent, QPainter, QPolygon
+from PyQt6.QtGui import QColor, QDragEnterEvent, QDropEvent, QKeySequence, QPainter, QPolygon, QShortcut
 from PyQt6.QtWidgets import (
     QComboBox,
     QDialog,
@@ -35,6 +35,7 @@ from app.desktop.widgets.basics import Card, Empty, IconButton, add_row, button,
 from app.desktop.widgets.basics import entry as text_field
 from app.desktop.widgets.jobbar import duration
 from app.desktop.widgets.leaverig import may_leave_rig
+from app.desktop.widgets.notes import Notes
 from app.desktop.widgets.number import Number
 from app.desktop.widgets.statusbar import quantity
 from app.desktop.workbench import Workbench
@@ -42,6 +43,7 @@ from app.library import Entry
 from drivers.recording.lazy import Recording
 
 ENTRY = Qt.ItemDataRole.UserRole
+NONE = "No recording yet.\nMake one on the Acquire page, or drop a file here."
 DETAILS_AT_A_TIME = 50  # recordings that one job looks at before the list shows what it found
 
 
@@ -55,6 +57,7 @@ class RecordingsPage(Page):
         self.recording: Recording | None = None
         self._wanted: Path | None = None  # to be chosen when the list is read
         self._reading = self._stale = False  # the folder is being read; it has changed meanwhile
+        self._binned: list[list[tuple[Path, Path]]] = []  # moves to the bin: from, to
         self._detailing = False  # recordings that are listed already are being looked at
         self.setAcceptDrops(True)
         self.search = text_field("", "Search names, tags, notes")
@@ -85,9 +88,10 @@ class RecordingsPage(Page):
         self.empty = Empty(
             self.theme,
             "recordings",
-            "No recording yet.\nMake one on the Acquire page, or drop a file here.",
+            "Reading the library …",
             "Go to Acquire",
         )
+        self.empty.button.hide()
         self.empty.button.clicked.connect(lambda: bench.go("acquire"))
         self.right.addWidget(self.empty)
         self.right.addWidget(self._details())
@@ -102,6 +106,17 @@ class RecordingsPage(Page):
         )
         self.body.addWidget(self.splitter, 1)
         bench.rig.recorded.connect(lambda path: self.refresh(path))
+        for keys, action in (("Ctrl+F", self._find), ("Ctrl+Z", self.undo_bin)):
+            shortcut = QShortcut(QKeySequence(keys), self)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(action)
+        delete = QShortcut(QKeySequence(Qt.Key.Key_Delete), self.list)
+        delete.setContext(Qt.ShortcutContext.WidgetShortcut)
+        delete.activated.connect(self.bin)
+
+    def _find(self) -> None:
+        self.search.setFocus()
+        self.search.selectAll()
 
     def _details(self) -> QWidget:
         whole = QWidget()
@@ -126,7 +141,7 @@ class RecordingsPage(Page):
         fields = form(self.theme)
         self.tags, self.notes = (
             text_field("", "chaos, 7.5 Hz"),
-            text_field("", "none yet"),
+            Notes(self.theme, "none yet"),
         )
         self.tags.setToolTip("Words to find it by, separated by commas")
         for text, field in (("Tags", self.tags), ("Notes", self.notes)):
@@ -186,6 +201,8 @@ class RecordingsPage(Page):
 
     def _read(self, entries: list[Entry]) -> None:
         self.entries = {e.path: e for e in entries}
+        self.empty.text.setText(NONE)
+        self.empty.button.show()
         self._fill()
 
     def _read_details(self) -> None:
@@ -400,16 +417,41 @@ class RecordingsPage(Page):
             self.recording = None
             self.view.show_recording(None)
         target = self.folder / "bin"
+        moved: list[tuple[Path, Path]] = []
         try:
             target.mkdir(exist_ok=True)
-            for path in self.folder.glob(entry.path.name + "*"):
-                path.rename(
-                    library.free_path(target, path.stem) if path == entry.path else target / path.name
-                )
+            whole = library.free_path(target, entry.path.stem)
+            for path in list(self.folder.iterdir()):  # the recording and what belongs to it, such as notes
+                if path.name.startswith(entry.path.name) and path.is_file():
+                    to = whole.with_name(whole.name + path.name.removeprefix(entry.path.name))
+                    path.rename(to)
+                    moved.append((path, to))
         except OSError as error:
             self.bench.say(f"{entry.name} could not be moved: {error.strerror}.", "bad")
-        self.bench.say(f"{entry.name} is in the folder {target}.")
+        else:
+            self.bench.say(f"{entry.name} is in the bin.", undo=self.undo_bin)
+        if moved:
+            self._binned.append(moved)
         self.refresh()
+
+    def undo_bin(self) -> None:
+        """Bring back what was moved to the bin last."""
+        if not self._binned:
+            return
+        moved = self._binned.pop()
+        try:
+            for before, now in moved:
+                if before.exists():
+                    self.bench.say(
+                        f"There is another {before.name} by now: {now.name} stays in the bin.", "warn"
+                    )
+                    return
+                now.rename(before)
+        except OSError as error:
+            self.bench.say(f"It could not be brought back: {error.strerror}.", "bad")
+            return
+        self.bench.say(f"{moved[0][0].stem} is back.", "good")
+        self.refresh(min((before for before, _ in moved), key=lambda path: len(path.name)))
 
     # -- drag and drop
 

@@ -12,6 +12,7 @@ from app.desktop.widgets.basics import timer
 from app.desktop.workbench import Notice
 
 STAY = {"info": 4000, "good": 4000, "warn": 12000, "bad": 0}  # ms; 0: until dismissed
+UNDO = 12_000  # ms, for what can be taken back
 PICTURES = {"info": "help", "good": "check", "warn": "warning", "bad": "warning"}
 
 
@@ -32,16 +33,20 @@ class NoticeBar(QFrame):
         self._picture, self._text = QLabel(), QLabel()
         self._text.setWordWrap(True)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._go, self._close = QToolButton(), QToolButton()
+        self._go, self._close, self.undo = QToolButton(), QToolButton(), QToolButton()
+        self.undo.setText("Undo")
+        self.undo.setToolTip("Take it back (Ctrl+Z)")
         self._close.setIconSize(QSize(theme.px(16), theme.px(16)))
         self._close.setToolTip("Dismiss this message")
         self._close.setAccessibleName("Dismiss")
         row.addWidget(self._picture, 0, Qt.AlignmentFlag.AlignTop)
         row.addWidget(self._text, 1)
+        row.addWidget(self.undo)
         row.addWidget(self._go)
         row.addWidget(self._close, 0, Qt.AlignmentFlag.AlignTop)
         self._close.clicked.connect(self.hide)
         self._go.clicked.connect(self._follow)
+        self.undo.clicked.connect(self._take_back)
         self._timer = timer(self, 0, self.hide, single=True)
         self.hide()
         theme.changed.connect(self._colour)
@@ -62,10 +67,11 @@ class NoticeBar(QFrame):
         self._text.setText(notice.text)
         self._go.setVisible(bool(notice.action))
         self._go.setText(f"Go to {notice.action.capitalize()}")
+        self.undo.setVisible(notice.undo is not None)
         self.place()
         self.show()
         self.raise_()
-        if stay := STAY[notice.level]:
+        if stay := UNDO if notice.undo is not None else STAY[notice.level]:
             self._timer.start(stay)
         else:
             self._timer.stop()
@@ -88,6 +94,11 @@ class NoticeBar(QFrame):
         height = max(self.heightForWidth(width), self.sizeHint().height())
         self.resize(width, height)
         self.move((parent.width() - width) // 2, parent.height() - height - self._theme.px(6))
+
+    def _take_back(self) -> None:
+        self.hide()
+        if self.notice is not None and self.notice.undo is not None:
+            self.notice.undo()
 
     def _follow(self) -> None:
         self.hide()

@@ -9,6 +9,7 @@ from PyQt6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 from analysis.base.errors import ShakedownError
 from app.desktop.widgets.basics import Card, IconButton, add_row, button, form, label
 from app.desktop.widgets.jobbar import duration
+from app.desktop.widgets.notes import Notes
 from app.desktop.widgets.number import Number
 from app.desktop.workbench import Workbench
 from drivers.base.trigger import Trigger
@@ -24,7 +25,7 @@ class RecordPanel(Card):
         self.bench, self.rig = bench, bench.rig
         self.clock = label("", "small")
         self.head.addWidget(self.clock)
-        self.name, self.notes, self.tags = QLineEdit(), QLineEdit(), QLineEdit()
+        self.name, self.notes, self.tags = QLineEdit(), Notes(bench.theme), QLineEdit()
         self.name.setPlaceholderText("named by date and time")
         self.notes.setPlaceholderText("anything worth knowing later")
         self.tags.setPlaceholderText("chaos, 7.5 Hz")
@@ -38,8 +39,8 @@ class RecordPanel(Card):
         for words, field in (("Name", self.name), ("Length", self.length), ("", self.amount)):
             add_row(bench.theme, rows, words, field)
         self.amount.setAccessibleName("Length")
-        for words, field in (("Notes", self.notes), ("Tags", self.tags)):
-            add_row(bench.theme, rows, words, field)
+        add_row(bench.theme, rows, "Notes", self.notes)
+        add_row(bench.theme, rows, "Tags", self.tags)
         self._rows = rows
         self.box.addLayout(rows)
         self.wait = QCheckBox("Wait for a trigger")

@@ -154,3 +154,53 @@ def test_given_an_empty_library_when_the_examples_are_loaded_then_one_can_be_tak
     assert window.bench.record is not None
     assert window.bench.record.record.excitation is not None
     assert window.bench.record.record.metadata["model"] == "beam_on_shaker"
+
+
+def test_given_a_recording_in_the_bin_when_taken_back_then_it_is_there_again_with_its_notes(
+    make_window: Make, qtbot: QtBot, folders: Path
+) -> None:
+    path = _library(folders) / "run [1].h5"  # a name that a pattern would misread
+    write(_sine(), path)
+    before = path.read_bytes()
+    window = make_window(begin=False)
+    page = _page(window)
+    assert page.empty.text.text() == "Reading the library …"
+    qtbot.waitUntil(lambda: page.current() is not None and page.recording is not None, timeout=LONG)
+    page.notes.setFocus()
+    qtbot.waitUntil(page.notes.hasFocus, timeout=LONG)
+    qtbot.keyClicks(page.notes, "first line")
+    qtbot.keyClick(page.notes, Qt.Key.Key_Return)
+    qtbot.keyClicks(page.notes, "second line")
+    page.list.setFocus()
+    notes = "first line\nsecond line"
+    qtbot.waitUntil(lambda: bool(page.current() and page.current().notes == notes), timeout=LONG)
+    for way in ("button", "key"):
+        qtbot.waitUntil(lambda: page.current() is not None and not page._reading, timeout=LONG)
+        page.list.setFocus()
+        qtbot.keyClick(page.list, Qt.Key.Key_Delete)
+        assert not path.exists() and window.notice.undo.isVisible()
+        qtbot.waitUntil(lambda: not page.entries, timeout=LONG)
+        assert page.empty.text.text().startswith("No recording yet")
+        if way == "button":
+            qtbot.mouseClick(window.notice.undo, Qt.MouseButton.LeftButton)
+        else:
+            qtbot.keyClick(page, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+        assert path.read_bytes() == before
+        qtbot.waitUntil(lambda: bool(page.current() and page.current().notes == notes), timeout=LONG)
+    qtbot.keyClick(page.list, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    assert page.search.hasFocus()
+
+
+def test_given_a_second_window_then_it_says_so_and_shares_the_library(
+    make_window: Make, qtbot: QtBot, folders: Path
+) -> None:
+    write(_sine(), _library(folders) / "run.h5")
+    first = make_window("recordings")
+    second = make_window("recordings", begin=False)
+    said: list[str] = []
+    second.bench.noticed.connect(lambda notice: said.append(notice.text))
+    second.begin([])
+    assert any("Another window is open" in text for text in said)
+    page = _page(second)
+    qtbot.waitUntil(lambda: page.current() is not None, timeout=LONG)
+    assert first.isVisible()
