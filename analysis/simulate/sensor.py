@@ -17,6 +17,9 @@ from analysis.base.record import Channel, Span
 Array = NDArray[np.float64]
 
 
+LOWEST_CUTOFF = 1e-6  # of the rate: below, the filter's coefficients are lost in rounding
+
+
 @dataclass(frozen=True)
 class Sensor:
     """One channel from the specimen to the file. The defaults change nothing."""
@@ -93,6 +96,8 @@ class Sensor:
                 f"A filter at {self.cutoff:g} Hz needs a signal sampled above {2 * self.cutoff:g} Hz: "
                 "raise the rate or the oversampling."
             )
+        if self.cutoff < LOWEST_CUTOFF * rate:
+            raise DataError(f"A filter at {self.cutoff:g} Hz never settles at {rate:g} samples a second.")
         from scipy.signal import butter, sosfilt, sosfilt_zi
 
         sections = butter(6, self.cutoff, fs=rate, output="sos")

@@ -134,3 +134,9 @@ def test_given_an_impossible_sensor_then_one_sentence_says_so(wrong: dict) -> No
 def test_given_a_filter_beyond_the_signal_when_measured_then_one_sentence_says_so() -> None:
     with pytest.raises(DataError, match="oversampling"):
         Sensor(cutoff=600.0).measure(SINE, RATE, rng())
+
+
+def test_given_a_filter_that_rounding_would_destroy_then_it_is_refused() -> None:
+    with pytest.raises(DataError, match="never settles"):
+        Sensor(cutoff=1e-308)._filtered(np.ones(100), 20.0)
+    assert np.allclose(Sensor(cutoff=1e-4)._filtered(np.ones(100), 20.0), 1.0)
