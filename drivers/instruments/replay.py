@@ -124,7 +124,8 @@ class ReplaySource:
         drive = self._recording.about.excitation
         if drive is None:
             return None
-        phase = (drive.phase or 0.0) + 2 * np.pi * drive.frequency * position / self.rate
+        known = np.nan if drive.phase is None else drive.phase
+        phase = known + 2 * np.pi * drive.frequency * position / self.rate
         return DriveState(
             index, True, drive.waveform, drive.frequency, drive.amplitude or 0.0, 1.0, phase, steady=True
         )
