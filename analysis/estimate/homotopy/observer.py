@@ -50,6 +50,9 @@ class Linearised:
     spread: Array  # [n, n] covariance of the rates' errors that wrong parameters make
     seen: Array  # [q, n] mean slope of the measured outputs, zero for those not measured
     sensor: Array  # [q, q] covariance of the sensors' noise
+    size: Array  # [n] spread of the states: the unit in which the gain is designed, whatever theirs is
+    reach: Array  # [q] spread of the outputs, likewise
+    dt: float  # sample interval, likewise
 
     def gain(self, strength: float) -> tuple[Array, float] | None:
         """Steady Kalman gain [n, q] for uncertainty of this strength, and its fastest rate per unit of time.
@@ -58,13 +61,17 @@ class Linearised:
         """
         from scipy.linalg import LinAlgError, solve_continuous_are
 
-        least = 1e-12 * np.trace(self.spread) + 1e-300
-        process = strength * self.spread + least * np.eye(len(self.slope))
+        slope = self.slope * self.dt * self.size / self.size[:, None]
+        spread = self.spread * self.dt**2 / np.outer(self.size, self.size)
+        seen = self.seen * self.size / self.reach[:, None]
+        sensor = self.sensor / np.outer(self.reach, self.reach)
+        process = strength * spread + (1e-12 * np.trace(spread) + 1e-300) * np.eye(len(slope))
         try:
-            covariance = solve_continuous_are(self.slope.T, self.seen.T, process, self.sensor)
+            covariance = solve_continuous_are(slope.T, seen.T, process, sensor)
         except (LinAlgError, ValueError):
             return None
-        gain = covariance @ self.seen.T @ np.linalg.inv(self.sensor)
+        gain = covariance @ seen.T @ np.linalg.inv(sensor)
+        gain = gain * self.size[:, None] / (self.reach * self.dt)
         if not np.isfinite(gain).all():
             return None
         fastest = float(np.abs(np.linalg.eigvals(self.slope - gain @ self.seen)).max())
@@ -85,15 +92,33 @@ def linearised(model: Model, segment: Segment, values: Array, unknowns: Unknowns
     y, yx, yp = np.empty((q, count)), np.empty((q, n, count)), np.empty((q, k, count))
     kernels.out_jac_many(times, states, inputs, values, y, yx, yp)
     now = values[unknowns.positions]
-    width = np.where(np.isfinite(unknowns.upper - unknowns.lower), unknowns.upper - unknowns.lower, 4.0)
+    width = np.where(np.isfinite(unknowns.upper - unknowns.lower), unknowns.upper - unknowns.lower, 0.0)
     room = np.where(unknowns.logarithmic, np.abs(now), np.maximum(np.abs(now), 0.1 * width))
+    room = np.where(room > 0, room, _room_of_zero(rates, jp[:, unknowns.positions]))
     pushes = np.nan_to_num(jp[:, unknowns.positions] * room[None, :, None])
     spread = np.einsum("ipt,jpt->ij", pushes, pushes) / count
     measured = np.asarray(np.isfinite(segment.outputs).any(axis=1))
     seen = np.where(measured[:, None], np.nan_to_num(yx).mean(axis=2), 0.0)
+    size, reach = np.std(states, axis=1), np.nanstd(np.where(measured[:, None], segment.outputs, 0.0), axis=1)
     return Linearised(
-        np.nan_to_num(jx).mean(axis=2), spread, seen, np.diag(np.where(measured, sigma**2, 1.0))
+        np.nan_to_num(jx).mean(axis=2),
+        spread,
+        seen,
+        np.diag(np.where(measured, sigma**2, 1.0)),
+        np.where(size > 0, size, 1.0),
+        np.where(reach > 0, reach, 1.0),
+        segment.dt,
     )
+
+
+def _room_of_zero(rates: Array, slopes: Array) -> Array:
+    """How far a parameter whose guess is zero may be off: by as much as moves the rates by their spread."""
+    size = np.std(np.nan_to_num(rates), axis=1)[:, None]
+    slope = np.sqrt(np.mean(np.nan_to_num(slopes) ** 2, axis=2))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = np.where((slope > 0) & (size > 0), size / slope, np.inf)
+    nearest = reach.min(axis=0, initial=np.inf)
+    return np.where(np.isfinite(nearest), nearest, 1.0)
 
 
 def synchronisation_error(

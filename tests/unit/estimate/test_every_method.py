@@ -1,4 +1,4 @@
-"""What must hold for every method alike: time and phase, units, gaps, several records, what is undetermined."""
+"""What must hold for every method: time and phase, units, gaps, several records, what is undetermined."""
 
 from __future__ import annotations
 
