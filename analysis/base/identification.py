@@ -18,6 +18,9 @@ from analysis.base.parsing import parse_json, read_as
 Z95 = 1.959963984540054  # two-sided 95 % point of the normal distribution
 
 
+VERDICTS = ("", "fits", "close", "misses", "cannot tell")
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A parameter with its uncertainty. ``lower`` and ``upper`` bound the 95 % interval."""
@@ -143,6 +146,8 @@ class Identification:
         """A result as :meth:`to_json` wrote it; DataError for a field missing or of another type."""
         try:
             result = read_as(cls, _today(parse_json(text)))
+            if result.verdict not in VERDICTS:
+                raise ValueError("verdict is not one that can be given")
             for name, e in result.parameters.items():
                 if e.stderr < 0 or e.lower > e.value or e.upper < e.value:
                     raise ValueError(f"{name} is outside of its own interval")

@@ -107,6 +107,8 @@ def finish_here(journal_path: Path) -> Finished:
 
 def with_suffix(path: Path) -> Path:
     """The finished file's name: ``run1`` and ``run1.h5`` both give ``run1.h5``."""
+    if not path.name:
+        raise DataError(f"{path} is not the name of a file.")
     return path if path.suffix == SUFFIX else path.with_name(path.name + SUFFIX)
 
 

@@ -65,6 +65,7 @@ def test_given_a_file_of_an_older_program_when_read_then_every_number_has_its_fi
         a_result().to_json().replace('"Duffing"', "[]"),
         a_result().to_json().replace("true", "1"),
         a_result().to_json().replace('"value": 1.0', '"value": 9.0'),
+        a_result().to_json().replace('"verdict": ""', '"verdict": "x"'),
         a_result().to_json().replace('"stderr": 0.02', '"stderr": -0.02'),
     ],
 )  # fmt: skip
