@@ -27,7 +27,12 @@ from benchmarks.store import SLOWER, last_times, store
 
 FOLDER = Path(__file__).parent
 HELPERS = ("__main__", "machine", "measure", "store", "worker")
-ON_REQUEST = ("coverage", "homotopy_accuracy", "soak")  # Monte Carlo and endurance, without peers
+ON_REQUEST = (
+    "coverage",
+    "homotopy_accuracy",
+    "soak",
+    "strangers",
+)  # Monte Carlo and endurance, without peers
 ON_A_DISPLAY = ("desktop",)
 DISPLAY = ("xvfb-run", "-a", "-s", "-screen 0 1920x1080x24")  # where there is none
 LIMIT = 1800.0  # seconds for one benchmark
@@ -46,6 +51,8 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="only show what there is")
     parser.add_argument("--quick", action="store_true", help="smaller work; the results are not kept")
     parser.add_argument("--no-store", action="store_true", help="do not keep the results")
+    parser.add_argument("--seeds", type=int, help="draws of the noise, for benchmarks that count them")
+    parser.add_argument("--system", help="only these systems, separated by commas (strangers)")
     args = parser.parse_args()
     unknown = [name for name in args.names if name not in known]
     if unknown:
@@ -54,7 +61,9 @@ def main() -> int:
         print("\n".join(known))
         return 0
     wanted = args.names or [name for name in known if name not in ON_REQUEST]
-    return run(wanted, args.quick, keep=not (args.no_store or args.quick))
+    given = {"seeds": args.seeds, "system": args.system}
+    options = {name: value for name, value in given.items() if value is not None}
+    return run(wanted, args.quick, not (args.no_store or args.quick or options), options)
 
 
 def names() -> list[str]:
@@ -63,7 +72,7 @@ def names() -> list[str]:
     return sorted([p.stem for p in FOLDER.glob("*.py") if p.stem not in HELPERS] + packages)
 
 
-def run(wanted: Sequence[str], quick: bool, keep: bool) -> int:
+def run(wanted: Sequence[str], quick: bool, keep: bool, options: Mapping[str, object] | None = None) -> int:
     """Run, show one table, keep the rows; the exit code."""
     rows: Rows = {}
     failed: list[str] = []
@@ -71,7 +80,7 @@ def run(wanted: Sequence[str], quick: bool, keep: bool) -> int:
     for name in wanted:
         begun = time.monotonic()
         print(f"{name} ...", flush=True)
-        found = measured(name, quick)
+        found = measured(name, quick, options=options)
         if isinstance(found, str):
             failed.append(name)
             print(f"{name}: could not: {found}", flush=True)
@@ -90,7 +99,9 @@ def run(wanted: Sequence[str], quick: bool, keep: bool) -> int:
     return 1 if missed or failed else 0
 
 
-def measured(name: str, quick: bool, limit: float = LIMIT) -> list[Measurement] | str:
+def measured(
+    name: str, quick: bool, limit: float = LIMIT, options: Mapping[str, object] | None = None
+) -> list[Measurement] | str:
     """The rows of one benchmark, from a process of its own; a sentence if there are none to be had."""
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "rows.json"
@@ -101,6 +112,7 @@ def measured(name: str, quick: bool, limit: float = LIMIT) -> list[Measurement] 
             name,
             str(answer),
             *(["quick"] if quick else []),
+            *([f"options={json.dumps(dict(options))}"] if options else []),
         ]
         if name in ON_A_DISPLAY and not os.environ.get("DISPLAY") and shutil.which(DISPLAY[0]):
             command = [*DISPLAY, *command]

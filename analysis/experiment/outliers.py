@@ -16,6 +16,7 @@ SPIKE = 8.0  # robust deviations off the cubic through the four neighbours
 _LARGEST_SHARE = 0.01  # of the samples: more outliers than this are the signal's own nature
 _SHORTEST = 20  # samples of an unbroken stretch that is looked at
 _WIDEST = 2  # samples in a row that a spike may span
+_NOISE_BETWEEN = np.sqrt(1.0 + 34.0 / 36.0)  # of a sample less the cubic through two on either side
 _NORMAL = 1.4826022185056018  # standard deviation over median absolute value of a normal variable
 _FLAT, _REPEATS = 3, 0.01  # equal samples in a row that show a limit; share of repeats a plain channel has
 
@@ -43,10 +44,17 @@ def spikes(row: Array) -> Mask:
 def _isolated(values: Array, deviation: Array, limit: float) -> Mask:
     """Samples of an unbroken stretch that stay off their neighbours when those before them are taken out."""
     bad = np.zeros(len(values), dtype=bool)
+
+    def off(place: int) -> bool:
+        predicted, noise = _predicted(values, bad, place)
+        return bool(abs(values[place] - predicted) > limit * noise / _NOISE_BETWEEN)
+
     for place in np.argsort(-deviation):
         if deviation[place] <= limit:
             break
-        bad[place] = abs(values[place] - _predicted(values, bad, int(place))) > limit
+        bad[place] = off(int(place))
+    for place in np.flatnonzero(bad):  # one between two spikes was judged by the smaller of them
+        bad[place] = off(int(place))
     return bad & ~_long_runs(bad, _WIDEST)
 
 
@@ -74,21 +82,19 @@ def _off_neighbours(values: Array) -> Array:
     off[2:-2] = values[2:-2] - middle
     none = np.zeros(len(values), dtype=bool)
     for place in (0, 1, len(values) - 2, len(values) - 1):
-        spread = 8.0 if place in (0, len(values) - 1) else 2.0  # an extrapolated cubic is that much noisier
-        off[place] = (values[place] - _predicted(values, none, place)) / spread
+        predicted, noise = _predicted(values, none, place)
+        off[place] = (values[place] - predicted) * _NOISE_BETWEEN / noise
     return off
 
 
-def _predicted(values: Array, bad: Mask, place: int) -> float:
-    """The cubic through the four nearest good samples, at a place."""
+def _predicted(values: Array, bad: Mask, place: int) -> tuple[float, float]:
+    """The cubic through the four nearest good samples, at a place; and the noise of the difference from it,
+    in units of a sample's."""
     around = np.arange(max(place - 8, 0), min(place + 9, len(values)))
     good = around[~bad[around] & (around != place)]
     near = np.sort(good[np.argsort(np.abs(good - place), kind="stable")[:4]])
-    total = 0.0
-    for i in near:
-        others = near[near != i]
-        total += values[i] * float(np.prod((place - others) / (i - others)))
-    return total
+    weights = np.array([np.prod((place - near[near != i]) / (i - near[near != i])) for i in near])
+    return float(weights @ values[near]), float(np.sqrt(1.0 + weights @ weights))
 
 
 def _runs(mask: Mask) -> list[tuple[int, int]]:

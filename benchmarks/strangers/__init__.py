@@ -91,7 +91,9 @@ def attempt(system: System, model: Model, record: object) -> Outcome:
     values = ", ".join(
         f"{n} {result.parameters[n].value:.4g}" for n in system.truth if n in result.parameters
     )
-    words = f"{result.verdict or ('converged' if result.converged else 'not converged')}, z {worst:.1f}{' SILENT' if silent else ''}; {values}; {result.extra.get('chosen', '')}"  # noqa: E501
+    state = result.verdict or ("converged" if result.converged else "not converged")
+    mark = " SILENT" if silent else ""
+    words = f"{state}, z {worst:.1f}{mark}; {values}; {result.chosen}"
     return Outcome(right, silent, result.verdict, worst, seconds, words)
 
 

@@ -154,7 +154,8 @@ def shift_test(shift: Array, coarse: Array, fine: Array) -> Test:
         return Test(0.0, 0.0, 1.0)
     units = np.outer(scale[known], scale[known])
     chosen = np.ix_(known, known)
-    base = fine[chosen] / units + 1e-9 * np.eye(len(known))
+    values, directions = np.linalg.eigh(fine[chosen] / units)
+    base = (directions * np.maximum(values, 1e-9)) @ directions.T  # all but undetermined: no longer definite
     gain, vectors = eigh((coarse - fine)[chosen] / units, base)
     along = vectors.T @ (shift[known] / scale[known])
     kept = gain > _SETTLED

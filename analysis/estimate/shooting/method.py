@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, ClassVar
 
@@ -20,7 +20,7 @@ from analysis.estimate.shooting.build import (
 )
 from analysis.estimate.shooting.problem import Point
 from analysis.estimate.shooting.search import STARTS, Search, from_elsewhere, search
-from analysis.estimate.start import Start
+from analysis.estimate.start import OwnEstimate, Start
 
 if TYPE_CHECKING:
     from analysis.experiment import Experiment
@@ -49,7 +49,8 @@ class Shooting:
                 "No motion of the model stays near the record from these guesses, in none of "
                 f"{len(found.trials)} attempts: give other guesses or bounds."
             )
-        return start_of(experiment, found, "shooting")
+        start = start_of(experiment, found, "shooting")
+        return _with_own_errors(experiment, start, progress) if alone else start
 
     def search(self, experiment: Experiment, progress: Progress) -> Search:
         """All that was tried; see analysis/estimate/shooting/search.py."""
@@ -64,6 +65,16 @@ class Shooting:
         """The same search with the Latin hypercube that was left out at first."""
         from_elsewhere(found, *_beginning(experiment), np.random.default_rng(self.seed), self.starts)
         return found
+
+
+def _with_own_errors(experiment: Experiment, start: Start, progress: Progress) -> Start:
+    """The start with the errors of its own least squares, for when nothing follows it."""
+    from analysis.estimate.finish.fit import fit
+
+    fitted = fit(experiment, replace(start, engine="shooting"), progress)
+    units = {u.name: u.unit for u in fitted.unknowns}
+    own = OwnEstimate(fitted.names, fitted.estimate, fitted.information, units=units)
+    return replace(start, own=own, converged=fitted.converged)
 
 
 def _beginning(experiment: Experiment) -> tuple[Point, list[Array]]:

@@ -1,0 +1,43 @@
+"""Spikes and samples at a sensor's limit, found from the samples alone."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.experiment.outliers import pressed_flat, spikes
+
+
+def signal(rng: np.random.Generator, noise: float) -> NDArray[np.float64]:
+    t = np.arange(2000) * 0.05
+    smooth = np.cos(1.3 * t + rng.uniform(0, 6)) + 0.3 * np.cos(7 * t)
+    return np.asarray(1e-6 * (smooth + noise * rng.standard_normal(len(t))))  # in whatever unit
+
+
+def test_given_spikes_anywhere_then_they_and_no_others_are_found() -> None:
+    rng = np.random.default_rng(2)
+    missed = 0
+    for noise in (0.001, 0.02, 0.1):
+        for _ in range(20):
+            row = signal(rng, noise)
+            assert not spikes(row).any()
+            places = rng.choice(2000, 3, replace=False)
+            row[places] += 1e-6 * rng.choice([-1, 1], 3) * rng.uniform(20 * noise + 0.2, 5, 3)
+            found = spikes(row)
+            assert not found[np.setdiff1d(np.arange(2000), places)].any()
+            missed += int((~found[places]).sum())
+    assert missed <= 3  # of 180; next to the ends a cubic is extrapolated
+
+
+def test_given_a_gap_then_its_edges_are_no_spikes() -> None:
+    row = signal(np.random.default_rng(3), 0.01)
+    row[500:733] = np.nan
+    assert not spikes(row).any()
+
+
+def test_given_a_limit_then_what_stands_at_it_is_found_and_quantised_samples_are_left_alone() -> None:
+    row = signal(np.random.default_rng(4), 0.02)
+    clipped = np.clip(row, -0.9e-6, 1.1e-6)
+    np.testing.assert_array_equal(pressed_flat(clipped), (row <= -0.9e-6) | (row >= 1.1e-6))
+    assert not pressed_flat(row).any()
+    assert not pressed_flat(np.round(row / 5e-8) * 5e-8).any()
