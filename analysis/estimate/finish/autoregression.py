@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 HIGHEST_ORDER = 30
+_LEAST_LOOK, _PATIENCE = 12, 8  # orders looked at in any case; orders without gain after which it ends
 _SAMPLES_PER_COEFFICIENT = 10  # fewer do not determine a coefficient
 
 
@@ -83,6 +84,8 @@ def fit_autoregression(rows: Sequence[Array], highest: int = HIGHEST_ORDER) -> A
         score = samples * np.log(variance) + order * np.log(samples)
         if score < best_score:
             best, best_score = Autoregression(coefficients, variance), score
+        if order >= _LEAST_LOOK and order - best.order >= _PATIENCE:
+            break
         pairs = [(f + reflection * b, b + reflection * f) for f, b in zip(forward, backward, strict=True)]
         forward = [f[1:] for f, _ in pairs if len(f) > 1]
         backward = [b[:-1] for _, b in pairs if len(b) > 1]

@@ -23,17 +23,19 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+_MOST_TESTED = 100_000  # samples in which missing terms are looked for
 RARE = 1e-3  # probability of chance below which a test speaks against the model
 SUSPICIOUS = 3.5  # |t| of a missing term that speaks against the model: with a dozen different terms 0.6 %
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Everything that was looked at; ``linear`` and ``regressions`` are the fit seen as a regression."""
+    """Everything that was looked at."""
 
     outputs: tuple[str, ...]
-    linear: list[Linearisation]
-    regressions: list[Regression]
+    linear: list[Linearisation]  # stretches in which terms are looked for: all, or excerpts of long records
+    excerpts: list[Regression]  # their regressions
+    regressions: list[Regression]  # of the whole fit
     processes: list[Autoregression]
     r2: dict[str, float]  # share of the variance explained, by output
     shares: dict[str, float]  # systematic part of the residual, rms over the spread
@@ -157,19 +159,34 @@ def gather(fitted: Fitted) -> Evidence:
         )
         power = float(np.nanmean(np.concatenate(errors) ** 2))
         shares[name] = size / spread * float(np.sqrt(max(1.0 - own / power, 0.0))) if power > 0 else 0.0
+    linear, excerpts = _excerpts(fitted, linear, regressions) if followed else (linear, regressions)
     return Evidence(
         outputs,
         linear,
+        excerpts,
         regressions,
         processes,
         r2,
         shares,
         white,
         noise,
-        missing_terms(fitted, linear, regressions) if followed else [],
-        input_correlation(fitted, linear, regressions) if followed else 1.0,
+        missing_terms(fitted, linear, excerpts) if followed else [],
+        input_correlation(fitted, linear, excerpts) if followed else 1.0,
         held_out(fitted) if followed else None,
     )
+
+
+def _excerpts(
+    fitted: Fitted, linear: list[Linearisation], regressions: list[Regression]
+) -> tuple[list[Linearisation], list[Regression]]:
+    """The stretches themselves, or of very long ones four parts with initial states of their own."""
+    samples = sum(part.N for part in linear)
+    if samples <= _MOST_TESTED:
+        return linear, regressions
+    cuts = int(np.ceil(4 * samples / _MOST_TESTED / len(linear)))
+    parts = linearisations(fitted, cuts)
+    chosen = [parts[int(i)] for i in np.unique(np.linspace(0, len(parts) - 1, 4).astype(int))]
+    return chosen, [part.regression() for part in chosen]
 
 
 def _white_part(process: Autoregression, errors: Sequence[Array]) -> float:

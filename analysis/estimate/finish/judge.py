@@ -63,7 +63,7 @@ def judge(fitted: Fitted, progress: Progress = SILENT) -> Judgement:
     findings = {**evidence.figures(), **bars.figures()}
     curves: dict[str, Curve] = {}
     if evidence.lacking and not unusable:
-        curves, words = missing_force(fitted, evidence.linear, evidence.regressions, evidence.lacking[0])
+        curves, words = missing_force(fitted, evidence.linear, evidence.excerpts, evidence.lacking[0])
         reasons += [words] if words else []
     return Judgement(verdict, reasons, bars.estimate, covariance, quantile, [], findings, curves)
 
