@@ -73,7 +73,7 @@ class StreamClock:
         slope = sum((t - mean_t) * (d - mean_d) for t, d in self._windows) / spread
         rest = sum((d - mean_d - slope * (t - mean_t)) ** 2 for t, d in self._windows) / (n - 2)
         seconds = self._windows[-1][0] - self._windows[0][0]
-        return ClockDrift(-1e6 * slope, 1e6 * math.sqrt(rest / spread), seconds)
+        return ClockDrift(-1e6 * slope / (1 + slope), 1e6 * math.sqrt(rest / spread), seconds)
 
     def _earliest(self) -> float:
         recent = [d for _, d in self._windows[-RECENT_WINDOWS:]]

@@ -26,6 +26,7 @@ from drivers.base.waveform import Sine
 from drivers.formats import open_lazily
 from drivers.rig.profile import load_rig, rig_from_text
 from tests.soak.slow_parts import with_slow_parts
+from tests.soak.stop_model import run as run_model
 from tests.soak.stops import DRIVERS, Bench, freeze_once, kill_once, stop_once, terminal_once
 from tests.waiting import wait_until
 
@@ -208,3 +209,7 @@ def test_given_stop_before_the_rig_is_open_then_it_is_latched_when_it_opens(tmp_
             opened.play()
     finally:
         opened.close()
+
+
+def test_given_any_order_of_commands_late_answers_and_kills_then_the_rig_is_what_the_model_says() -> None:
+    run_model(examples=3, steps=30)

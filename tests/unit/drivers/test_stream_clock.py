@@ -1,0 +1,72 @@
+"""The device's clock beside the computer's, on a stream of known drift and delays."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import numpy as np
+import pytest
+
+from drivers.acquisition.stream_clock import StreamClock
+
+RATE, BLOCK = 1000.0, 200
+
+
+def stream(seconds: float, drift: float, rng: np.random.Generator) -> tuple[StreamClock, int, list[float]]:
+    """A device that is ``drift`` (per second) fast; blocks come with delays of some milliseconds."""
+    moment = [0.0]
+    clock = StreamClock(RATE, lambda: moment[0])
+    late = []
+    index = 0
+    for _ in range(int(seconds * RATE / BLOCK)):
+        index += BLOCK
+        moment[0] = 5000.0 + index / RATE / (1 + drift) + 0.001 + rng.exponential(0.003)
+        late.append(clock.arrived(index))
+    return clock, index, late
+
+
+@pytest.mark.parametrize("drift", [-50e-6, 0.0, 120e-6])
+def test_given_a_drift_then_estimated_within_its_error_and_never_taken_for_lateness(
+    drift: float, rng: np.random.Generator
+) -> None:
+    clock, _, late = stream(3 * 3600.0, drift, rng)
+    found = clock.drift()
+    assert found is not None and found.error < 1.0
+    assert abs(found.ppm - 1e6 * drift) < 4 * found.error + 1e-3
+    assert found.seconds == pytest.approx(3 * 3600.0, rel=0.02)
+    assert max(late) == 0.0  # 50 ppm are 0.54 s in three hours
+
+
+def test_given_many_streams_then_the_error_of_the_drift_is_right(rng: np.random.Generator) -> None:
+    scores = []
+    for _ in range(60):
+        found = stream(240.0, 40e-6, rng)[0].drift()
+        assert found is not None
+        scores.append((found.ppm - 40.0) / found.error)
+    assert 0.75 < float(np.std(scores)) < 1.3
+    assert abs(float(np.mean(scores))) < 0.5
+
+
+def test_given_a_short_stream_then_no_drift_is_claimed(rng: np.random.Generator) -> None:
+    assert stream(10.0, 0.0, rng)[0].drift() is None
+
+
+def test_given_a_delay_then_it_is_reported_once() -> None:
+    moment = [100.0]
+    clock = StreamClock(RATE, lambda: moment[0])
+    late = []
+    for k in range(1, 400):
+        moment[0] = 100.0 + k * BLOCK / RATE + (0.8 if 150 <= k < 200 else 0.0)
+        late.append(clock.arrived(k * BLOCK))
+    assert [round(x, 3) for x in late if x] == [0.8]
+    assert late.index(max(late)) == 149
+
+
+def test_given_an_index_then_the_time_of_day_is_that_of_the_sample() -> None:
+    clock = StreamClock(RATE)
+    begin = datetime.now().astimezone()
+    clock.arrived(2000)  # the last of these was taken just now
+    first = datetime.fromisoformat(clock.moment(0))
+    assert abs(first - (begin - timedelta(seconds=2.0))) < timedelta(seconds=1.0)
+    apart = datetime.fromisoformat(clock.moment(1500)) - first
+    assert apart / timedelta(seconds=1.5) == pytest.approx(1.0, abs=0.02)
