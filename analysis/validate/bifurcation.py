@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError, ShakedownError
 from analysis.base.progress import Progress
 from analysis.base.record import Record
-from analysis.dynamics.bifurcation import bifurcation, bifurcation_of_section
+from analysis.dynamics.bifurcation import APERIODIC, bifurcation, bifurcation_of_section, classify
 from analysis.model import Model
 from analysis.signal.strobe import sample_at
+from analysis.simulate.sets import Ensemble
 from analysis.validate.check import Check, Panel, Status, Trace, impossible
 from analysis.validate.drive import SCALE, scaled
 from analysis.validate.section import energy_distance
@@ -25,6 +26,9 @@ NAME, TITLE = "bifurcation", "Bifurcation diagram"
 _VALUES, _TRANSIENT, _KEEP, _STEPS = 240, 200, 60, 100
 _CHANCE, _FAR = 2.5, 5.0  # distance of the points over that of chance
 _CLOSE = 0.15  # distance, in spreads, below which the points are the same to the eye
+_MOST = 400  # points of a recording that are compared
+_FOLLOWED = 50  # periods for which the model goes on from each of a recording's points
+_REPEATS = 0.05  # of the points' size: a difference one or several periods later that counts as none
 
 
 @dataclass(frozen=True)
@@ -49,14 +53,22 @@ def check_bifurcation(subject: Subject, sweep: Sweep, others: Sequence[Record], 
     centre = float(model.values()[model.index(sweep.parameter)])
     lower = sweep.lower if np.isfinite(sweep.lower) else 0.5 * centre
     upper = sweep.upper if np.isfinite(sweep.upper) else 1.5 * centre
-    measured = [(centre, _points(subject, 0.0))]
-    measured += [_placed(subject, sweep.parameter, centre, record) for record in others]
+    settings = [(centre, _points(subject))]
+    settings += [_placed(subject, sweep.parameter, centre, record) for record in others]
+    measured = [(value, states[0]) for value, states in settings]
     grid = np.unique(np.concatenate([np.linspace(lower, upper, _VALUES), [v for v, _ in measured]]))
     try:
         points = _model_points(subject, model, sweep.parameter, grid, progress)
     except ShakedownError as error:
         return impossible(NAME, TITLE, str(error))
     ratios = [_ratio(p, points[:, int(np.searchsorted(grid, v))]) for v, p in measured]
+    unsettled = []
+    for i, (value, states) in enumerate(settings):
+        if subject.forced and ratios[i] > _CHANCE and _is_aperiodic(states):
+            period = _period_at(subject, model, sweep.parameter, value)
+            onward = _followed(model, sweep.parameter, value, states, period)
+            ratios[i] = min(ratios[i], _ratio(states[0, _FOLLOWED:], onward))
+            unsettled += [f"{value:.3g}"] if ratios[i] <= _CHANCE else []
     panel = _panel(subject, sweep.parameter, grid, points, measured)
     if not others:
         words = (
@@ -71,20 +83,25 @@ def check_bifurcation(subject: Subject, sweep: Sweep, others: Sequence[Record], 
         if not at
         else f"elsewhere than the model's points at {', '.join(at)}."
     )
+    if unsettled:
+        words += (
+            f" At {', '.join(unsettled)} the model agrees for a time only: it goes on from the recording's "
+            "points as the recording does, and then settles elsewhere."
+        )
     rows = [{"value": v, "distance_over_chance": r} for (v, _), r in zip(measured, ratios, strict=True)]
     return Check(
         NAME, TITLE, status, words, {"settings": float(len(measured)), "worst": worst}, rows, (panel,)
     )
 
 
-def _points(subject: Subject, origin: float) -> Array:
-    """First state of a record, strobed when the model's time is a whole number of periods."""
+def _points(subject: Subject) -> Array:
+    """States [n, M] of a record, strobed when the model's time is a whole number of periods."""
     period = subject.base / subject.dt
-    first = (-(subject.origin + origin) / subject.dt) % period
+    first = (-subject.origin / subject.dt) % period
     positions = np.arange(first, subject.states.shape[1] - 3, period)
     if not subject.forced:
-        return subject.states[0, :: max(1, round(period))]
-    return sample_at(subject.states[:1], positions[positions >= 2])[0]
+        return subject.states[:, :: max(1, round(period))]
+    return sample_at(subject.states, positions[positions >= 2])
 
 
 def _placed(subject: Subject, parameter: str, centre: float, record: Record) -> tuple[float, Array]:
@@ -103,7 +120,35 @@ def _placed(subject: Subject, parameter: str, centre: float, record: Record) -> 
         shift = (there.phase - here.phase) / (2 * np.pi * there.frequency)
         record = replace(record, drive_time=subject.origin + shift)
     other = prepare(subject.model, record, {}, there.frequency)
-    return value, _points(other, 0.0)
+    return value, _points(other)
+
+
+def _is_aperiodic(states: Array) -> bool:
+    """Whether a recording's points never repeat, as in chaos."""
+    recent = states[:1, -2 * _KEEP :, None]
+    return bool(classify(recent, tolerance=_REPEATS)[0] == APERIODIC)
+
+
+def _followed(model: Model, parameter: str, value: float, states: Array, period: float) -> Array:
+    """First state of the model some periods on from each of a recording's points.
+
+    Chaos may be a transient of random length before a periodic motion. A single run of the model then tells
+    nothing of a recording that has not settled; where the model carries the recording's points to does.
+    """
+    starts = states[:, -_MOST - _FOLLOWED : -_FOLLOWED]
+    if starts.shape[1] == 0:
+        return np.empty(0)
+    ensemble = Ensemble.prepare(model, starts, {parameter: value})
+    for k in range(_FOLLOWED):
+        ensemble.times = np.full(starts.shape[1], k * period)
+        ensemble.advance(period, _STEPS)
+    return ensemble.states[0]
+
+
+def _period_at(subject: Subject, model: Model, parameter: str, value: float) -> float:
+    """Period of the drive where the parameter has that value."""
+    factor = _frequency_factor(float(model.values()[model.index(parameter)]), subject.base)
+    return factor / value if factor is not None and parameter != SCALE else subject.base
 
 
 def _frequency_factor(centre: float, base: float) -> float | None:
@@ -138,7 +183,7 @@ def _ratio(measured: Array, own: Array) -> float:
     own = own[np.isfinite(own)]
     if len(own) < 4 or len(measured) < 4:
         return float("inf")
-    measured = measured[-400:]
+    measured = measured[-_MOST:]
     half = len(measured) // 2
     scale = float(np.std(measured)) or 1.0
     distance = energy_distance(measured[None] / scale, own[None] / scale)
