@@ -99,7 +99,7 @@ class SecondGuard:
             page.closed = True
             page.remove()
             return True
-        self._await_rig(reason)
+        self._await_rig()
         return False
 
     def _zero(self, reason: str) -> bool:
@@ -115,13 +115,16 @@ class SecondGuard:
             self._page.take_over(f"{reason}; the second guard set the output to zero")
         return not problems
 
-    def _await_rig(self, reason: str) -> None:
+    def _await_rig(self) -> None:
         """Until the rig's process lives again and has taken the STOP; what it sent in waking up is undone."""
         page = self._page
         while not self._rig_gone.is_set() and page.stop_requested:
             self._wait()
             page.guard_beat = time.monotonic()
-        self._zero(reason)
+        if page.guard_acted:  # else a person has armed the drive already
+            for how in page.about.get("outputs", []):
+                with contextlib.suppress(ZeroingFailed):
+                    zero_output(how)
         self._looked = time.monotonic()
 
 

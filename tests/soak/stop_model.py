@@ -163,8 +163,8 @@ def _refused_if(latched: bool):  # type: ignore[no-untyped-def]
     """DriveLatched if, and only if, the drive is latched."""
     try:
         yield
-    except DriveLatched:
-        assert latched
+    except DriveLatched as refusal:
+        assert latched, refusal
     else:
         assert not latched
 
