@@ -47,29 +47,39 @@ def covers_shift(shifted: Model, record: Record, conditions: Conditions, names: 
     the states that the record shows.
     """
     run = read_run(shifted, record, conditions, 0.0, "unknown")
-    values = shifted.values()
-    place = shifted.index(DRIVE_TIME)
+    values = _with_drives(shifted, names)
+    every = max(len(run.times) // _LOOKED_AT, 1)
+    times = np.ascontiguousarray(run.times[::every])
+    X = np.ascontiguousarray(start_states(shifted, run, values)[:, ::every])
+    return covers_shift_at(shifted, times, X, np.ascontiguousarray(run.inputs.values(times)), names)
+
+
+def covers_shift_at(shifted: Model, times: Array, X: Array, U: Array, names: Sequence[str]) -> bool:
+    """The same at given states [n, N] and inputs [m, N]."""
     free = [shifted.index(name) for name in names]
     if not free:
         return False
-    values[[j for j in free if values[j] == 0.0]] = 1.0  # an amplitude guessed as zero would hide the drive
-    every = max(len(run.times) // _LOOKED_AT, 1)
-    slopes = _slopes(shifted, run, values, every)
+    place = shifted.index(DRIVE_TIME)
+    slopes = _slopes(shifted, times, X, U, _with_drives(shifted, names))
     size = np.linalg.norm(slopes, axis=0)
     used = [j for j in free if size[j] > 0]
     if size[place] == 0 or not used:
-        return size[place] == 0
+        return bool(size[place] == 0)
     columns = slopes[:, used] / size[used]
     target = slopes[:, place] / size[place]
     left = target - columns @ np.linalg.lstsq(columns, target, rcond=None)[0]
     return bool(np.linalg.norm(left) < _COVERED)
 
 
-def _slopes(model: Model, run: Run, values: Array, every: int) -> Array:
+def _with_drives(shifted: Model, names: Sequence[str]) -> Array:
+    """Values of the parameters, none of those named zero: an amplitude of zero would hide the drive."""
+    values = shifted.values()
+    values[[j for j in map(shifted.index, names) if values[j] == 0.0]] = 1.0
+    return values
+
+
+def _slopes(model: Model, times: Array, X: Array, U: Array, values: Array) -> Array:
     """Derivatives [samples * (states + outputs), parameters], each equation in units of its own movement."""
-    times = np.ascontiguousarray(run.times[::every])
-    X = np.ascontiguousarray(start_states(model, run, values)[:, ::every])
-    U = np.ascontiguousarray(run.inputs.values(times))
     n, q, k, N = len(model.states), len(model.outputs), len(values), len(times)
     kernels = model.kernels()
     F, Fx, Fp = np.empty((n, N)), np.empty((n, n, N)), np.empty((n, k, N))

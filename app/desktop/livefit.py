@@ -12,16 +12,29 @@ import os
 import threading
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
 import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
 
-from analysis.base.errors import ShakedownError
+from analysis.base.errors import DataError, ShakedownError
 from drivers.base.protocols import Block
 
 PACE = 0.4  # s between estimates
+SAME_PHASE = 1e-3  # of a period, by which two blocks may tell the drive's phase apart and mean the same drive
 QUEUE = 6000  # blocks that may wait while the equations are compiled
+
+
+@dataclass(frozen=True)
+class DriveClock:
+    """A steady sine of known phase, as seen from sample 0 of the stream."""
+
+    frequency: float  # Hz
+    time: float  # s, the drive's time at sample 0, modulo its period
+
+
+Stretch = tuple[int, np.ndarray, DriveClock | None]  # index of the first sample, samples, drive
 
 
 class LiveFit(QObject):
@@ -71,7 +84,7 @@ class LiveFit(QObject):
                 while pipe.poll(0):
                     self._tell(pipe.recv(), stop)
                 blocks = [self._blocks.popleft() for _ in range(len(self._blocks))]
-                pipe.send(joined(blocks))
+                pipe.send(joined(blocks, order[1]))
         except (EOFError, OSError):
             with contextlib.suppress(EOFError, OSError):  # its last words
                 while pipe.poll(0):
@@ -95,22 +108,42 @@ class LiveFit(QObject):
                 self.estimated.emit(*content)
 
 
+class LiveEstimate:
+    """The recursive weak form of a model on a stream, a model's t being the drive's time."""
+
+    def __init__(self, text: str, rate: float, channels: list[str]) -> None:
+        from analysis.estimate.weak.recursive import RecursiveWeak
+        from analysis.model import Model
+
+        self.weak = RecursiveWeak(Model.from_toml(text), rate, channels)
+        self.samples = 0
+        self._functions = 0
+        self._clocks: list[DriveClock | None] = []  # of the first block, once it has come
+
+    @property
+    def ready(self) -> bool:
+        return self._functions > 4 * len(self.weak.model.free)
+
+    def take(self, stretches: list[Stretch]) -> None:
+        """What has come, in order, as ``joined`` makes it."""
+        for start, data, clock in stretches:
+            if self.weak.model.equations.hold_time:
+                self._clocks = self._clocks or [clock]
+                self.weak.drive_time = same_time(self._clocks[0], clock)
+            self._functions += self.weak.update(data, start)
+            self.samples += data.shape[1]
+
+
 def serve(pipe: Connection, text: str, rate: float, channels: list[str]) -> None:
     """In the process: take what has come, estimate, until the window is gone."""
     with contextlib.suppress(OSError, AttributeError):
         os.nice(5)
     try:
-        from analysis.estimate.weak.recursive import RecursiveWeak
-        from analysis.model import Model
-
-        fit = RecursiveWeak(Model.from_toml(text), rate, channels)
-        samples = functions = 0
+        fit = LiveEstimate(text, rate, channels)
         while True:
-            for start, data in pipe.recv():
-                functions += fit.update(data, start)
-                samples += data.shape[1]
-            if functions > 4 * len(fit.model.free) and not pipe.poll(0):
-                pipe.send(("estimate", (fit.estimate(), samples / rate)))
+            fit.take(pipe.recv())
+            if fit.ready and not pipe.poll(0):
+                pipe.send(("estimate", (fit.weak.estimate(), fit.samples / rate)))
     except (EOFError, OSError):
         return
     except ShakedownError as error:
@@ -119,14 +152,44 @@ def serve(pipe: Connection, text: str, rate: float, channels: list[str]) -> None
         pipe.send(("failed", f"The live fit ended: {type(error).__name__}: {error}."))
 
 
-def joined(blocks: list[Block]) -> list[tuple[int, np.ndarray]]:
-    """Blocks that follow one another, made one: fewer and larger updates."""
-    runs: list[tuple[int, list[np.ndarray], int]] = []
+def drive_clock(block: Block, rate: float) -> DriveClock | None:
+    """The drive's time that a block tells: t = phase/(2 pi f) at the drive's index; None: not known."""
+    drive = block.drive
+    if drive is None or not (drive.playing and drive.steady and drive.waveform == "sine"):
+        return None
+    if not (drive.frequency > 0 and np.isfinite(drive.phase)):
+        return None
+    turns = drive.phase / (2 * np.pi) - drive.frequency * drive.index / rate
+    return DriveClock(drive.frequency, turns % 1.0 / drive.frequency)
+
+
+def agree(first: DriveClock | None, now: DriveClock | None) -> bool:
+    """Whether two blocks tell the same drive: also neither of them any."""
+    if first is None or now is None:
+        return first is now
+    apart = (now.time - first.time) * first.frequency
+    return now.frequency == first.frequency and abs(apart - round(apart)) < SAME_PHASE
+
+
+def same_time(first: DriveClock | None, now: DriveClock | None) -> float | None:
+    """The drive's time at sample 0, the same as when the fit began; a drive that has changed is an error."""
+    if not agree(first, now):
+        raise DataError(
+            "The drive has changed since the live fit began, and the model depends on the drive's time: "
+            "start the live fit again."
+        )
+    return None if first is None else first.time
+
+
+def joined(blocks: list[Block], rate: float) -> list[Stretch]:
+    """Blocks that follow one another under the same drive, made one: fewer and larger updates."""
+    runs: list[tuple[int, list[np.ndarray], int, DriveClock | None]] = []
     for block in blocks:
-        if runs and runs[-1][2] == block.start_index:
-            start, parts, _ = runs[-1]
+        clock = drive_clock(block, rate)
+        if runs and runs[-1][2] == block.start_index and agree(runs[-1][3], clock):
+            start, parts, _, first = runs[-1]
             parts.append(block.data)
-            runs[-1] = (start, parts, block.stop_index)
+            runs[-1] = (start, parts, block.stop_index, first)
         else:
-            runs.append((block.start_index, [block.data], block.stop_index))
-    return [(start, np.concatenate(parts, axis=1)) for start, parts, _ in runs]
+            runs.append((block.start_index, [block.data], block.stop_index, clock))
+    return [(start, np.concatenate(parts, axis=1), clock) for start, parts, _, clock in runs]

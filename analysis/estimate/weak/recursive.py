@@ -21,6 +21,8 @@ from analysis.estimate.finish.assemble import write_start
 from analysis.estimate.identifiability import covariance_of, pseudo_inverse
 from analysis.estimate.start import OwnEstimate, Start
 from analysis.estimate.weak.system import Equation, Nodes, WeakSystem
+from analysis.experiment.drive_time import DRIVE_TIME, covers_shift_at
+from analysis.model.model import Parameter
 from analysis.signal.splines import DEGREE, Probes, make_probes
 
 if TYPE_CHECKING:
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+_SAMPLES_EACH = 3  # for each free parameter, of the data that decide whether a model needs the drive's time
 _STRETCHES = 64  # sums kept apart for the error bars; beyond this neighbours are merged
 
 
@@ -63,6 +66,8 @@ class RecursiveWeak:
     channels     names of the rows of each block; every state and every measured input must be among them
     spacing      samples between the knots of the test functions (support six times as wide)
     memory       time constant in seconds after which old data count 1/e; None: everything counts
+    drive_time   the drive's time at sample 0 of the stream, the model's t there; None: unknown, which is
+                 refused if the model needs it
     """
 
     def __init__(
@@ -72,6 +77,7 @@ class RecursiveWeak:
         channels: Sequence[str],
         spacing: int = 4,
         memory: float | None = None,
+        drive_time: float | None = None,
     ) -> None:
         if not model.is_linear or not model.free:
             raise ModelError(
@@ -83,6 +89,8 @@ class RecursiveWeak:
                 f"The stream lacks {', '.join(missing)}, which the weak form of {model.name} needs."
             )
         self.model, self.rate, self.spacing, self.memory = model, float(rate), spacing, memory
+        self.drive_time = drive_time
+        self._needs_time = model.equations.hold_time  # until the equations and the data show otherwise
         self._rows = [list(channels).index(name) for name in (*model.states, *model.inputs)]
         self._free = [model.index(name) for name in model.free]
         self._equations = [Equation(i) for i in range(len(model.states))]
@@ -121,11 +129,13 @@ class RecursiveWeak:
             return 0
         used = (count + DEGREE) * self.spacing + 1
         n = len(self.model.states)
-        times = (self._next + np.arange(used)) / self.rate
+        times = (self.drive_time or 0.0) + (self._next + np.arange(used)) / self.rate
         data = Nodes(
             times, np.ascontiguousarray(self._pending[:n, :used]),
             np.ascontiguousarray(self._pending[n:, :used]), np.zeros(1, dtype=np.int64),
         )  # fmt: skip
+        if self.drive_time is None and self._needs_time:
+            self._check_time(data)
         shape = self._shape
         first = shape.first[0] + np.arange(count, dtype=np.int64) * self.spacing
         probes = Probes(first, shape.value, shape.slope, shape.curvature)
@@ -136,6 +146,19 @@ class RecursiveWeak:
         self._pending = self._pending[:, count * self.spacing :]
         self._next += count * self.spacing
         return count
+
+    def _check_time(self, data: Nodes) -> None:
+        """Refuse a model that needs the drive's time; with cosine and sine of unknown size it does not."""
+        if len(data.times) < _SAMPLES_EACH * len(self._free):
+            return  # too few to tell: asked again with the next block
+        shifted = self.model.with_time_shift(DRIVE_TIME, Parameter(0.0, free=True))
+        if not covers_shift_at(shifted, data.times, data.states, data.inputs, self.model.free):
+            raise DataError(
+                f"{self.model.name} depends on the drive's time t, which the stream does not tell: wait "
+                "until the drive plays a steady sine of known phase, or write the model with the measured "
+                "drive as an input."
+            )
+        self._needs_time = False
 
     def _add(self, system: WeakSystem) -> None:
         """Rows are linear: left side minus the terms at zero parameters equals derivatives times
@@ -168,7 +191,7 @@ class RecursiveWeak:
     def estimate(self) -> Identification:
         """Parameters from all that has come so far."""
         names = list(self.model.free)
-        if not self._stretches:
+        if not self._stretches or (self.drive_time is None and self._needs_time):
             raise DataError("The stream is too short yet for a single test function.")
         total = _Sums.zero(len(self._equations), len(names))
         for stretch in self._stretches:
