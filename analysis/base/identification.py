@@ -118,13 +118,14 @@ class Identification:
     @property
     def headline(self) -> str:
         """The verdict in words, with the share of the variance explained and the share that is missed."""
-        r2 = [float(v) for v in self.extra.get("R2", {}).values()]
+        r2 = _numbers(self.extra.get("R2"))
         figures = [f"R² {_nines(min(r2))}"] if r2 else []
-        predicted = [float(v) for v in self.extra.get("held out R2", {}).values()]
+        predicted = _numbers(self.extra.get("held out R2"))
         if predicted:
             figures.append(f"{_nines(min(predicted))} on a held-out fifth")
-        if self.verdict in ("close", "misses") and "missed share" in self.extra:
-            figures.append(f"{100 * float(self.extra['missed share']):.2g} % of the motion missed")
+        if self.verdict in ("close", "misses"):
+            missed = _numbers({"": self.extra.get("missed share")})
+            figures += [f"{100 * share:.2g} % of the motion missed" for share in missed]
         words = {
             "fits": "fits the data to their noise",
             "close": "is close: explains the data but for a small part, error bars widened",
@@ -165,6 +166,12 @@ class Identification:
         rows = [f"  {name:12s} {with_error(e)} {e.unit}".rstrip() for name, e in self.parameters.items()]
         notes = [f"  ! {text}" for text in (*self.reasons, *self.undetermined, *self.warnings)]
         return "\n".join([head, *rows, *notes])
+
+
+def _numbers(found: Any) -> list[float]:
+    """The finite numbers of a mapping in ``extra``, which a file may have filled with anything."""
+    values = found.values() if isinstance(found, Mapping) else ()
+    return [float(v) for v in values if isinstance(v, int | float) and math.isfinite(v)]
 
 
 def _nines(share: float) -> str:

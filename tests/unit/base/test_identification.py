@@ -96,3 +96,9 @@ def test_given_a_normal_estimate_then_its_interval_covers_two_standard_errors() 
     estimate = Estimate.normal(1.0, 0.1)
     assert estimate.covers(1.19)
     assert not estimate.covers(1.2)
+
+
+def test_given_a_file_with_nonsense_among_its_findings_then_its_headline_leaves_that_out() -> None:
+    findings = {"R2": {"x": "high", "v": 0.5}, "held out R2": [1, 2], "missed share": {"x": 1}}
+    result = Identification("path", "Duffing", True, {}, verdict="close", extra=findings)
+    assert result.headline.endswith("(R² 0.5)")
