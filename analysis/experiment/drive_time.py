@@ -23,6 +23,7 @@ Array = NDArray[np.float64]
 
 DRIVE_TIME = "drive_time"  # the further unknown: the drive's time at the first sample
 
+_NOT_PERIODIC = ("sweep", "stepped sine", "random", "burst random")  # their phase does not tell their time
 _COVERED = 1e-6  # of d/dt that the free parameters may leave unexplained and still cover a shift of t
 _LOOKED_AT = 2000  # samples that decide it
 _PROBES = 16  # times in a period at which the equations are compared one period later
@@ -35,7 +36,7 @@ def recorded_time(record: Record) -> float | None:
     if record.drive_time is not None:
         return record.drive_time
     drive = record.excitation
-    if drive is None or drive.phase is None or not drive.frequency > 0:
+    if drive is None or drive.phase is None or not drive.frequency > 0 or drive.waveform in _NOT_PERIODIC:
         return None
     return float((drive.phase % (2 * np.pi)) / (2 * np.pi * drive.frequency))
 

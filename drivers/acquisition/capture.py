@@ -41,7 +41,7 @@ class Sink(Protocol):
     def gap(self, start: int, stop: int, channel: str | None = None) -> None: ...
     def overload(self, channel: str | None, start: int, stop: int) -> None: ...
     def note(self, text: str, index: int | None = None) -> None: ...
-    def drive(self, excitation: Excitation) -> None: ...
+    def drive(self, excitation: Excitation | None, drive_time: float | None) -> None: ...
     def describe(self, **metadata: Any) -> None: ...
     def close(self) -> Any: ...
 
@@ -378,7 +378,11 @@ class _Writing:
         if previous is not None and _same_drive(previous, drive, self._rate):
             return
         excitation = drive.excitation()
+        since = (drive.index - self.origin) / self._rate  # s from the recording's first sample
+        drive_time = float(drive.time - since) if np.isfinite(drive.time) else None
         if excitation is None:
+            if drive_time is not None:
+                self.sink.drive(None, drive_time)
             if previous is not None and previous.playing:
                 self.sink.note(f"drive off ({drive.reason or 'stopped'})", drive.index)
             return
@@ -386,11 +390,9 @@ class _Writing:
             text = f"{excitation.waveform} {excitation.amplitude:g} at {excitation.frequency:g} Hz"
             self.sink.note(f"drive changed to {text}", drive.index)
         if excitation.phase is not None:
-            turned = (
-                excitation.phase - 2 * np.pi * excitation.frequency * (drive.index - self.origin) / self._rate
-            )
+            turned = excitation.phase - 2 * np.pi * excitation.frequency * since
             excitation = replace(excitation, phase=float(turned % (2 * np.pi)))
-        self.sink.drive(excitation)
+        self.sink.drive(excitation, drive_time)
 
 
 def _same_drive(a: DriveState, b: DriveState, rate: float) -> bool:

@@ -76,6 +76,8 @@ class DriveState:
     phase: float = 0.0  # rad; not a number: not known (a generator on its own clock)
     steady: bool = False  # neither ramping nor on its way to another frequency or amplitude
     reason: str = ""  # why the drive is off, in words; empty while it plays
+    # s since a waveform other than a sine began, its own time; not a number: not known, or told by the phase
+    time: float = np.nan
 
     def excitation(self) -> Excitation | None:
         """The drive as a record keeps it, its time zero at ``index``; None while nothing plays."""

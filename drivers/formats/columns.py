@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
 from analysis.base.record import Channel, Record
+from drivers.formats.drive import drive_from, without_drive
 from drivers.formats.names import distinct
 from drivers.formats.options import Options
 from drivers.formats.timing import checked_rate, in_seconds, is_time, rate_of_times, resampled, simplest
@@ -121,6 +122,7 @@ def recording_from(found: Found, options: Options) -> Recording:
         rate = _rate(times[0] if times else None, declared, length, options, found.source)
         if options.resample is not None:
             return _resampled(found, channels, times, rate, options.resample)
+        drive, drive_time = drive_from(found.metadata)
         about = Description(
             rate=rate,
             channels=tuple(
@@ -129,7 +131,9 @@ def recording_from(found: Found, options: Options) -> Recording:
             ),
             samples=length,
             start=found.start,
+            excitation=drive,
             metadata=_metadata(found, chosen),
+            drive_time=drive_time,
         )
     except BaseException:
         _close(found)
@@ -214,10 +218,13 @@ def _resampled(
     arrays = [np.asarray(c.read(0, length), dtype=np.float64) * c.scale + c.offset for c in channels]
     _close(found)
     uniform = resampled(grid, arrays, new_rate, found.source)
+    drive, drive_time = drive_from(found.metadata)
     record = Record(
         new_rate,
         {label: Channel(a, c.unit) for label, a, c in zip(labels, uniform, channels, strict=True)},
         start=found.start,
+        excitation=drive,
+        drive_time=drive_time,
         metadata=_metadata(found, [*channels, *times]),
     )
     return MemoryRecording(record)
@@ -229,7 +236,8 @@ def _metadata(found: Found, chosen: Sequence[Column]) -> dict[str, Any]:
         for c in found.columns
         if c not in chosen
     ]
-    return {"source": found.source, **found.metadata, **({"left out": left_out[:100]} if left_out else {})}
+    known = without_drive(found.metadata)
+    return {"source": found.source, **known, **({"left out": left_out[:100]} if left_out else {})}
 
 
 def _close(found: Found) -> None:

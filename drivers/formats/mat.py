@@ -16,6 +16,7 @@ from drivers.base.files import open_regular
 from drivers.formats import hdf5
 from drivers.formats.arrays import columns_of
 from drivers.formats.columns import Found, declared_rate, recording_from
+from drivers.formats.drive import drive_fields
 from drivers.formats.mat5 import read_variables
 from drivers.formats.options import Options
 from drivers.recording.lazy import Recording
@@ -61,6 +62,7 @@ def write_file(recording: Recording, path: Path) -> None:
     content: dict[str, Any] = {"rate": recording.rate}
     if recording.about.start is not None:
         content["start"] = recording.about.start
+    content |= drive_fields(recording.about)
     units: dict[str, str] = {}
     names: dict[str, str] = {}
     for spec in recording.about.channels:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError
 from drivers.base.files import open_regular
 from drivers.formats.columns import Column, Found, recording_from
+from drivers.formats.drive import drive_fields
 from drivers.formats.guard import check_first
 from drivers.formats.options import Options
 from drivers.formats.timing import simplest
@@ -75,6 +76,7 @@ def write_file(recording: Recording, path: Path) -> None:
     root = {
         "name": path.stem,
         **{k: v for k, v in about.metadata.items() if isinstance(v, str | int | float)},
+        **drive_fields(about),
     }
     with TdmsWriter(path) as writer:
         for start in range(0, max(len(recording), 1), BLOCK):

@@ -465,8 +465,9 @@ class NidaqExciter:
             while len(self._states) > 1 and self._states[1].index <= wanted:
                 self._states.popleft()
         state = earlier[-1]
-        phase = state.phase + 2 * np.pi * state.frequency * (wanted - state.index) / self._rate
-        return replace(state, index=index, phase=float(phase % (2 * np.pi)))
+        since = (wanted - state.index) / self._rate
+        phase = state.phase + 2 * np.pi * state.frequency * since
+        return replace(state, index=index, phase=float(phase % (2 * np.pi)), time=state.time + since)
 
     # -- the output's thread
 

@@ -121,14 +121,16 @@ class ReplaySource:
         self._recording.close()
 
     def _drive(self, position: int, index: int) -> DriveState | None:
-        drive = self._recording.about.excitation
+        drive, time = self._recording.about.excitation, self._recording.about.drive_time
+        since = np.nan if time is None else time + position / self.rate
         if drive is None:
-            return None
+            return None if time is None else DriveState(index, time=since)
         known = np.nan if drive.phase is None else drive.phase
         phase = known + 2 * np.pi * drive.frequency * position / self.rate
         return DriveState(
-            index, True, drive.waveform, drive.frequency, drive.amplitude or 0.0, 1.0, phase, steady=True
-        )
+            index, True, drive.waveform, drive.frequency, drive.amplitude or 0.0, 1.0, phase, steady=True,
+            time=since,
+        )  # fmt: skip
 
 
 def _spans(spans: Mapping[str, tuple[Span, ...]], names: tuple[str, ...]) -> tuple[ChannelSpan, ...]:

@@ -104,9 +104,10 @@ class Recorder:
         """Add to the metadata, or change what is there."""
         self._journal.event({"kind": "metadata", "metadata": metadata})
 
-    def drive(self, excitation: Excitation) -> None:
-        """Set the drive as seen from the recording's first sample."""
-        self._journal.event({"kind": "excitation", "excitation": asdict(excitation)})
+    def drive(self, excitation: Excitation | None, drive_time: float | None = None) -> None:
+        """Set the drive, and its own time in seconds, as seen from the recording's first sample."""
+        known = None if excitation is None else asdict(excitation)
+        self._journal.event({"kind": "excitation", "excitation": known, "drive_time": drive_time})
 
     def close(self, progress: Progress = SILENT) -> Finished:
         """Stop and turn the journal into the finished file.

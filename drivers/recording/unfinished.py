@@ -65,7 +65,7 @@ def _describe(journal: Journal) -> Description:
         "overload": {n: [] for n in names},
     }
     metadata = dict(header.get("metadata") or {})
-    drive = header.get("excitation")
+    drive, drive_time = header.get("excitation"), None
     events = []
     for event in journal.events:
         kind = event.get("kind")
@@ -75,7 +75,7 @@ def _describe(journal: Journal) -> Description:
         elif kind == "metadata":
             metadata |= event["metadata"]
         elif kind == "excitation":
-            drive = event["excitation"]
+            drive, drive_time = event["excitation"], event.get("drive_time")
         else:
             events.append(event)
     ends = journal.frames["first"] + journal.frames["count"]
@@ -106,6 +106,7 @@ def _describe(journal: Journal) -> Description:
         gaps={n: g for n, g in gaps.items() if g},
         clipped={n: c for n, c in clipped.items() if c},
         events=tuple(events),
+        drive_time=read_as(float | None, drive_time, "drive_time"),  # type: ignore[arg-type]
     )
 
 

@@ -35,6 +35,7 @@ class Player:
         self._level, self._speed = 0.0, 0.0  # of the ramp: 0 to 1, and per second
         self._ramp_from, self._ramp_count = 0.0, 0  # where it began, and samples since
         self._count = 0
+        self._played = 0  # samples of the voice so far
         self._reason = "not started"
         self.latch = Latch()
 
@@ -112,6 +113,7 @@ class Player:
             return DriveState(
                 self._count, True, self._kind, voice.frequency, voice.amplitude,
                 _smooth(self._level), voice.phase, steady, self._reason,
+                np.nan if self._kind == "sine" else self._played / self.rate,
             )  # fmt: skip
 
     def take(self, count: int) -> NDArray[np.float64]:
@@ -127,7 +129,7 @@ class Player:
 
     def _begin(self, voice: Voice, kind: str) -> None:
         self._voice, self._kind = voice, kind
-        self._level = 0.0
+        self._level, self._played = 0.0, 0
         self._ramp(self._soft)
 
     def _ramp(self, speed: float) -> None:
@@ -148,6 +150,7 @@ class Player:
             out[:count] = np.sin(0.5 * np.pi * level[:-1]) ** 2 * self._voice.take(count)
             self._level = float(level[-1])
             self._ramp_count += count
+            self._played += count
         if self._speed < 0 and self._level <= 1e-12:
             self._silence()
         elif self._level >= 1 and self._speed > 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import h5py
@@ -12,7 +13,7 @@ from nptdms import ChannelObject, TdmsFile, TdmsWriter
 from scipy.io import loadmat, savemat, wavfile
 
 from analysis.base.errors import DataError
-from analysis.base.record import Channel, Record
+from analysis.base.record import Channel, Excitation, Record
 from drivers.formats import FORMATS, format_of, open_lazily, read, write
 
 RATE = 48_000.0
@@ -220,3 +221,17 @@ def test_given_a_rate_that_wav_cannot_hold_then_nothing_is_left_behind(tmp_path:
     with pytest.raises(DataError, match="whole sample rates"):
         write(Record.from_arrays(0.5, {"x": [1.0]}), tmp_path / "a.wav")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("suffix", [".h5", ".mat", ".tdms"])
+def test_given_a_drive_when_written_and_read_then_its_phase_and_time_are_the_same(
+    tmp_path: Path, record: Record, suffix: str
+) -> None:
+    for i, drive in enumerate([None, Excitation(7.5), Excitation(7.5, 1.25, 0.7 + 1e-13, "sweep")]):
+        for drive_time in (None, 12.5 + 1e-13):
+            known = replace(record, excitation=drive, drive_time=drive_time)
+            path = tmp_path / f"{i}{drive_time is None}{suffix}"
+            write(known, path)
+            back = read(path)
+            assert (back.excitation, back.drive_time) == (drive, drive_time)
+            assert not any("drive" in name for name in back.metadata)

@@ -14,7 +14,8 @@ from drivers.acquisition.capture import recording_to
 from drivers.acquisition.engine import Engine
 from drivers.base.clock import InstantClock
 from drivers.base.protocols import InstrumentError
-from drivers.formats import open_lazily, read
+from drivers.base.trigger import Trigger
+from drivers.formats import open_lazily, read, write
 from drivers.instruments.replay import ReplaySource
 from drivers.recording import ChannelSpec, MemoryRecording, Recorder
 from tests.waiting import GUARD, NotedClock
@@ -58,7 +59,27 @@ def test_given_a_recording_when_replayed_and_recorded_then_bit_identical(tmp_pat
     assert after.excitation is not None and before.excitation is not None
     assert after.excitation.frequency == 7.5 and after.excitation.amplitude == 1.5
     assert after.excitation.phase == pytest.approx(0.7, abs=1e-12)
+    assert after.drive_time is None
     assert engine.status.samples == 3500 and engine.status.failure == ""
+
+
+@pytest.mark.parametrize("excitation", [None, Excitation(7.5, 1.5, 0.7, "sweep")])
+def test_given_the_drives_time_when_recorded_from_the_middle_of_a_replay_then_it_has_moved_along(
+    tmp_path: Path, excitation: Excitation | None
+) -> None:
+    record = Record(100.0, {"x": Channel(np.arange(3000.0))}, excitation=excitation, drive_time=12.5)
+    source = ReplaySource(MemoryRecording(record), clock=InstantClock())
+    engine = Engine(source)
+    capture = engine.record(recording_to(tmp_path / "late", source, {}, None), 500, Trigger("x", 1234.5))
+    engine.start()
+    assert capture.wait(GUARD)
+    engine.stop()
+    source.close()
+    late = read(capture.finished[0].path)
+    assert late["x"][0] == pytest.approx(1235, abs=1)
+    assert late.drive_time == pytest.approx(12.5 + late["x"][0] / 100.0, abs=1e-9)
+    write(late, tmp_path / "copy.h5")
+    assert read(tmp_path / "copy.h5").drive_time == late.drive_time
 
 
 def memory(samples: int = 1000, rate: float = 1000.0) -> MemoryRecording:

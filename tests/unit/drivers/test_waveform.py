@@ -195,3 +195,19 @@ def test_given_requests_beyond_the_limits_then_refused_and_nothing_changes() -> 
 def test_given_a_slew_limit_too_slow_for_stop_then_the_limits_themselves_are_refused() -> None:
     with pytest.raises(LimitError, match="100 ms"):
         Limits(10.0, slew=100.0)
+
+
+def test_given_a_sweep_after_a_sine_then_its_time_counts_from_its_own_beginning() -> None:
+    player = Player(LIMITS, RATE)
+    player.play(Sine(1.0, 20.0))
+    player.take(round(RATE))
+    assert np.isnan(player.state().time)  # told by the phase
+    player.play(Sweep(1.0, 10.0, 50.0, 30.0))
+    for _ in range(round(2 * RATE)):
+        player.take(1)
+        if player.state().waveform == "sweep":
+            break
+    begun = player.state()
+    player.take(777)
+    assert player.state().time == pytest.approx(begun.time + 777 / RATE, abs=1e-12)
+    assert 0 <= begun.time <= 1 / RATE

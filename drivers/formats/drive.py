@@ -1,0 +1,47 @@
+"""The drive in formats that hold plain named values: written under our own names, read back from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from analysis.base.record import Excitation
+from drivers.recording.lazy import Description
+
+PREFIX = "shakedown_drive_"  # so that no other program's property is taken for ours
+
+
+def drive_fields(about: Description) -> dict[str, float | str]:
+    """What is known of the drive at the first sample, by name."""
+    drive = about.excitation
+    found: dict[str, float | str | None] = {"time": about.drive_time}
+    if drive is not None:
+        found |= {
+            "frequency": drive.frequency,
+            "amplitude": drive.amplitude,
+            "phase": drive.phase,
+            "waveform": drive.waveform,
+        }
+    return {PREFIX + name: value for name, value in found.items() if value is not None}
+
+
+def drive_from(fields: Mapping[str, Any]) -> tuple[Excitation | None, float | None]:
+    """The drive, and its time at the first sample; None where the file does not tell."""
+
+    def number(name: str) -> float | None:
+        value = fields.get(PREFIX + name)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            return None
+        return float(value)
+
+    frequency = number("frequency")
+    if frequency is None or frequency < 0:
+        return None, number("time")
+    waveform = str(fields.get(PREFIX + "waveform", "sine"))
+    return Excitation(frequency, number("amplitude"), number("phase"), waveform), number("time")
+
+
+def without_drive(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The other values of a file."""
+    return {name: value for name, value in fields.items() if not name.startswith(PREFIX)}
