@@ -91,6 +91,18 @@ class Experiment:
         other.conditions = replace(self.conditions, noise=noise)
         return other
 
+    def with_nothing_free(self, sigma: Array) -> Experiment:
+        """The same experiment with all parameters and sensors known: only the motion is left to find."""
+        other = copy(self)
+        for kept in ("unknowns", "_scanned_times"):
+            other.__dict__.pop(kept, None)
+        other.model = self.model.with_free([])
+        noise = {n: float(s) for n, s in zip(self.model.outputs, sigma, strict=True) if np.isfinite(s)}
+        other.conditions = replace(
+            self.conditions, noise=noise, per_record=(), offsets=(), delays=(), drifts=()
+        )
+        return other
+
     @property
     def about_time(self) -> list[str]:
         """A sentence for methods that cannot estimate the drive's time where a record does not know it."""

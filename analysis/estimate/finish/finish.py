@@ -11,6 +11,7 @@ from analysis.base.progress import SILENT, Progress
 from analysis.estimate.finish.assemble import assemble
 from analysis.estimate.finish.fit import MOST_ITERATIONS, fit
 from analysis.estimate.finish.judge import judge
+from analysis.estimate.finish.no_worse import no_worse_than_start
 from analysis.estimate.profile import chosen
 from analysis.estimate.start import Start
 
@@ -43,7 +44,12 @@ def finish(
     free = [name for name in experiment.given.free if name not in experiment.conditions.per_record]
     names = chosen(profile, free)  # a wrong name is said before the work
     fitted = start.fitted or fit(experiment, start, progress, max_iterations=max_iterations)
-    result = assemble(fitted, judge(fitted), options or {})
+    judgement = judge(fitted)
+    if judgement.verdict != "fits" and start.fitted is None:
+        better = no_worse_than_start(fitted, progress)
+        if better is not fitted:
+            fitted, judgement = better, judge(better)
+    result = assemble(fitted, judgement, options or {})
     if names:
         from analysis.estimate.finish.profiles import with_profiled
 
