@@ -49,6 +49,13 @@ def model(
     )  # fmt: skip
 
 
+MEASURED = Model.from_equations(  # the same with its drive measured
+    {"x": "v", "v": "-c*v - k*x - q*x**3 + f"},
+    {name: {"guess": 1.2 * value} for name, value in TRUTH.items()},
+    inputs={"f": "measured"},
+)
+
+
 @lru_cache
 def motion(first: float, start: tuple[float, float] = (0.4, -0.2), count: int = COUNT) -> np.ndarray:
     """x and v by SciPy from the drive's time ``first`` on."""
@@ -164,6 +171,21 @@ def test_given_a_gap_and_a_second_record_then_both_count(method: str) -> None:
     assert_found(both)
     for name in TRUTH:
         assert 0.5 < both.parameters[name].stderr / single.parameters[name].stderr < 0.9
+
+
+@pytest.mark.parametrize("method", ["weak", "path", "shooting", "homotopy"])
+def test_given_noise_on_the_measured_drive_then_the_errors_still_cover_the_truth(method: str) -> None:
+    """A twentieth of the drive's amplitude: its noise sets the errors, not that of the sensors."""
+    pulls = []
+    for seed in range(3):
+        one, rng = record(4.0, 40 + seed), np.random.default_rng(seed)
+        clean = 1.2 * np.cos(DRIVE * (4.0 + np.arange(COUNT) / RATE))
+        driven = one.with_channels(f=clean + 0.06 * rng.standard_normal(COUNT))
+        result = identify(MEASURED, driven, method)
+        assert result.converged
+        pulls += [(result.parameters[n].value - v) / result.parameters[n].stderr for n, v in TRUTH.items()]
+    assert np.max(np.abs(pulls)) < 4.0
+    assert np.sqrt(np.mean(np.square(pulls))) < 1.8
 
 
 def test_given_a_fit_then_the_information_is_the_sum_over_its_projected_jacobians() -> None:
