@@ -7,13 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from analysis.base.record import Record
 from analysis.estimate.finish import fit
 from analysis.estimate.finish.assemble import assemble
+from analysis.estimate.finish.fit import run_engine
 from analysis.estimate.finish.judge import judge
 from analysis.estimate.identifiability import covariance_of
 from analysis.estimate.start import Start
 from analysis.experiment import Conditions, Experiment
-from tests.unit.estimate.test_every_method import NOISE, model, record
+from analysis.model import Model
+from tests.unit.estimate.test_every_method import NOISE, RATE, TRUTH, model, motion, record
 
 
 def experiment(off: float = 1.0) -> Experiment:
@@ -30,6 +33,29 @@ def test_given_a_far_start_then_the_search_ends_within_a_small_part_of_an_error_
         found = fit(experiment(off), Start("path", experiment(off).guesses()))
         assert found.converged
         assert np.all(np.abs(found.estimate - best.estimate) < 0.15 * errors)  # asked for: a tenth
+
+
+@pytest.mark.parametrize("away", [-1.5, 1.5])
+def test_given_a_motion_that_obeys_the_equations_some_errors_away_then_the_search_goes_on_to_the_minimum(
+    away: float,
+) -> None:
+    """Much noise: the equations are not linear over an error bar, and a single step does not arrive."""
+    oscillator = Model.from_equations(
+        {"x": "v", "v": "-c*v - k*x - q*x**3 + 1.2*cos(1.1*t)"},
+        {name: {"guess": value} for name, value in TRUTH.items()},
+        outputs={"x": "x"},
+    )
+    x = motion(2.0)[0, :200] + 0.3 * np.random.default_rng(0).normal(size=200)
+    data = Experiment(
+        oscillator, Record.from_arrays(RATE, {"x": x}, drive_time=2.0), Conditions(noise={"x": 0.3})
+    )
+    best = fit(data, fit(data, Start("path", data.guesses())).as_start())
+    errors = np.sqrt(np.diag(covariance_of(best.information)))
+    beside = best.estimate + away * errors * [1, 1, -1]
+    motion_there = run_engine(data.with_nothing_free(best.sigma), Start("path", beside))
+    found = fit(data, motion_there.as_start())
+    assert found.converged
+    assert np.all(np.abs(found.estimate - best.estimate) < 0.15 * errors)
 
 
 def test_given_inputs_that_are_uncertain_then_what_they_add_is_in_every_error_bar() -> None:
