@@ -188,6 +188,41 @@ def test_given_noise_on_the_measured_drive_then_the_errors_still_cover_the_truth
     assert np.sqrt(np.mean(np.square(pulls))) < 1.8
 
 
+def steady(square: float, seed: int) -> Record:
+    """The response long after the start, 80 periods of 40 samples, of a spring with a further term in x^2."""
+
+    def rate(t: float, z: np.ndarray) -> list[float]:
+        x, v = z
+        return [v, -0.3 * v - 1.5 * x - 0.8 * x**3 - square * x**2 + 1.2 * np.cos(DRIVE * t)]
+
+    first, rate_hz = 200.0, 40 * DRIVE / (2 * np.pi)
+    times = first + np.arange(3200) / rate_hz
+    clean = solve_ivp(rate, (0, times[-1]), [0, 0], t_eval=times, rtol=1e-9, atol=1e-11).y
+    x, v = clean + NOISE * np.random.default_rng(seed).standard_normal(clean.shape)
+    drive = Excitation(DRIVE / (2 * np.pi), 1.2, (DRIVE * first) % (2 * np.pi))
+    return Record.from_arrays(rate_hz, {"x": x, "v": v}, excitation=drive)
+
+
+def test_given_a_steady_response_then_balance_counts_t_from_the_drives_phase_in_any_part() -> None:
+    whole = steady(0.0, 1)
+    for part in (whole, whole.cut(133, 3000)):
+        result = identify(model(), part, "balance")
+        assert_found(result)
+        assert "drive_time" not in result.parameters
+
+
+def test_given_a_model_that_lacks_a_term_then_the_errors_of_balance_are_widened_by_what_it_misses() -> None:
+    right = identify(model(), steady(0.0, 1), "balance", finish=False)
+    wrong = identify(model(), steady(0.3, 1), "balance", finish=False)
+    missed = np.sqrt(wrong.residual.chi2 / wrong.residual.dof)
+    assert missed > 5
+    for name in TRUTH:
+        ratio = wrong.parameters[name].stderr / right.parameters[name].stderr
+        assert ratio == pytest.approx(missed, rel=0.4)
+    assert any("widened" in sentence for sentence in wrong.warnings)
+    assert not any("widened" in sentence for sentence in right.warnings)
+
+
 def test_given_a_fit_then_the_information_is_the_sum_over_its_projected_jacobians() -> None:
     experiment = Experiment(
         model(), [record(2.0, 9), record(4.0, 10, drive_time=4.0)], Conditions(offsets=("x",), drifts=("v",))
