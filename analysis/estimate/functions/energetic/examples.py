@@ -68,7 +68,7 @@ class Example:
         t = np.linspace(0.0, self.end, SAMPLES)
         x = self.x(t)
         x = x + noise * np.max(np.abs(x)) * np.random.default_rng(seed).standard_normal(SAMPLES)
-        return Record.from_arrays((SAMPLES - 1) / self.end, {"x": x, "f": self.force(t)})
+        return Record.from_arrays((SAMPLES - 1) / self.end, {"x": x, "f": self.force(t)}, drive_time=0.0)
 
     def options(self, **changes: Any) -> Options:
         """Boundary values of the motion and of the unknown are known."""
