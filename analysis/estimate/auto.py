@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from analysis.base.errors import Cancelled, ModelError, ShakedownError
 from analysis.base.progress import Progress
 from analysis.estimate.finish.fit import fit
-from analysis.estimate.finish.fitted import Fitted
+from analysis.estimate.finish.fitted import RIVALS, Fitted
+from analysis.estimate.identifiability import covariance_of
 from analysis.estimate.observability import observability
 from analysis.estimate.shooting.build import noise_from_differences
 from analysis.estimate.shooting.evidence import Evidence, evidence
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _JITTER = 0.01  # of a state's spread, added to a motion that the path starts from: an exact one has no slack
+_RIVAL = 4.0  # standard errors between two fits that follow the record equally well: the data do not choose
+_EQUALLY = 15.0  # of chi-square between two such fits
 _EXPLAINED = 0.5  # R² below which a single motion beside windows that follow the record is not worth a fit
 
 
@@ -61,6 +64,9 @@ class Auto:
         for name, found in _attempts(self, portfolio, not seen.hidden, progress):
             if portfolio.offer(name, found):
                 break
+        if portfolio.doubtful():
+            for name, found in _other_starts(self, portfolio, not seen.hidden, progress):
+                portfolio.offer(name, found)
         return portfolio.winner(seen.words)
 
 
@@ -109,15 +115,53 @@ class _Portfolio:
         self.tried.append(f"{name}: {judged.words}{ended}")
         return candidate.good
 
+    def doubtful(self) -> bool:
+        """Whether the best fit follows the record and yet leaves a parameter open within its own error.
+
+        Then another set of numbers may follow it as well (a steady motion with a trace of noise taken for a
+        transient), which only another start can show.
+        """
+        if not self.candidates or not self._best().good:
+            return False
+        fitted = self._best().fitted
+        error = np.sqrt(np.maximum(np.diag(covariance_of(fitted.information)), 0.0))
+        kinds = np.array([u.kind == "parameter" for u in fitted.unknowns])
+        return bool(np.any(kinds & (np.abs(fitted.estimate) < error)))
+
+    def rivals(self, best: _Candidate) -> list[str]:
+        """Sentences on fits that follow the record as well as the best one, with other numbers."""
+        words = []
+        for other in self.candidates:
+            if (
+                other is best
+                or not other.good
+                or other.fitted.chi2_at(best.fitted.sigma)
+                > (best.fitted.chi2_at(best.fitted.sigma) + _EQUALLY)
+            ):
+                continue
+            names = _apart(best.fitted, other.fitted)
+            if names:
+                words.append(
+                    f"{other.name} follows the record as well as {best.name}, with other numbers for "
+                    f"{', '.join(names)}: the data do not choose between them."
+                )
+        return words
+
+    def _best(self) -> _Candidate:
+        return min(self.candidates, key=lambda c: c.rank)
+
     def winner(self, before: list[str]) -> Start:
         """The best fit as a start that is finished already."""
         if not self.candidates:
             raise ShakedownError(" ".join(self.failures))
-        best = min(self.candidates, key=lambda c: c.rank)
+        best = self._best()
         chosen = f"{best.name}: {best.evidence.words}" + "".join(f"; {f}" for f in self.failures)
         findings = {**best.fitted.start.findings, "chosen": chosen, "tried": self.tried + self.failures}
         if before:
             findings["before the fit"] = before
+        rivals = self.rivals(best)
+        if rivals:
+            findings[RIVALS] = rivals
         words = [] if best.good else best.fitted.start.warnings  # of a start that the fit has left behind
         start = replace(best.fitted.start, findings=findings, warnings=words, finishable=True)
         return replace(start, fitted=replace(best.fitted, start=start))
@@ -145,6 +189,26 @@ def _attempts(method: Auto, portfolio: _Portfolio, shown: bool, progress: Progre
         yield from _weak(experiment, progress)
     yield from _fitted("path", experiment, lambda: Start("path", experiment.guesses()), progress)
     yield from _homotopy(experiment, progress)
+
+
+def _other_starts(method: Auto, portfolio: _Portfolio, shown: bool, progress: Progress) -> Iterator[Attempt]:
+    """Fits by the ways that have not been gone yet: a second opinion."""
+    experiment, gone = portfolio.experiment, {c.name for c in portfolio.candidates}
+    if not any("shooting" in name for name in gone):
+        yield from _shooting(method, experiment, progress)
+    elif shown and "weak" not in gone:
+        yield from _weak(experiment, progress)
+
+
+def _apart(one: Fitted, other: Fitted) -> list[str]:
+    """Parameters of two fits that differ by more than their errors allow."""
+    variance = np.diag(covariance_of(one.information)) + np.diag(covariance_of(other.information))
+    error = np.sqrt(np.maximum(variance, 0.0))
+    return [
+        u.name
+        for u, a, b, e in zip(one.unknowns, one.estimate, other.estimate, error, strict=True)
+        if u.kind == "parameter" and abs(a - b) > _RIVAL * e
+    ]
 
 
 def _weak(experiment: Experiment, progress: Progress) -> Iterator[Attempt]:

@@ -103,6 +103,8 @@ def _along_the_record(experiment: Experiment) -> tuple[tuple[str, ...], tuple[st
             if not np.isfinite(here.cost):
                 continue
             _, inner, cross = here.local[0]
+            if not all(np.isfinite(part).all() for part in (inner, cross, here.hessian)):
+                continue  # a guessed motion that runs away tells nothing
             trace += inner / np.maximum(np.trace(inner), 1e-300)
             scale = np.sqrt(np.maximum(np.diag(inner), 1e-300))
             solved = np.linalg.lstsq(inner / np.outer(scale, scale), (cross / scale).T, rcond=1e-12)[0]

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+RIVALS = "rivals"  # finding of a start: sentences on other numbers that follow the record as well
+
 
 @dataclass(frozen=True, eq=False)
 class Piece:
@@ -73,6 +75,15 @@ class Fitted:
     def inputs_estimated(self) -> bool:
         """Whether the noise of the inputs mattered, so that their samples were unknowns, too."""
         return any(len(piece.input_residuals) for piece in self.pieces)
+
+    def chi2_at(self, sigma: Array) -> float:
+        """Sum of squared residuals over the noise ``sigma`` [q]."""
+        return float(
+            sum(
+                np.nansum((piece.residuals / np.maximum(sigma, 1e-300)[:, None]) ** 2)
+                for piece in self.pieces
+            )
+        )
 
     def as_start(self) -> Start:
         """A start for another fit from here, such as one in more pieces."""

@@ -18,7 +18,7 @@ from analysis.base.identification import Z95, Curve
 from analysis.base.progress import SILENT, Progress
 from analysis.estimate.finish.errors import ErrorBars, error_bars
 from analysis.estimate.finish.evidence import Evidence, gather
-from analysis.estimate.finish.fitted import Fitted
+from analysis.estimate.finish.fitted import RIVALS, Fitted
 from analysis.estimate.finish.linearised import joined
 from analysis.estimate.finish.missing_force import missing_force
 from analysis.estimate.identifiability import covariance_of, pseudo_inverse, undetermined_parameters
@@ -101,7 +101,7 @@ def _unusable(fitted: Fitted) -> list[str]:
         words.append(f"The data do not determine {', '.join(names)}.")
     if fitted.dof <= 0:
         words.append(f"There are no more samples than unknowns ({len(fitted.estimate)}).")
-    return [*words, *_absurd(fitted)]
+    return [*words, *fitted.start.findings.get(RIVALS, []), *_absurd(fitted)]
 
 
 def _absurd(fitted: Fitted) -> list[str]:
