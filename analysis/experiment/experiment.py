@@ -19,6 +19,7 @@ from analysis.experiment.initial import initial_bounds
 from analysis.experiment.phase_scan import scanned_time
 from analysis.experiment.run import Phase, Run, read_run
 from analysis.experiment.states import start_states
+from analysis.experiment.units import unit_words
 from analysis.experiment.unknown import Kind, Unknown
 from analysis.model import Model
 from analysis.model.drive import drive_of
@@ -62,6 +63,7 @@ class Experiment:
         )
         words += [sentence for _, _, sentence in bounds]
         words += [sentence for run in self.runs for sentence in run.warnings]
+        words += [sentence for run in self.runs for sentence in unit_words(model, run.record)]
         self.warnings: list[str] = list(dict.fromkeys(sentence for sentence in words if sentence))
 
     def parts(self, pieces: Sequence[tuple[int, int, int]], own_phases: bool) -> Experiment:

@@ -49,7 +49,7 @@ def test_given_the_demo_then_the_session_lists_what_was_made_and_the_report_need
     assert session["recordings"][0]["sha256"] in html
     assert not re.search(r'(src|href)="(?!data:)', html)  # self-contained
     assert html.count("data:image/png") >= 6
-    assert "spacing" in html  # options
+    assert "max_iterations" in html and "per_record" in html  # options of the method, the data and the finish
     assert "w**2*(-k1*x" in html  # model
     assert pdf.startswith(b"%PDF")
 

@@ -21,6 +21,7 @@ from analysis.estimate.finish.evidence import Evidence, gather
 from analysis.estimate.finish.fitted import RIVALS, Fitted
 from analysis.estimate.finish.linearised import joined
 from analysis.estimate.finish.missing_force import missing_force
+from analysis.estimate.finish.sampling import alias_words
 from analysis.estimate.identifiability import covariance_of, pseudo_inverse, undetermined_parameters
 
 Array = NDArray[np.float64]
@@ -101,7 +102,7 @@ def _unusable(fitted: Fitted) -> list[str]:
         words.append(f"The data do not determine {', '.join(names)}.")
     if fitted.dof <= 0:
         words.append(f"There are no more samples than unknowns ({len(fitted.estimate)}).")
-    return [*words, *fitted.start.findings.get(RIVALS, []), *_absurd(fitted)]
+    return [*words, *fitted.start.findings.get(RIVALS, []), *alias_words(fitted), *_absurd(fitted)]
 
 
 def _absurd(fitted: Fitted) -> list[str]:

@@ -1,0 +1,48 @@
+"""Units of the record beside those of the model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from analysis.base.record import Record
+from analysis.experiment import Experiment
+from analysis.model import Model
+
+MODEL = """
+name = "Oscillator"
+[states]
+x = "v"
+v = "-c*v - k*x + f"
+[inputs]
+f = "measured"
+[parameters]
+c = { guess = 0.1 }
+k = { guess = 1.0 }
+[outputs]
+x = "x"
+[units]
+x = "um"
+f = "m/s^2"
+"""
+
+
+@pytest.mark.parametrize(
+    ("x", "f", "named"),
+    [
+        ("um", "m/s^2", []),
+        ("µm", "m/s²", []),
+        ("", "", []),
+        ("mm", "m/s^2", ["x"]),
+        ("um", "g", ["f"]),
+        ("deg", "N", ["x", "f"]),
+    ],
+)
+def test_given_units_that_contradict_the_model_then_each_is_said(x: str, f: str, named: list[str]) -> None:
+    rng = np.random.default_rng(3)
+    arrays = {"x": rng.standard_normal(64), "f": np.sin(np.arange(64))}
+    record = Record.from_arrays(10.0, arrays, {"x": x, "f": f})
+    said = [
+        words for words in Experiment(Model.from_toml(MODEL), record).warnings if "not converted" in words
+    ]
+    assert [words.split()[3] for words in said] == named
