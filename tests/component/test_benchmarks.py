@@ -32,7 +32,7 @@ def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def told(rows: list[Measurement] | str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "measured", lambda name, quick: rows)
+    monkeypatch.setattr(runner, "measured", lambda name, quick, options=None: rows)
 
 
 def test_given_measurements_when_run_twice_then_they_are_kept_and_compared(
@@ -65,7 +65,7 @@ def test_given_one_that_fails_when_all_are_run_then_a_line_says_so_and_the_other
         "bad": "ValueError: no.",
         "good": [Measurement("work", "-", None, 1.0)],
     }
-    monkeypatch.setattr(runner, "measured", lambda name, quick: answers[name])
+    monkeypatch.setattr(runner, "measured", lambda name, quick, options=None: answers[name])
     assert runner.run(["bad", "good"], quick=False, keep=False) == 1
     shown = capsys.readouterr().out
     assert "bad: could not: ValueError: no." in shown
