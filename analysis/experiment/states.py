@@ -119,6 +119,8 @@ def _invert_outputs(
         kernels.out_jac_many(run.times, X, U, values, Y, Yx, Yp)
         G = Yx[measured].transpose(2, 0, 1)
         seen |= np.any(G != 0, axis=(0, 1))
+        if not (np.isfinite(G).all() and np.isfinite(Y[measured]).all()):
+            break
         if np.all(G[:1] == G):  # linear outputs, as most are: one inverse serves all samples
             step = np.linalg.pinv(G[0]) @ (rows - Y[measured])
         else:
@@ -152,6 +154,8 @@ def _follow(
     for k in range(N):
         for _ in range(_FIRST_STEPS if k == 0 else _STEPS):
             kernels.out_jac(run.times[k], x, u[k], values, y, slope, by_parameter)
+            if not (np.isfinite(slope[measured]).all() and np.isfinite(y[measured]).all()):
+                break  # outputs that overflow at this state show nothing of it
             step = np.linalg.lstsq(slope[measured], rows[:, k] - y[measured], rcond=1e-3)[0]
             if not np.all(np.isfinite(step)) or np.abs(step).max() > 1.0 + np.abs(x).max():
                 break

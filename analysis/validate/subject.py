@@ -13,8 +13,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import DataError
+from analysis.base.errors import DataError, ShakedownError
 from analysis.base.record import Channel, Excitation, Record
+from analysis.estimate.finish.fit import fit
+from analysis.estimate.start import Start
 from analysis.experiment import Experiment, Run
 from analysis.experiment.drive_time import DRIVE_TIME, recorded_time
 from analysis.experiment.noise import noise_of
@@ -163,7 +165,18 @@ def _with_drive_time(model: Model, record: Record, values: Mapping[str, float]) 
     experiment = Experiment(model, record)
     if DRIVE_TIME not in experiment.model.parameters:  # the model's own parameters tell the phase
         return replace(record, drive_time=0.0)
-    return replace(record, drive_time=float(experiment.guesses()[0, experiment.model.index(DRIVE_TIME)]))
+    return replace(record, drive_time=_fitted_time(Experiment(model.with_free([]), record)))
+
+
+def _fitted_time(experiment: Experiment) -> float:
+    """The drive's time at the first sample, the only unknown: from the phases tried to what noise allows."""
+    place = experiment.model.index(DRIVE_TIME)
+    scanned = float(experiment.guesses()[0, place])
+    try:
+        found = fit(experiment, Start("validate", experiment.guesses()))
+    except ShakedownError:
+        return scanned
+    return float(found.values[0, place]) if found.converged else scanned
 
 
 def _period(model: Model, record: Record) -> float | None:

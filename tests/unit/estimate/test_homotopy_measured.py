@@ -55,7 +55,9 @@ def test_given_the_pendulum_then_every_segment_gives_the_frequency_and_small_swi
         record = Record.from_arrays(200.0, {"angle": angle})
         found = identify(free, record, "homotopy")
         assert found.values()["w2"] == pytest.approx(64.1, rel=0.005)
-        assert any("not white" in words for words in found.warnings)  # bearings are not all that simple
+        assert any(
+            "not white" in words for words in (*found.warnings, *found.reasons)
+        )  # bearings are not all that simple
         if number == 5:  # the smallest swings: without dry friction the misfit is far larger
             viscous = free.with_values({"mu": 0.0}).with_free(["w2", "c"])
             assert identify(viscous, record, "homotopy").residual.chi2 > 1.5 * found.residual.chi2
