@@ -36,7 +36,8 @@ def slope_noise(
 
     worst = np.zeros(n)
     for probe in range(_PROBES):
-        x = states if probe == 0 else peak * rng.uniform(-1.0, 1.0, n)
+        # Of the states' own sign and size: a law may be absurd elsewhere (a rate at a temperature below zero).
+        x = states if probe == 0 else np.copysign(peak, states) * rng.uniform(0.5, 1.0, n)
         p = parameters * (1 + _RELATIVE * rng.uniform(-1.0, 1.0, len(parameters)))
         changed = slope(x * (1 + _RELATIVE * rng.uniform(-1.0, 1.0, n)), p)
         worst = np.fmax(worst, np.abs(changed - slope(x, parameters)))
@@ -46,7 +47,8 @@ def slope_noise(
         for j in np.flatnonzero(before):
             unit = np.arange(n) == j
             small = 1e-6 * peak[j] or before[j] * span
-            rate = abs(slope(states + small * unit, parameters)[j] - here[j]) / small
+            with np.errstate(invalid="ignore"):  # no slope there: nothing is known of its rate
+                rate = abs(slope(states + small * unit, parameters)[j] - here[j]) / small
             moved = before[j] * min(_STEP * span, 1 / rate if rate > 0 else np.inf)
             worst = np.fmax(worst, np.abs(slope(states + moved * unit, parameters) - here))
     return np.where(np.isfinite(worst), _FACTOR * worst, 0.0)

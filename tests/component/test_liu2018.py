@@ -80,7 +80,7 @@ def test_given_runs_with_origins_of_their_own_and_drift_when_fitted_together_the
     for i, (origin, drift) in enumerate(zip(origins, drifts, strict=True)):
         found = result.parameters[f"X0[{i + 1}]"]
         assert found.value == pytest.approx(truth.parameters["X0"].value - origin, abs=4 * found.stderr)
-        rate = result.parameters[f"X drift[{i + 1}]"]
+        rate = result.parameters[f"drift X[{i + 1}]"]
         assert rate.value == pytest.approx(drift, abs=4 * rate.stderr)
         assert rate.stderr < 5e-5
     assert result.parameters["k2"].value == pytest.approx(truth.parameters["k2"].value, rel=0.005)

@@ -312,7 +312,7 @@ def test_given_the_acquisition_stops_then_the_drive_ramps_down_first(simple: Ben
     ("call", "code", "words"),
     [
         ("ReadAnalogF64", -200284, "not yet been acquired"),
-        ("ReadAnalogF64", -88709, "Unknown error"),
+        ("ReadAnalogF64", -88999, "Unknown error"),
         ("StartTask", -50103, "reserved"),
     ],
 )

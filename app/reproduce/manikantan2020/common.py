@@ -42,9 +42,11 @@ def at_bound(name: str, side: str) -> Model:
 def by_strategy(strategy: str, start: Model, record: Record, gain: float, generations: int) -> Identification:
     """The published controllers (PD, PID with ki = 0.02), or a global search stopped early."""
     if strategy in GLOBAL:
-        return identify(start, record, "global", algorithm=GLOBAL[strategy], generations=generations)
+        return identify(
+            start, record, "global", algorithm=GLOBAL[strategy], generations=generations, finish=False
+        )
     integral = 0.02 if strategy == "PID" else 0.0
-    return identify(start, record, "homotopy", plain=True, gain=gain, integral_gain=integral)
+    return identify(start, record, "homotopy", plain=True, gain=gain, integral_gain=integral, finish=False)
 
 
 def misfit(result: Identification, record: Record) -> float:
