@@ -36,7 +36,7 @@ def slope_noise(
 
     worst = np.zeros(n)
     for probe in range(_PROBES):
-        # Of the states' own sign and size: a law may be absurd elsewhere (a rate at a temperature below zero).
+        # Of the states' own sign and size: a law may be absurd elsewhere (below absolute zero).
         x = states if probe == 0 else np.copysign(peak, states) * rng.uniform(0.5, 1.0, n)
         p = parameters * (1 + _RELATIVE * rng.uniform(-1.0, 1.0, len(parameters)))
         changed = slope(x * (1 + _RELATIVE * rng.uniform(-1.0, 1.0, n)), p)
