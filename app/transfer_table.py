@@ -9,7 +9,7 @@ import numpy as np
 
 from analysis.base.errors import DataError
 from analysis.base.record import Record
-from analysis.validate import TransferFunction
+from analysis.validation import TransferFunction
 from drivers.base.files import read_text
 
 

@@ -25,7 +25,7 @@ from analysis.reconstruct.dimension import correlation_dimension, false_neighbou
 from analysis.reconstruct.embedding import delay_coordinates
 from analysis.reconstruct.exponents import largest_exponent
 from analysis.reconstruct.neighbours import build_tree, pair_counts
-from analysis.simulate.simulation import simulate
+from analysis.simulation.simulate import simulate
 from benchmarks.measure import Measurement
 from drivers.library import load_model
 

@@ -20,7 +20,7 @@ from analysis.base.identification import Identification
 from analysis.estimate.homotopy.coupled import CLASSICAL, Controller, run_coupled, segments_of
 from analysis.estimate.methods import identify
 from analysis.experiment import Experiment
-from analysis.simulate.simulation import sensitivities, simulate
+from analysis.simulation.simulate import sensitivities, simulate
 from app.reproduce.manikantan2020.common import at_bound
 from app.reproduce.manikantan2020.wells import model_name, well_record
 from benchmarks.measure import Measurement, median_times

@@ -20,7 +20,7 @@ from analysis.estimate.homotopy.search import noise_levels, set_accuracy
 from analysis.estimate.methods import identify
 from analysis.experiment import Experiment
 from analysis.model import Model
-from analysis.simulate.simulation import sensitivities, simulate
+from analysis.simulation.simulate import sensitivities, simulate
 from app.reproduce.manikantan2020.common import at_bound
 from app.reproduce.manikantan2020.mount import mount_record
 from app.reproduce.manikantan2020.wells import WELLS, model_name, well_record

@@ -16,7 +16,7 @@ from scipy.integrate import solve_ivp
 from analysis.dynamics.bifurcation import bifurcation, classify
 from analysis.dynamics.lyapunov import lyapunov_spectrum
 from analysis.model import Model
-from analysis.simulate.simulation import sensitivities, simulate
+from analysis.simulation.simulate import sensitivities, simulate
 from benchmarks.measure import Measurement, median_times
 from drivers.library import load_model
 

@@ -19,7 +19,7 @@ from analysis.base.record import Record
 from analysis.estimate.methods import identify
 from analysis.estimate.weak.recursive import RecursiveWeak
 from analysis.model import Model
-from analysis.simulate.simulation import simulate
+from analysis.simulation.simulate import simulate
 from app.reproduce.liu2018 import chua_case, overall_error
 from benchmarks.measure import Measurement
 from drivers.library import load_model

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError
 from analysis.base.progress import SILENT, Progress
 from analysis.model import Model
-from analysis.simulate.sets import Ensemble
-from analysis.simulate.simulation import States, Values, initial_vector, parameter_vector, state_index
+from analysis.simulation.sets import Ensemble
+from analysis.simulation.simulate import States, Values, initial_vector, parameter_vector, state_index
 
 Array = NDArray[np.float64]
 

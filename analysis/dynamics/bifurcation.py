@@ -13,8 +13,8 @@ from analysis.base.errors import DataError
 from analysis.base.progress import SILENT, Progress
 from analysis.dynamics.section import poincare
 from analysis.model import Model
-from analysis.simulate.sets import Ensemble
-from analysis.simulate.simulation import States, Values, initial_vector, parameter_vector, simulate
+from analysis.simulation.sets import Ensemble
+from analysis.simulation.simulate import States, Values, initial_vector, parameter_vector, simulate
 
 Array = NDArray[np.float64]
 

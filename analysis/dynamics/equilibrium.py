@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
 from analysis.model import Model
-from analysis.simulate.simulation import Values, parameter_vector, state_index
+from analysis.simulation.simulate import Values, parameter_vector, state_index
 
 Array = NDArray[np.float64]
 

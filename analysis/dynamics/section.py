@@ -17,10 +17,17 @@ from analysis.model import Model
 from analysis.model.compiled import COMPILED
 from analysis.model.kernels import RHS_TYPE
 from analysis.signal.inputs import Inputs
-from analysis.simulate.dop853 import dense_value, prepare_dense
-from analysis.simulate.integrate import ADAPTIVE_ROWS, adaptive_step, before, breaks_until, first_step, inside
-from analysis.simulate.rounding import slope_noise
-from analysis.simulate.simulation import (
+from analysis.simulation.dop853 import dense_value, prepare_dense
+from analysis.simulation.integrate import (
+    ADAPTIVE_ROWS,
+    adaptive_step,
+    before,
+    breaks_until,
+    first_step,
+    inside,
+)
+from analysis.simulation.rounding import slope_noise
+from analysis.simulation.simulate import (
     BOUND,
     States,
     Values,
@@ -29,7 +36,7 @@ from analysis.simulate.simulation import (
     simulate,
     state_index,
 )
-from analysis.simulate.slope import FLOAT, INT, MATRIX, SYSTEM_TYPE, VECTOR, slope, system_of
+from analysis.simulation.slope import FLOAT, INT, MATRIX, SYSTEM_TYPE, VECTOR, slope, system_of
 
 Array = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from analysis.model import Model
 from analysis.signal.inputs import Inputs
-from analysis.simulate.simulation import (
+from analysis.simulation.simulate import (
     States,
     Values,
     initial_vector,

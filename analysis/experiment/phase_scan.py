@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from analysis.experiment.run import Run
 from analysis.model import Model
-from analysis.simulate.simulation import simulate
+from analysis.simulation.simulate import simulate
 
 Array = NDArray[np.float64]
 

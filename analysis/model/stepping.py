@@ -85,7 +85,7 @@ def _rk4_sets(x: Sequence[str], constants: Sequence[str], tile: int) -> list[str
 
 def _dop853(x: Sequence[str], constants: Sequence[str]) -> list[str]:
     """dop853(t, h, x[n], p[k], k[16, n], x_new[n]): from the slope k[0] the slopes k[1..12], the errors
-    k[13] and k[14], and x_new; see analysis/simulate/dop853.py."""
+    k[13] and k[14], and x_new; see analysis/simulation/dop853.py."""
     n = range(len(x))
     lines = [
         "def dop853(t, h, x, p, k, x_new):",

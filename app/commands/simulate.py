@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from analysis.base.record import Record
     from analysis.model import Model
     from analysis.signal.inputs import Inputs
-    from analysis.simulate.sensor import Sensor
+    from analysis.simulation.sensor import Sensor
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import numpy as np
 
-    from analysis.simulate.virtual_record import virtual_record
+    from analysis.simulation.virtual_record import virtual_record
     from drivers.library import load_model
 
     if args.out:
@@ -136,7 +136,7 @@ def _inputs(model: Model, args: argparse.Namespace) -> tuple[Inputs | None, floa
 
 
 def _sensor(args: argparse.Namespace) -> Sensor:
-    from analysis.simulate.sensor import Sensor
+    from analysis.simulation.sensor import Sensor
 
     return Sensor(
         gain=args.gain,

@@ -10,7 +10,7 @@ from app.output import add_json_option, as_words, plain, table, terminal_progres
 
 if TYPE_CHECKING:
     from analysis.base.record import Record
-    from analysis.validate import Check, Sweep, Validation
+    from analysis.validation import Check, Sweep, Validation
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from analysis.base.identification import Identification
-    from analysis.validate import validate
+    from analysis.validation import validate
     from app.commands.identify import mapped, numbers
     from app.transfer_table import read_transfer
     from drivers.base.files import read_text
@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _sweep(text: str) -> Sweep:
-    from analysis.validate import Sweep
+    from analysis.validation import Sweep
 
     name, sign, limits = text.partition("=")
     if not sign:

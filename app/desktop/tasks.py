@@ -17,7 +17,7 @@ from analysis.base.record import Record
 if TYPE_CHECKING:
     from analysis.base.identification import Identification
     from analysis.model import Model
-    from analysis.validate import Validation
+    from analysis.validation import Validation
 
 Samples = NDArray[np.float64]
 PICTURED = 4000  # samples of the picture of a fit
@@ -220,8 +220,8 @@ def fit_picture(
 ) -> FitPicture:
     """The fitted model on the first stretch of the record; a problem is part of the answer."""
     from analysis.model import Model
-    from analysis.validate.response import predict
-    from analysis.validate.subject import prepare
+    from analysis.validation.response import predict
+    from analysis.validation.subject import prepare
 
     try:
         subject = prepare(Model.from_toml(text), mapped(record, mapping).cut(0, PICTURED), values)
@@ -254,7 +254,7 @@ def validate_model(
     ``others`` are recordings at other settings of the drive, ``transfer`` a measured transfer function.
     """
     from analysis.model import Model
-    from analysis.validate import validate
+    from analysis.validation import validate
     from app.transfer_table import read_transfer
     from drivers.formats import read
 

@@ -15,7 +15,7 @@ from app.session import Found, Recorded, Session, fingerprint
 if TYPE_CHECKING:
     from analysis.base.record import Record
     from analysis.orbits.forced import PeriodicOrbit
-    from analysis.validate import Validation
+    from analysis.validation import Validation
     from app.desktop.tasks import Embedding, Space
 
 LONGEST_ORBIT = 8  # periods of the drive
@@ -135,7 +135,7 @@ def orbits_of(measured: Measured, progress: Progress = SILENT) -> OrbitsFound | 
 def check(result: Identification, record: Record | None, progress: Progress = SILENT) -> Validation | None:
     """The model beside the record; None where the two cannot be compared."""
     from analysis.model import Model
-    from analysis.validate import validate
+    from analysis.validation import validate
 
     if record is None or not result.model_text:
         return None

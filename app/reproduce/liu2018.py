@@ -13,7 +13,7 @@ from analysis.base.record import Record
 from analysis.estimate.methods import identify
 from analysis.model import Model
 from analysis.signal.inputs import Inputs
-from analysis.simulate.simulation import simulate
+from analysis.simulation.simulate import simulate
 from app.reproduce import Figure, Table
 from app.reproduce.rows import AGREES, DIFFERS, Row, least, value
 from drivers.library import load_model

@@ -25,7 +25,7 @@ from analysis.estimate.start import Start
 from analysis.experiment import Conditions, Experiment
 from analysis.model import Model
 from analysis.signal.inputs import Inputs
-from analysis.simulate.simulation import simulate
+from analysis.simulation.simulate import simulate
 from app.output import table
 
 SAMPLES, DT, SETTLE = 2000, 0.05, 200

@@ -9,7 +9,7 @@ import numpy as np
 from analysis.base.record import Record
 from analysis.model import Model
 from analysis.signal.inputs import Inputs
-from analysis.simulate.simulation import simulate
+from analysis.simulation.simulate import simulate
 from benchmarks.coverage.core import Case
 from drivers.library import load_model
 

@@ -8,7 +8,7 @@ import pytest
 from analysis.base.record import Record
 from analysis.estimate.methods import identify
 from analysis.signal.inputs import Inputs
-from analysis.simulate.simulation import simulate
+from analysis.simulation.simulate import simulate
 from app.reproduce.liu2018 import chua_case, miura_case, overall_error, tank_case
 from drivers.library import load_model
 

@@ -10,7 +10,7 @@ from analysis.dynamics.equilibrium import equilibria
 from analysis.dynamics.lyapunov import lyapunov_spectrum
 from analysis.dynamics.shooting import periodic_orbit
 from analysis.signal.inputs import Inputs
-from analysis.simulate.simulation import sensitivities, simulate
+from analysis.simulation.simulate import sensitivities, simulate
 from drivers.library import load_model, model_files
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis.simulate.simulation import simulate
-from analysis.simulate.virtual_record import harmonic, virtual_record
+from analysis.simulation.simulate import simulate
+from analysis.simulation.virtual_record import harmonic, virtual_record
 from app.cli import main
 from drivers.formats import read, write
 from drivers.library import load_model

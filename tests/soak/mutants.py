@@ -1,7 +1,7 @@
 """Mutation testing, run by hand: small wrong changes to the sources, and whether the tests notice.
 
-    python -m tests.soak.mutants analysis/estimate/finish analysis/validate --tests tests/unit/estimate \
-        tests/unit/validate --count 40 --seed 1 [--json survivors.json]
+    python -m tests.soak.mutants analysis/estimate/finish analysis/validation --tests tests/unit/estimate \
+        tests/unit/validation --count 40 --seed 1 [--json survivors.json]
 
 Each mutant is one change of one expression (a sign, a comparison, a constant, a bound) in a copy of the
 project; the given tests run on the copy until the first failure. A mutant that no test notices is printed

@@ -21,7 +21,7 @@ from analysis.experiment.states import derivative_pairs
 from analysis.model.compiled import COMPILED
 from analysis.model.kernels import JAC_TYPE, OUT_JAC_TYPE
 from analysis.signal.inputs import Inputs, input_values
-from analysis.simulate.flow import piece_at
+from analysis.simulation.flow import piece_at
 
 if TYPE_CHECKING:
     from analysis.model import Model

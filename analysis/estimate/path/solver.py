@@ -19,7 +19,7 @@ from analysis.model.kernels import JAC_TYPE as JAC
 from analysis.model.kernels import OUT_JAC_TYPE as OUT_JAC
 from analysis.model.kernels import OUT_TYPE as OUT
 from analysis.model.kernels import RHS_TYPE as RHS
-from analysis.simulate.flow import advance, advance_with_derivatives, piece_at, piece_values
+from analysis.simulation.flow import advance, advance_with_derivatives, piece_at, piece_values
 
 _vector = float64[::1]
 _matrix = float64[:, ::1]

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from analysis.base.compiling import njit
 from analysis.model.compiled import COMPILED
 from analysis.model.kernels import JAC_TYPE, OUT_JAC_TYPE, RHS_TYPE
-from analysis.simulate.flow import piece_at, piece_values
-from analysis.simulate.simulation import sensitivities, simulate
+from analysis.simulation.flow import piece_at, piece_values
+from analysis.simulation.simulate import sensitivities, simulate
 
 if TYPE_CHECKING:
     from analysis.model import Model

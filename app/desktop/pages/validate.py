@@ -31,7 +31,7 @@ from app.desktop.worker import Job
 from app.output import as_words
 
 if TYPE_CHECKING:
-    from analysis.validate import Check, Validation
+    from analysis.validation import Check, Validation
 
 LONG = 60_000  # samples compared
 SIGNS = {"passed": "✓", "doubtful": "?", "failed": "✗", "not possible": "–"}

@@ -12,7 +12,7 @@ from analysis.base.record import Excitation, Record
 from analysis.dynamics.bifurcation import bifurcation
 from analysis.estimate.methods import identify
 from analysis.model import Model
-from analysis.simulate.simulation import simulate
+from analysis.simulation.simulate import simulate
 from app.reproduce import Figure, Table
 from app.reproduce.rows import AGREES, DIFFERS, same, value
 from app.reproduce.yuan1995.comparison import comparison_table

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from analysis.base.record import Record
-from analysis.simulate.simulation import simulate
+from analysis.simulation.simulate import simulate
 from app.reproduce import Figure
 from drivers.library import load_model
 

@@ -13,7 +13,7 @@ from analysis.base.progress import Progress
 from analysis.base.record import Excitation, Record
 from analysis.estimate.methods import identify
 from analysis.model import Model
-from analysis.simulate.simulation import simulate
+from analysis.simulation.simulate import simulate
 from app.reproduce import Figure, Table
 from app.reproduce.rows import AGREES, DIFFERS, Row, same
 from app.reproduce.yuan1995.comparison import (

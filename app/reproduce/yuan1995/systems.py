@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from analysis.base.record import Excitation, Record
 from analysis.model import Model
-from analysis.simulate.simulation import simulate
+from analysis.simulation.simulate import simulate
 from app.reproduce.yuan1995.comparison import Printed
 from drivers.library import load_model
 

@@ -8,7 +8,7 @@ import numpy as np
 from pytestqt.qtbot import QtBot
 
 from analysis.base.record import Excitation, Record
-from analysis.simulate.simulation import simulate
+from analysis.simulation.simulate import simulate
 from app.desktop.pages.identify import IdentifyPage
 from app.desktop.pages.orbits import OrbitsPage
 from app.desktop.window import MainWindow

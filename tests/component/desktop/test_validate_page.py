@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from analysis.base.record import Excitation, Record
 from analysis.estimate.methods import identify
-from analysis.simulate.simulation import simulate
+from analysis.simulation.simulate import simulate
 from app.desktop.pages.validate import ValidatePage
 from app.desktop.window import MainWindow
 from drivers.formats import write

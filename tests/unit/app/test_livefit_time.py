@@ -9,7 +9,7 @@ import pytest
 
 from analysis.base.errors import DataError
 from analysis.model import Model
-from analysis.simulate.simulation import simulate
+from analysis.simulation.simulate import simulate
 from app.desktop.livefit import LiveEstimate, joined
 from drivers.base.protocols import Block, DriveState
 

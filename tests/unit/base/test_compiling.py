@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[3]
 CALLER = """
 from analysis.base.compiling import njit
 from analysis.signal.constant import LEVEL
-from analysis.simulate.flow import piece_values
+from analysis.simulation.flow import piece_values
 
 @njit(cache=True)
 def call(piece, s, coefficients, u):
@@ -32,8 +32,8 @@ import json
 import numpy as np
 from analysis.model import Model
 from analysis.signal.inputs import Inputs
-from analysis.simulate import caller, flow
-from analysis.simulate.simulation import sensitivities, simulate
+from analysis.simulation import caller, flow
+from analysis.simulation.simulate import sensitivities, simulate
 from numba.core import event
 
 compiled = []
@@ -62,7 +62,7 @@ print(json.dumps([{name: float(v) for name, v in answers.items()}, compiled]))
 CHANGES = {
     "signal/inputs.py": ("position = (t - t0) / dt", "u[:] = 0.0\n        return"),
     "model/runtime.py": ("    return r + (z * r) *", "    return r + 2.0 * (z * r) *"),
-    "simulate/flow.py": ("u[i] = c[0]", "u[i] = 3.0 * c[0]"),
+    "simulation/flow.py": ("u[i] = c[0]", "u[i] = 3.0 * c[0]"),
     "signal/constant.py": ("LEVEL = 1.0", "LEVEL = 2.0"),
 }
 
@@ -70,7 +70,7 @@ CHANGES = {
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     shutil.copytree(ROOT / "analysis", tmp_path / "analysis", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "analysis" / "simulate" / "caller.py").write_text(CALLER)
+    (tmp_path / "analysis" / "simulation" / "caller.py").write_text(CALLER)
     (tmp_path / "analysis" / "signal" / "constant.py").write_text("LEVEL = 1.0\n")
     return tmp_path
 

@@ -12,8 +12,8 @@ from analysis.dynamics.section import poincare, stroboscopic
 from analysis.dynamics.shooting import periodic_orbit
 from analysis.model import Model
 from analysis.signal.inputs import Inputs
-from analysis.simulate.sets import simulate_sets
-from analysis.simulate.simulation import simulate
+from analysis.simulation.sets import simulate_sets
+from analysis.simulation.simulate import simulate
 from drivers.library import load_model
 
 DUFFING = load_model("duffing")

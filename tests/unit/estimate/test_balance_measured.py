@@ -14,7 +14,7 @@ import pytest
 from analysis.base.record import Record
 from analysis.estimate.methods import identify
 from analysis.signal.inputs import Inputs
-from analysis.simulate.simulation import simulate
+from analysis.simulation.simulate import simulate
 from app.cli import main
 from app.commands.identify import mapped
 from drivers.formats import read

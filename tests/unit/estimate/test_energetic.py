@@ -14,7 +14,7 @@ from analysis.estimate.functions.energetic import Options, identify, to_model
 from analysis.estimate.functions.energetic.boundary import Ends, boundary_functions
 from analysis.estimate.functions.energetic.examples import EXAMPLES
 from analysis.model import Model
-from analysis.simulate.simulation import simulate
+from analysis.simulation.simulate import simulate
 
 FREE = Model.from_equations({"x": "v", "v": "f"}, inputs={"f": "measured"}, name="oscillator")
 DAMPED = Model.from_equations({"x": "v", "v": "f - 0.2*v"}, inputs={"f": "measured"}, name="damped")

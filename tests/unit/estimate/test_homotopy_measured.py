@@ -11,7 +11,7 @@ from analysis.base.record import Record
 from analysis.estimate.methods import identify
 from analysis.model import Model
 from analysis.signal.inputs import Inputs
-from analysis.simulate.simulation import simulate
+from analysis.simulation.simulate import simulate
 from drivers.library import load_model
 
 DATA = Path(__file__).parents[3].parent / "shared" / "data"

@@ -10,7 +10,7 @@ from analysis.estimate.methods import identify
 from analysis.estimate.path.estimate import Segment, estimate_path
 from analysis.model import Model
 from analysis.signal.inputs import Inputs
-from analysis.simulate.simulation import simulate
+from analysis.simulation.simulate import simulate
 
 TRUE = {"c": 0.2, "k1": 0.5, "k3": 1.0, "a": 27.0}
 DT = 2 * np.pi / 1.33 / 60

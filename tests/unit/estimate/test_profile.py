@@ -13,7 +13,7 @@ from analysis.base.identification import Identification
 from analysis.base.record import Record
 from analysis.estimate.methods import identify
 from analysis.model import Model
-from analysis.simulate.simulation import simulate
+from analysis.simulation.simulate import simulate
 from drivers.library import load_model
 
 STRAIGHT = """

@@ -8,7 +8,7 @@ from analysis.base.record import Record
 from analysis.estimate.methods import identify
 from analysis.estimate.weak.recursive import RecursiveWeak
 from analysis.model import Model
-from analysis.simulate.simulation import simulate
+from analysis.simulation.simulate import simulate
 
 START = 1.7  # the drive's time at the first sample of the stream
 TRUE = {"c": 0.2, "k1": 0.5, "k3": 1.0, "b": 1.0}

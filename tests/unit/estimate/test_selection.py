@@ -13,7 +13,7 @@ from analysis.base.errors import ModelError
 from analysis.base.identification import Identification, Residual, estimates
 from analysis.base.record import Excitation, Record
 from analysis.estimate.search.selection import _path, named, oscillator, select_terms
-from analysis.simulate.simulation import simulate
+from analysis.simulation.simulate import simulate
 from app.cli import main
 from drivers.formats import write
 from drivers.library import load_model

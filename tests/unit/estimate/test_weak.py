@@ -8,7 +8,7 @@ from analysis.base.record import Record
 from analysis.estimate.methods import identify
 from analysis.experiment.states import derivative_pairs, scaled_derivatives
 from analysis.model import Model
-from analysis.simulate.simulation import simulate
+from analysis.simulation.simulate import simulate
 from drivers.library import load_model
 
 LORENZ = {"sigma": 16.0, "rho": 45.92, "beta": 4.0}

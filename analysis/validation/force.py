@@ -13,9 +13,9 @@ from analysis.estimate.functions.surface import restoring_force
 from analysis.experiment.states import scaled_derivatives
 from analysis.model import Model
 from analysis.signal.smoothing import smooth
-from analysis.validate.check import Check, Panel, Trace, graded, impossible
-from analysis.validate.drive import depends_on_time, opened
-from analysis.validate.subject import Subject
+from analysis.validation.check import Check, Panel, Trace, graded, impossible
+from analysis.validation.drive import depends_on_time, opened
+from analysis.validation.subject import Subject
 
 Array = NDArray[np.float64]
 

@@ -12,19 +12,19 @@ from analysis.base.progress import SILENT
 from analysis.base.record import Excitation, Record
 from analysis.model import Model
 from analysis.signal.inputs import Inputs
-from analysis.simulate.simulation import simulate
-from analysis.validate import Sweep, TransferFunction, Validation, energy_distance, h1, prepare, validate
-from analysis.validate.bifurcation import check_bifurcation
-from analysis.validate.dimension import check_dimension
-from analysis.validate.drive import drive_period, opened, tone_of
-from analysis.validate.equilibria import check_equilibria, main_mode, rest_states
-from analysis.validate.exponents import check_exponents
-from analysis.validate.force import check_force
-from analysis.validate.orbits import check_orbits
-from analysis.validate.residuals import autocorrelation, check_residuals, ljung_box
-from analysis.validate.response import check_response, predict
-from analysis.validate.section import check_section
-from analysis.validate.transfer import check_transfer, linearised
+from analysis.simulation.simulate import simulate
+from analysis.validation import Sweep, TransferFunction, Validation, energy_distance, h1, prepare, validate
+from analysis.validation.bifurcation import check_bifurcation
+from analysis.validation.dimension import check_dimension
+from analysis.validation.drive import drive_period, opened, tone_of
+from analysis.validation.equilibria import check_equilibria, main_mode, rest_states
+from analysis.validation.exponents import check_exponents
+from analysis.validation.force import check_force
+from analysis.validation.orbits import check_orbits
+from analysis.validation.residuals import autocorrelation, check_residuals, ljung_box
+from analysis.validation.response import check_response, predict
+from analysis.validation.section import check_section
+from analysis.validation.transfer import check_transfer, linearised
 from app.cli import main
 from drivers.formats import write
 from drivers.library import load_model

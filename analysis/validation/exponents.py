@@ -12,8 +12,8 @@ from analysis.base.progress import Progress
 from analysis.dynamics.lyapunov import LyapunovSpectrum, lyapunov_spectrum
 from analysis.reconstruct.exponents import LargestExponent, largest_exponent
 from analysis.signal.noise import noise_levels
-from analysis.validate.check import Check, Panel, Status, Trace, impossible
-from analysis.validate.subject import Subject
+from analysis.validation.check import Check, Panel, Status, Trace, impossible
+from analysis.validation.subject import Subject
 
 Array = NDArray[np.float64]
 

@@ -9,18 +9,18 @@ from itertools import pairwise
 from analysis.base.progress import SILENT, Progress
 from analysis.base.record import Record
 from analysis.model import Model
-from analysis.validate.bifurcation import Sweep, check_bifurcation
-from analysis.validate.check import Check
-from analysis.validate.dimension import check_dimension
-from analysis.validate.equilibria import check_equilibria, rest_states
-from analysis.validate.exponents import check_exponents, model_spectrum
-from analysis.validate.force import check_force
-from analysis.validate.orbits import check_orbits
-from analysis.validate.residuals import check_residuals
-from analysis.validate.response import check_response
-from analysis.validate.section import check_section
-from analysis.validate.subject import prepare
-from analysis.validate.transfer import TransferFunction, check_transfer
+from analysis.validation.bifurcation import Sweep, check_bifurcation
+from analysis.validation.check import Check
+from analysis.validation.dimension import check_dimension
+from analysis.validation.equilibria import check_equilibria, rest_states
+from analysis.validation.exponents import check_exponents, model_spectrum
+from analysis.validation.force import check_force
+from analysis.validation.orbits import check_orbits
+from analysis.validation.residuals import check_residuals
+from analysis.validation.response import check_response
+from analysis.validation.section import check_section
+from analysis.validation.subject import prepare
+from analysis.validation.transfer import TransferFunction, check_transfer
 
 
 @dataclass(frozen=True, eq=False)

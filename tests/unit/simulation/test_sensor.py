@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from analysis.base.errors import DataError
-from analysis.simulate.sensor import Sensor, spans
+from analysis.simulation.sensor import Sensor, spans
 
 RATE = 1000.0
 SINE = 2.0 * np.sin(2 * np.pi * 7 * np.arange(50_000) / RATE)

@@ -24,8 +24,8 @@ from analysis.experiment.states import start_states, state_samples
 from analysis.model import Model
 from analysis.signal.drive import drive_frequency
 from analysis.signal.inputs import Inputs
-from analysis.simulate.simulation import simulate
-from analysis.validate.drive import drive_period, toned
+from analysis.simulation.simulate import simulate
+from analysis.validation.drive import drive_period, toned
 
 Array = NDArray[np.float64]
 

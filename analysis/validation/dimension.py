@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import ShakedownError
 from analysis.reconstruct.dimension import CorrelationDimension, correlation_dimension
-from analysis.validate.check import Check, Panel, Role, Trace, graded, impossible
-from analysis.validate.exponents import thinned
-from analysis.validate.subject import Subject
+from analysis.validation.check import Check, Panel, Role, Trace, graded, impossible
+from analysis.validation.exponents import thinned
+from analysis.validation.subject import Subject
 
 Array = NDArray[np.float64]
 

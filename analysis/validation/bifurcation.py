@@ -14,11 +14,11 @@ from analysis.base.record import Record
 from analysis.dynamics.bifurcation import APERIODIC, bifurcation, bifurcation_of_section, classify
 from analysis.model import Model
 from analysis.signal.strobe import sample_at
-from analysis.simulate.sets import Ensemble
-from analysis.validate.check import Check, Panel, Status, Trace, impossible
-from analysis.validate.drive import SCALE, scaled
-from analysis.validate.section import energy_distance
-from analysis.validate.subject import Subject, prepare
+from analysis.simulation.sets import Ensemble
+from analysis.validation.check import Check, Panel, Status, Trace, impossible
+from analysis.validation.drive import SCALE, scaled
+from analysis.validation.section import energy_distance
+from analysis.validation.subject import Subject, prepare
 
 Array = NDArray[np.float64]
 

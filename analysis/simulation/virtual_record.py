@@ -15,8 +15,8 @@ from analysis.base.record import Channel, Excitation, Record
 from analysis.model import Model
 from analysis.model.reading import from_tables
 from analysis.signal.inputs import Inputs
-from analysis.simulate.sensor import Sensor
-from analysis.simulate.simulation import (
+from analysis.simulation.sensor import Sensor
+from analysis.simulation.simulate import (
     States,
     Trajectory,
     Values,

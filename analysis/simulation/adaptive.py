@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from analysis.model import Model
 from analysis.model.kernels import JAC_TYPE, RHS_TYPE
 from analysis.signal.inputs import Inputs
-from analysis.simulate.integrate import ADAPTIVE_ROWS, DIVERGED, FINISHED, STIFF, UNFINISHED, adaptive
-from analysis.simulate.radau import implicit, radau_table, stages_for, workspace
-from analysis.simulate.rounding import slope_noise
-from analysis.simulate.slope import PAIR_TYPE, system_of
+from analysis.simulation.integrate import ADAPTIVE_ROWS, DIVERGED, FINISHED, STIFF, UNFINISHED, adaptive
+from analysis.simulation.radau import implicit, radau_table, stages_for, workspace
+from analysis.simulation.rounding import slope_noise
+from analysis.simulation.slope import PAIR_TYPE, system_of
 
 Array = NDArray[np.float64]
 

@@ -4,12 +4,12 @@ A chaotic model cannot be judged by its trajectory alone; it is judged by what i
 section 4.7), by forecasts over a few Lyapunov times, and by what it leaves unexplained.
 """
 
-from analysis.validate.bifurcation import Sweep
-from analysis.validate.check import Check, Panel, Trace
-from analysis.validate.section import energy_distance
-from analysis.validate.subject import Subject, prepare
-from analysis.validate.transfer import TransferFunction, h1
-from analysis.validate.verdict import Validation, validate
+from analysis.validation.bifurcation import Sweep
+from analysis.validation.check import Check, Panel, Trace
+from analysis.validation.section import energy_distance
+from analysis.validation.subject import Subject, prepare
+from analysis.validation.transfer import TransferFunction, h1
+from analysis.validation.verdict import Validation, validate
 
 __all__ = [
     "Check",

@@ -15,9 +15,9 @@ from analysis.model import Model
 from analysis.model.kernels import JAC_TYPE, RHS_TYPE
 from analysis.model.switching import switching_of
 from analysis.signal.inputs import Inputs
-from analysis.simulate.adaptive import AdaptiveRun
-from analysis.simulate.integrate import RK4_ROWS, rk4
-from analysis.simulate.slope import system_of
+from analysis.simulation.adaptive import AdaptiveRun
+from analysis.simulation.integrate import RK4_ROWS, rk4
+from analysis.simulation.slope import system_of
 
 Array = NDArray[np.float64]
 Values = Mapping[str, float] | Array | None  # parameters: some by name, or all in the model's order
@@ -234,7 +234,7 @@ class _Run:
         switching = switching_of(self.model.equations, values)
         if switching is None:
             return None
-        from analysis.simulate.events import SwitchedRun
+        from analysis.simulation.events import SwitchedRun
 
         run: Any = SwitchedRun
         found: tuple[int, float, int] | None = run(given[0], switching, *given[1:], columns).run()

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import ShakedownError
 from analysis.dynamics.equilibrium import Equilibrium, equilibria
-from analysis.validate.check import Check, graded, impossible
-from analysis.validate.drive import depends_on_time, opened
-from analysis.validate.subject import Subject
-from analysis.validate.transfer import TransferFunction
+from analysis.validation.check import Check, graded, impossible
+from analysis.validation.drive import depends_on_time, opened
+from analysis.validation.subject import Subject
+from analysis.validation.transfer import TransferFunction
 
 Array = NDArray[np.float64]
 

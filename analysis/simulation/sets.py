@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError, ModelError
 from analysis.model import Model
 from analysis.signal.inputs import Inputs
-from analysis.simulate.simulation import initial_vector
+from analysis.simulation.simulate import initial_vector
 
 Array = NDArray[np.float64]
 

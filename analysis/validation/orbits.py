@@ -15,9 +15,9 @@ from analysis.base.progress import Progress
 from analysis.dynamics.shooting import periodic_orbit
 from analysis.model import Model
 from analysis.orbits.forced import PeriodicOrbit, forced_orbits
-from analysis.simulate.simulation import simulate
-from analysis.validate.check import Check, Panel, Trace, impossible
-from analysis.validate.subject import Subject
+from analysis.simulation.simulate import simulate
+from analysis.validation.check import Check, Panel, Trace, impossible
+from analysis.validation.subject import Subject
 
 Array = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from numba.extending import overload
 from analysis.base.compiling import njit
 from analysis.model.compiled import COMPILED
 from analysis.model.tableau import E3, E5, A, C, D
-from analysis.simulate.slope import OVERLOAD, PAIR_TYPE, slope
+from analysis.simulation.slope import OVERLOAD, PAIR_TYPE, slope
 
 AT_ZERO = 1e-3  # of a state's largest value so far, relative to which its error is judged while it is zero
 

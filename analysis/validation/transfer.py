@@ -13,10 +13,10 @@ from analysis.dynamics.equilibrium import Equilibrium
 from analysis.experiment import Experiment
 from analysis.experiment.states import start_states
 from analysis.model import Model
-from analysis.simulate.simulation import simulate
-from analysis.validate.check import Check, Panel, Trace, graded, impossible
-from analysis.validate.drive import depends_on_time, opened
-from analysis.validate.subject import LONGEST, Subject
+from analysis.simulation.simulate import simulate
+from analysis.validation.check import Check, Panel, Trace, graded, impossible
+from analysis.validation.drive import depends_on_time, opened
+from analysis.validation.subject import LONGEST, Subject
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]

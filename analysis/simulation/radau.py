@@ -21,8 +21,8 @@ from analysis.base.compiling import njit
 from analysis.model.compiled import COMPILED
 from analysis.model.kernels import JAC_TYPE
 from analysis.signal.inputs import input_values
-from analysis.simulate.dop853 import allowed_error, column_size, state_size
-from analysis.simulate.integrate import (
+from analysis.simulation.dop853 import allowed_error, column_size, state_size
+from analysis.simulation.integrate import (
     DIVERGED,
     FINISHED,
     PATIENCE,
@@ -32,7 +32,7 @@ from analysis.simulate.integrate import (
     breaks_until,
     inside,
 )
-from analysis.simulate.slope import CUBE, FLOAT, INDICES, INT, MATRIX, SYSTEM_TYPE, VECTOR
+from analysis.simulation.slope import CUBE, FLOAT, INDICES, INT, MATRIX, SYSTEM_TYPE, VECTOR
 
 Array = NDArray[np.float64]
 
@@ -280,7 +280,7 @@ def _filtered_error(h, y, first, table, space, n, m, error):  # type: ignore[no-
 
 @njit(**COMPILED)
 def _norm(system, h, error, y, y_new, n, m, rtol, atol, noise, peak):  # type: ignore[no-untyped-def]
-    """Root mean square of the error in units of what is allowed, as in analysis/simulate/dop853.py."""
+    """Root mean square of the error in units of what is allowed, as in analysis/simulation/dop853.py."""
     square = 0.0
     for i in range(n):
         size = allowed_error(y[i], y_new[i], peak[i], rtol, atol + h * noise[i])
@@ -413,7 +413,7 @@ def _implicit(  # type: ignore[no-untyped-def]
     out,
 ):
     """From (start, initial); fills ``out`` from ``column`` on at ``times``. Arguments and result are those of
-    the explicit integrator (analysis/simulate/integrate.py); the state reached is written to ``initial``."""
+    the explicit integrator (`integrate.py`); the state reached is written to ``initial``."""
     n, m, size = states, len(system[1]), len(initial)
     nodes, z, y_new, y = table[1], space[0], space[10][6], initial
     for i in range(size):

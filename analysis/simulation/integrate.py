@@ -16,8 +16,8 @@ from numba import types
 from analysis.base.compiling import njit
 from analysis.model.compiled import COMPILED
 from analysis.model.tableau import STAGES, A
-from analysis.simulate.dop853 import allowed_error, dense_value, error_norm, prepare_dense, step
-from analysis.simulate.slope import FLOAT, INT, MATRIX, PAIR_TYPE, SYSTEM_TYPE, VECTOR, paired, slope
+from analysis.simulation.dop853 import allowed_error, dense_value, error_norm, prepare_dense, step
+from analysis.simulation.slope import FLOAT, INT, MATRIX, PAIR_TYPE, SYSTEM_TYPE, VECTOR, paired, slope
 
 SHORTEST = 1e-6  # of a run: its first step where the start does not tell a scale of time
 ADAPTIVE_ROWS = 4 + STAGES + 7

@@ -28,7 +28,7 @@ INDICES = types.int64[::1]
 # (t0, dt, coefficients), work space (u, Jx, Jp), and the longest step that sees all of the inputs.
 SYSTEM_TYPE = types.Tuple((VECTOR, INDICES, FLOAT, FLOAT, CUBE, VECTOR, MATRIX, MATRIX, FLOAT))
 
-# A right-hand side with the model's own integration step, see analysis/simulate/dop853.py.
+# A right-hand side with the model's own integration step, see analysis/simulation/dop853.py.
 # (A number stands first because numba takes a tuple of functions alone for a choice between them.)
 PAIR_TYPE = types.Tuple((INT, RHS_TYPE, STEP_TYPE))
 

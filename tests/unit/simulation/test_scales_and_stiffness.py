@@ -9,8 +9,8 @@ from scipy.linalg import expm
 
 from analysis.dynamics.shooting import periodic_orbit
 from analysis.model import Model
-from analysis.simulate.radau import radau_table
-from analysis.simulate.simulation import sensitivities, simulate
+from analysis.simulation.radau import radau_table
+from analysis.simulation.simulate import sensitivities, simulate
 
 OSCILLATOR = Model.from_equations({"x": "v", "v": "-w**2*x"}, {"w": 1.0})
 DUFFING = Model.from_equations(

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.signal.strobe import sample_at
-from analysis.simulate.simulation import simulate
-from analysis.validate.check import MEASURED, MODEL, Check, Panel, Status, Trace, impossible
-from analysis.validate.subject import Subject
+from analysis.simulation.simulate import simulate
+from analysis.validation.check import MEASURED, MODEL, Check, Panel, Status, Trace, impossible
+from analysis.validation.subject import Subject
 
 Array = NDArray[np.float64]
 

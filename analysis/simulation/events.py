@@ -24,8 +24,8 @@ from analysis.model.kernels import JAC_TYPE, OUT_TYPE, RHS_TYPE
 from analysis.model.switching import Switching
 from analysis.model.tableau import STAGES
 from analysis.signal.inputs import Inputs, input_values
-from analysis.simulate.dop853 import dense_value, prepare_dense
-from analysis.simulate.integrate import (
+from analysis.simulation.dop853 import dense_value, prepare_dense
+from analysis.simulation.integrate import (
     ADAPTIVE_ROWS,
     DIVERGED,
     FINISHED,
@@ -36,12 +36,12 @@ from analysis.simulate.integrate import (
     first_step,
     inside,
 )
-from analysis.simulate.rounding import slope_noise
-from analysis.simulate.slope import FLOAT, INT, MATRIX, SYSTEM_TYPE, VECTOR, slope, system_of
+from analysis.simulation.rounding import slope_noise
+from analysis.simulation.slope import FLOAT, INT, MATRIX, SYSTEM_TYPE, VECTOR, slope, system_of
 
 Array = NDArray[np.float64]
 
-EVENT = 4  # how a stretch ended, besides those of analysis/simulate/integrate.py
+EVENT = 4  # how a stretch ended, besides those of analysis/simulation/integrate.py
 LOOKS = 4  # places in a step at which the surfaces are looked at
 MOST_AT_ONCE = 50  # events at one time, after which they count as an endless chatter
 _EARLY = 30  # steps after which the sizes of the states are looked at again
@@ -85,7 +85,7 @@ def _stretch(  # type: ignore[no-untyped-def]
     work,
     result,
 ):
-    """As the smooth integrator (analysis/simulate/integrate.py, which does not pay for looking at surfaces),
+    """As the smooth integrator (`integrate.py`, which does not pay for looking at surfaces),
     until one is passed: then work holds the state at the step's start (row 0) and the interpolant (last 7
     rows), and the time and step size returned are the step's start and length."""
     n, dt = len(initial), system[3]
@@ -157,7 +157,7 @@ def stretch(kernel_type: types.Type) -> Any:
 
 @dataclass
 class SwitchedRun:
-    """A run like :class:`analysis.simulate.adaptive.AdaptiveRun` of a model with surfaces."""
+    """A run like :class:`analysis.simulation.adaptive.AdaptiveRun` of a model with surfaces."""
 
     model: Model
     switching: Switching

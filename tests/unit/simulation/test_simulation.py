@@ -7,7 +7,7 @@ from scipy.integrate import solve_ivp
 from analysis.base.errors import DataError, ModelError
 from analysis.model import Model
 from analysis.signal.inputs import Inputs
-from analysis.simulate.simulation import sensitivities, simulate
+from analysis.simulation.simulate import sensitivities, simulate
 
 OSCILLATOR = Model.from_equations(
     {"x": "v", "v": "-k*x - c*v"}, {"k": {"guess": 4.0}, "c": {"guess": 0.3}}, initial={"x": 1.0, "v": 0.5}
@@ -201,8 +201,8 @@ def test_given_a_long_run_when_simulated_then_the_models_own_step_takes_over_and
 
 def test_given_both_forms_of_a_step_when_taken_once_then_they_agree_to_rounding() -> None:
     from analysis.model.kernels import RHS_TYPE
-    from analysis.simulate.integrate import adaptive
-    from analysis.simulate.slope import PAIR_TYPE, system_of
+    from analysis.simulation.integrate import adaptive
+    from analysis.simulation.slope import PAIR_TYPE, system_of
 
     kernels, p = DUFFING.kernels(), DUFFING.values()
     results = []

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
 from analysis.base.progress import SILENT, Progress
-from analysis.simulate.simulation import simulate
-from analysis.validate.check import Check, Panel, Status, Trace, graded, impossible
-from analysis.validate.subject import Subject
+from analysis.simulation.simulate import simulate
+from analysis.validation.check import Check, Panel, Status, Trace, graded, impossible
+from analysis.validation.subject import Subject
 
 Array = NDArray[np.float64]
 

@@ -19,8 +19,8 @@ from analysis.estimate.finish.path_engine import segments_of
 from analysis.estimate.path.estimate import Segment, estimate_path
 from analysis.estimate.start import Start
 from analysis.experiment import Experiment
-from analysis.validate.check import Check, Panel, Trace, graded, impossible
-from analysis.validate.subject import Subject
+from analysis.validation.check import Check, Panel, Trace, graded, impossible
+from analysis.validation.subject import Subject
 
 Array = NDArray[np.float64]
 

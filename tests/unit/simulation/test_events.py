@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from analysis.model import Model
 from analysis.model.switching import switching_of
 from analysis.signal.inputs import Inputs
-from analysis.simulate.simulation import sensitivities, simulate
+from analysis.simulation.simulate import sensitivities, simulate
 
 FRICTION = Model.from_equations(
     {"x": "v", "v": "-k*x - mu*sign(v) + f*cos(w*t)"}, {"k": 1.0, "mu": 0.5, "f": 2.0, "w": 0.7}
