@@ -1,1 +1,73 @@
-"""The numerics of Shakedown: arrays in, result objects out."""
+"""The numerics of Shakedown: arrays in, result objects out.
+
+What other programs need is imported from here: ``from analysis import Model, Record, identify``. The rooms
+below are the inside. A name is loaded when it is first asked for: a ``Record`` does not cost the estimators.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+_NAMES = {
+    # what is measured
+    "base.record": "Channel Excitation Record Span moment_after",
+    "base.derive": "calibrate resample",
+    "signal.inputs": "Inputs",
+    "simulation.sensor": "Sensor",
+    "experiment": "Conditions Experiment",
+    # the equations and their motion
+    "model": "Model",
+    "simulation.simulate": "sensitivities simulate",
+    "simulation.virtual_record": "virtual_record",
+    # from records to parameters with error bars and a verdict
+    "estimate.methods": "METHODS identify option_types own_module",
+    "estimate.weak.recursive": "RecursiveWeak",
+    "estimate.search.selection": "Selection named_terms oscillator polynomials select_terms",
+    "base.identification": "Curve Estimate Identification interval_ends with_error",
+    # does the model move as the specimen does
+    "validation": "Check Panel Sweep Trace TransferFunction Validation validate",
+    "validation.response": "predict_response",
+    "validation.subject": "prepare_subject",
+    # what a model does in the long run
+    "dynamics.bifurcation": "bifurcation",
+    "dynamics.equilibrium": "equilibria",
+    "dynamics.lyapunov": "lyapunov_spectrum",
+    # orbits and invariants of a record
+    "orbits.autonomous": "autonomous_orbits mean_turn",
+    "orbits.forced": "Orbits PeriodicOrbit forced_orbits",
+    "orbits.spectrum": "exponent_spectrum kaplan_yorke",
+    "reconstruct.delay": "delay_by_autocorrelation delay_by_mutual_information",
+    "reconstruct.dimension": "correlation_dimension false_neighbours singular_spectrum",
+    "reconstruct.embedding": "delay_coordinates singular_coordinates",
+    "reconstruct.exponents": "largest_exponent wolf_exponent",
+    # signals, live and at rest
+    "signal.amplitude_spectrum": "amplitude_spectrum",
+    "signal.drive": "drive_frequency",
+    "signal.envelope": "RollingEnvelope envelope",
+    "signal.moments": "RecentMoments",
+    "signal.noise": "noise_level",
+    "signal.strobe": "sample_at strobe_positions",
+    "signal.timescale": "mean_period theiler_window",
+    "signal.tone": "ToneResponse tone_response",
+    # errors, progress, files' texts
+    "base.errors": "Cancelled DataError ModelError ShakedownError",
+    "base.progress": "SILENT Progress Step",
+    "base.options": "parse_options",
+    "base.parsing": "parse_json parse_toml read_as",
+}
+_HOMES = {name: room for room, names in _NAMES.items() for name in names.split()}
+
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'analysis' has no name {name!r}")
+    found = getattr(import_module(f"analysis.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOMES)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 from app.output import printable
 
 LONGEST_WHOLE = 40  # characters of a whole number that are looked at

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 from app.arguments import Parser
 from app.output import printable_streams, sentence
 from app.overwriting import check_outputs

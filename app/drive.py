@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from analysis.base.errors import DataError
-from analysis.signal.drive import drive_frequency
+from analysis import DataError, drive_frequency
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from analysis.base.record import Record
+    from analysis import Record
 
 
 def drive_period(

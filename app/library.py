@@ -20,10 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import DataError, ShakedownError
-from analysis.base.parsing import parse_toml
-from analysis.base.progress import Progress
-from analysis.base.record import Record
+from analysis import DataError, Progress, Record, ShakedownError, parse_toml
 from app import library_index
 from drivers.base.files import read_text, replaced
 
@@ -251,7 +248,7 @@ def cut(path: Path, start: int, stop: int, folder: Path, progress: Progress) -> 
 
 def resampled(path: Path, rate: float, folder: Path, progress: Progress) -> Path:
     """A recording at another rate as a new one."""
-    from analysis.base.derive import resample
+    from analysis import resample
     from drivers.formats import read
 
     progress.report(0.0, "Resampling")
@@ -264,7 +261,7 @@ def calibrated(
     path: Path, channel: str, factor: float, offset: float, unit: str, folder: Path, progress: Progress
 ) -> Path:
     """A recording with one channel calibrated anew as a new one."""
-    from analysis.base.derive import calibrate
+    from analysis import calibrate
     from drivers.formats import read
 
     progress.report(0.0, "Calibrating")

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
-from analysis.base.progress import Progress, Step
+from analysis import Progress, Step
 
 # Control characters, marks that turn or hide text, and what is no character: all that a terminal would obey
 # or a reader could be misled by. Line feed and tab are left to those who print tables.

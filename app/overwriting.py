@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from analysis.base.errors import DataError, ShakedownError
+from analysis import DataError, ShakedownError
 
 OUTPUTS = ("out", "output", "json", "plot")  # options that name a file to be written
 FIGURES = (".png", ".svg", ".pdf")

@@ -24,12 +24,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.base.errors import DataError
-from analysis.base.parsing import parse_toml
+from analysis import DataError, parse_toml
 from drivers.base.files import open_regular, read_text, replaced
 
 if TYPE_CHECKING:
-    from analysis.base.identification import Identification
+    from analysis import Identification
 
 NAME = "session.toml"
 

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis.base.errors import DataError
-from analysis.base.record import Record
-from analysis.validation import TransferFunction
+from analysis import DataError, Record, TransferFunction
 from drivers.base.files import read_text
 
 

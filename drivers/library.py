@@ -6,8 +6,7 @@ from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 
-from analysis.base.errors import DataError, ModelError
-from analysis.model import Model
+from analysis import DataError, Model, ModelError
 from drivers.base.files import read_text
 
 

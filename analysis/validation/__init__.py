@@ -7,7 +7,7 @@ section 4.7), by forecasts over a few Lyapunov times, and by what it leaves unex
 from analysis.validation.bifurcation import Sweep
 from analysis.validation.check import Check, Panel, Trace
 from analysis.validation.section import energy_distance
-from analysis.validation.subject import Subject, prepare
+from analysis.validation.subject import Subject, prepare_subject
 from analysis.validation.transfer import TransferFunction, h1
 from analysis.validation.verdict import Validation, validate
 
@@ -21,6 +21,6 @@ __all__ = [
     "Validation",
     "energy_distance",
     "h1",
-    "prepare",
+    "prepare_subject",
     "validate",
 ]

@@ -18,7 +18,7 @@ from analysis.simulation.sets import Ensemble
 from analysis.validation.check import Check, Panel, Status, Trace, impossible
 from analysis.validation.drive import SCALE, scaled
 from analysis.validation.section import energy_distance
-from analysis.validation.subject import Subject, prepare
+from analysis.validation.subject import Subject, prepare_subject
 
 Array = NDArray[np.float64]
 
@@ -119,7 +119,7 @@ def _placed(subject: Subject, parameter: str, centre: float, record: Record) -> 
     if here.phase is not None and there.phase is not None:
         shift = (there.phase - here.phase) / (2 * np.pi * there.frequency)
         record = replace(record, drive_time=subject.origin + shift)
-    other = prepare(subject.model, record, {}, there.frequency)
+    other = prepare_subject(subject.model, record, {}, there.frequency)
     return value, _points(other)
 
 

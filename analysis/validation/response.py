@@ -56,7 +56,7 @@ class Prediction:
             )
 
 
-def predict(subject: Subject, stretch: float, progress: Progress = SILENT) -> Prediction:
+def predict_response(subject: Subject, stretch: float, progress: Progress = SILENT) -> Prediction:
     """Follow the record with the model, restarted every ``stretch`` (eight samples at least)."""
     model, data, N = subject.model, subject.data, len(subject.record)
     shown = subject.shown
@@ -112,7 +112,7 @@ def check_response(subject: Subject, exponent: float, progress: Progress) -> Che
     chaotic = bool(exponent * subject.base > 1e-3)
     longest = 0.2 * subject.record.duration
     wanted = max(_LYAPUNOV_TIMES / exponent, 2 * subject.base) if chaotic else _PERIODS * subject.base
-    found = predict(subject, min(wanted, longest), progress)
+    found = predict_response(subject, min(wanted, longest), progress)
     error = float(np.nanmax(found.error))
     numbers = {"horizon": found.horizon, "stretch": float(found.since[-1]), "error_of_spread": error}
     with np.errstate(invalid="ignore", over="ignore"):

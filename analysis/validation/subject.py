@@ -133,7 +133,7 @@ class Subject:
         return start_states(twin.model, twin.runs[0], twin.model.values())
 
 
-def prepare(
+def prepare_subject(
     model: Model, record: Record, values: Mapping[str, float], frequency: float | None = None
 ) -> Subject:
     """Read the record as the model sees it, and find out how it is driven."""

@@ -19,7 +19,7 @@ from analysis.validation.orbits import check_orbits
 from analysis.validation.residuals import check_residuals
 from analysis.validation.response import check_response
 from analysis.validation.section import check_section
-from analysis.validation.subject import prepare
+from analysis.validation.subject import prepare_subject
 from analysis.validation.transfer import TransferFunction, check_transfer
 
 
@@ -53,7 +53,7 @@ def validate(
     what the bifurcation diagram is drawn over.
     """
     progress.report(0.0, "reading the record")
-    subject = prepare(model, record, values, frequency)
+    subject = prepare_subject(model, record, values, frequency)
     parts = iter(_shares(progress))
     part = next(parts)
     spectrum = model_spectrum(subject, part)

@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.base.errors import DataError, ShakedownError
+from analysis import DataError, ShakedownError
 from app.ctrl_c import CtrlC
 from app.output import add_json_option, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
-    from analysis.base.progress import Progress
+    from analysis import Progress
     from drivers.acquisition.engine import Engine
     from drivers.rig.profile import Rig, RigProfile
 

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis.base.errors import DataError
+from analysis import DataError
 from app.output import add_json_option, terminal_progress, write_json
 from drivers.formats import format_for_writing, open_lazily, write
 from drivers.recording import Part, Recording

@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.base.errors import ShakedownError
-from analysis.base.progress import Progress, Step
+from analysis import Progress, ShakedownError, Step
 from app.output import add_json_option, rewrite_line, table, write_json
 
 if TYPE_CHECKING:
-    from analysis.base.identification import Identification
-    from analysis.base.record import Record
+    from analysis import Identification, Record
     from app.desktop.tasks import Embedding
     from app.report.findings import Findings, OrbitsFound, Study
 
@@ -162,8 +160,7 @@ def _embed(record: Record) -> Embedding:
     The mutual information has its first minimum where the drive comes round again, and coordinates a whole
     drive period apart all see it at the same phase: a quarter of it is the most that is taken.
     """
-    from analysis.reconstruct.delay import delay_by_mutual_information
-    from analysis.reconstruct.dimension import false_neighbours
+    from analysis import delay_by_mutual_information, false_neighbours
     from app.desktop.tasks import Embedding
 
     delay = delay_by_mutual_information(record["x"], record.dt).samples
@@ -180,7 +177,7 @@ def _orbit_words(found: OrbitsFound | None) -> str:
 
 
 def _identify(record: Record, progress: Progress) -> Identification:
-    from analysis.estimate.methods import identify
+    from analysis import identify
     from drivers.library import load_model
 
     return identify(load_model(MODEL), record, "auto", progress)
@@ -199,7 +196,7 @@ def _truth() -> dict[str, float]:
 
 def _exponents(study: Study) -> dict[str, float]:
     """Largest Lyapunov exponent of the identified model, and of the true one."""
-    from analysis.dynamics.lyapunov import lyapunov_spectrum
+    from analysis import lyapunov_spectrum
     from drivers.library import load_model
 
     exponents = {}

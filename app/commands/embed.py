@@ -76,14 +76,21 @@ def _longest_valid(valid: NDArray[np.bool_], samples: NDArray[np.float64]) -> ND
 def _analyse(
     samples: NDArray[np.float64], dt: float, args: argparse.Namespace, period: float | None
 ) -> dict[str, Any]:
-    from analysis.base.errors import ShakedownError
-    from analysis.orbits.spectrum import exponent_spectrum
-    from analysis.reconstruct.delay import delay_by_autocorrelation, delay_by_mutual_information
-    from analysis.reconstruct.dimension import correlation_dimension, false_neighbours, singular_spectrum
-    from analysis.reconstruct.embedding import delay_coordinates
-    from analysis.reconstruct.exponents import largest_exponent, wolf_exponent
-    from analysis.signal.noise import noise_level
-    from analysis.signal.timescale import mean_period, theiler_window
+    from analysis import (
+        ShakedownError,
+        correlation_dimension,
+        delay_by_autocorrelation,
+        delay_by_mutual_information,
+        delay_coordinates,
+        exponent_spectrum,
+        false_neighbours,
+        largest_exponent,
+        mean_period,
+        noise_level,
+        singular_spectrum,
+        theiler_window,
+        wolf_exponent,
+    )
 
     progress = terminal_progress()
     progress.report(0.0, "delay")
@@ -138,7 +145,7 @@ def _analyse(
 
 
 def _chosen_delay(wanted: str, delays: dict[str, Any]) -> int:
-    from analysis.base.errors import DataError
+    from analysis import DataError
 
     if wanted in delays:
         return int(delays[wanted].samples)
@@ -148,7 +155,7 @@ def _chosen_delay(wanted: str, delays: dict[str, Any]) -> int:
 
 
 def _described(found: dict[str, Any]) -> dict[str, Any]:
-    from analysis.orbits.spectrum import kaplan_yorke
+    from analysis import kaplan_yorke
 
     false, correlation, singular, noise = (found[k] for k in ("false", "correlation", "singular", "noise"))
     exponents: dict[str, Any] = {}

@@ -9,15 +9,11 @@ from dataclasses import fields
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from analysis.base.errors import ShakedownError
-from analysis.base.options import parse_options
-from analysis.estimate.methods import METHODS, identify, option_types, own_module
+from analysis import METHODS, ShakedownError, identify, option_types, own_module, parse_options
 from app.output import add_json_option, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
-    from analysis.base.identification import Estimate, Identification
-    from analysis.base.record import Record
-    from analysis.model import Model
+    from analysis import Estimate, Identification, Model, Record
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -150,7 +146,7 @@ def mapped(record: Record, texts: list[str]) -> Record:
 
 
 def _show(result: Identification) -> None:
-    from analysis.base.identification import interval_ends, with_error
+    from analysis import interval_ends, with_error
 
     rows: list[tuple[Any, ...]] = [
         (name, with_error(e), *interval_ends(e), e.unit, _ideal(e)) for name, e in result.parameters.items()

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.base.record import Span
+from analysis import Span
 from app.output import add_json_option, table, terminal_progress, write_json
 from drivers.formats import format_of, open_lazily
 from drivers.recording import Recording

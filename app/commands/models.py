@@ -6,7 +6,7 @@ import argparse
 import math
 from typing import Any
 
-from analysis.model import Model
+from analysis import Model
 from app.output import add_json_option, table, write_json
 from drivers.library import load_model, model_files
 

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from analysis.base.record import Record
-    from analysis.orbits.forced import Orbits, PeriodicOrbit
+    from analysis import Orbits, PeriodicOrbit, Record
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -48,9 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from analysis.base.errors import DataError
-    from analysis.orbits.autonomous import autonomous_orbits, mean_turn
-    from analysis.orbits.forced import forced_orbits
+    from analysis import DataError, autonomous_orbits, forced_orbits, mean_turn
     from app.drive import drive_period
     from drivers.formats import read
 
@@ -89,7 +86,7 @@ def _space(record: Record, args: argparse.Namespace) -> dict[str, Any]:
     """The points in which returns are sought: measured states, or an embedding of the only channel."""
     import numpy as np
 
-    from analysis.signal.noise import noise_level
+    from analysis import noise_level
 
     rows = [record[name] for name in args.channel]
     valid = np.logical_and.reduce([record.channels[name].valid() for name in args.channel])
@@ -105,7 +102,7 @@ def _space(record: Record, args: argparse.Namespace) -> dict[str, Any]:
             "title": f"states {', '.join(args.channel)}",
             "remarks": remarks,
         }
-    from analysis.reconstruct.embedding import delay_coordinates, singular_coordinates
+    from analysis import delay_coordinates, singular_coordinates
 
     x = np.where(valid, rows[0], np.mean(rows[0][valid]) if valid.any() else 0.0)
     delay, dimension = _embedding(x, args)
@@ -131,8 +128,7 @@ def _space(record: Record, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _embedding(x: NDArray[np.float64], args: argparse.Namespace) -> tuple[int, int]:
-    from analysis.reconstruct.delay import delay_by_mutual_information
-    from analysis.reconstruct.dimension import false_neighbours
+    from analysis import delay_by_mutual_information, false_neighbours
 
     # Close returns want short windows: a third of the delay that makes coordinates independent is enough.
     delay = args.delay or max(round(delay_by_mutual_information(x, 1.0).samples / 3), 1)

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from analysis.base.errors import DataError
+from analysis import DataError
 from app.output import add_json_option, sentence, terminal_progress, write_json
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 from app.output import add_json_option, plain, table, write_json
 from app.reproduce import TABLES, Table
 

@@ -6,12 +6,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 from app.output import add_json_option, plain, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
-    from analysis.base.record import Record
-    from analysis.estimate.search.selection import Selection
+    from analysis import Record, Selection
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -50,8 +49,7 @@ def run(args: argparse.Namespace) -> int:
     import math
     from dataclasses import replace
 
-    from analysis.base.record import Excitation
-    from analysis.estimate.search.selection import named, oscillator, polynomials, select_terms
+    from analysis import Excitation, named_terms, oscillator, polynomials, select_terms
     from app.commands.identify import mapped
     from drivers.base.files import replaced
     from drivers.formats import read
@@ -61,9 +59,9 @@ def run(args: argparse.Namespace) -> int:
         tone = record.excitation or Excitation(args.frequency)
         record = replace(record, excitation=replace(tone, frequency=args.frequency))
     staying = [term.strip().replace("^", "**") for term in args.keep.split(",") if term.strip()]
-    terms = named(args.terms.split(",")) if args.terms else polynomials(args.degree)
+    terms = named_terms(args.terms.split(",")) if args.terms else polynomials(args.degree)
     missing = [term for term in staying if term not in terms.values()]
-    terms = named([*terms.values(), *missing])
+    terms = named_terms([*terms.values(), *missing])
     candidates = [name for name, term in terms.items() if term not in staying]
     if not candidates:
         raise ShakedownError("Every term is to stay: nothing is left to select.")

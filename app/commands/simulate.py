@@ -6,14 +6,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.base.errors import DataError, ShakedownError
+from analysis import DataError, ShakedownError
 from app.output import add_json_option, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
-    from analysis.base.record import Record
-    from analysis.model import Model
-    from analysis.signal.inputs import Inputs
-    from analysis.simulation.sensor import Sensor
+    from analysis import Inputs, Model, Record, Sensor
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     import numpy as np
 
-    from analysis.simulation.virtual_record import virtual_record
+    from analysis import virtual_record
     from drivers.library import load_model
 
     if args.out:
@@ -118,7 +115,7 @@ def _inputs(model: Model, args: argparse.Namespace) -> tuple[Inputs | None, floa
     """Measured inputs, and length and rate, which the input file gives when the user does not."""
     inputs, seconds, rate = None, args.seconds, args.rate
     if args.input:
-        from analysis.signal.inputs import Inputs
+        from analysis import Inputs
         from drivers.formats import read
 
         record = read(args.input)
@@ -136,7 +133,7 @@ def _inputs(model: Model, args: argparse.Namespace) -> tuple[Inputs | None, floa
 
 
 def _sensor(args: argparse.Namespace) -> Sensor:
-    from analysis.simulation.sensor import Sensor
+    from analysis import Sensor
 
     return Sensor(
         gain=args.gain,

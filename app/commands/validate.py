@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 from app.output import add_json_option, as_words, plain, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
-    from analysis.base.record import Record
-    from analysis.validation import Check, Sweep, Validation
+    from analysis import Check, Record, Sweep, Validation
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,8 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from analysis.base.identification import Identification
-    from analysis.validation import validate
+    from analysis import Identification, validate
     from app.commands.identify import mapped, numbers
     from app.transfer_table import read_transfer
     from drivers.base.files import read_text
@@ -78,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _sweep(text: str) -> Sweep:
-    from analysis.validation import Sweep
+    from analysis import Sweep
 
     name, sign, limits = text.partition("=")
     if not sign:

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PyQt6.QtCore import QObject, Qt, QTimer, pyqtSignal
 
-from analysis.signal.moments import RecentMoments
-from analysis.signal.strobe import sample_at, strobe_positions
+from analysis import RecentMoments, sample_at, strobe_positions
 from app.desktop.rigdesk import RigDesk
 from drivers.base.protocols import Block, DriveState
 

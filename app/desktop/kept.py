@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 from app.desktop.settings import config_folder
 
 if TYPE_CHECKING:
-    from analysis.base.identification import Identification
+    from analysis import Identification
 
 FINDINGS = ("mapping", "embedding", "orbits", "orbits_found", "validation")
 MOST = 60_000_000  # bytes of findings; larger ones are found again in less time than they are read
@@ -58,7 +58,7 @@ class Kept:
     @classmethod
     def load(cls) -> Kept:
         """What was left behind; empty where nothing can be read."""
-        from analysis.base.identification import Identification
+        from analysis import Identification
 
         kept = cls()
         try:

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
 
-from analysis.base.errors import DataError, ShakedownError
+from analysis import DataError, ShakedownError
 from drivers.base.protocols import Block
 
 PACE = 0.4  # s between estimates
@@ -112,8 +112,7 @@ class LiveEstimate:
     """The recursive weak form of a model on a stream, a model's t being the drive's time."""
 
     def __init__(self, text: str, rate: float, channels: list[str]) -> None:
-        from analysis.estimate.weak.recursive import RecursiveWeak
-        from analysis.model import Model
+        from analysis import Model, RecursiveWeak
 
         self.weak = RecursiveWeak(Model.from_toml(text), rate, channels)
         self.samples = 0

@@ -11,7 +11,7 @@ import re
 
 from PyQt6.QtCore import QLocale
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 
 _NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 _UNFINISHED = re.compile(r"[+-]?[.,]?|[+-]?(\d+[.,]?\d*|[.,]\d+)e[+-]?", re.IGNORECASE | re.ASCII)

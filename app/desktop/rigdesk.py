@@ -16,7 +16,7 @@ from typing import Any
 
 from PyQt6.QtCore import QObject, QTimer, pyqtSignal
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 from app.desktop.opening import OpenedRig, open_replay, open_rig
 from app.desktop.sequencer import Sequencer
 from drivers.acquisition.engine import Engine, Status, Tap

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 from app.desktop.opening import rig_paths, rigs_folder
 from drivers.rig.profile import RigError, rig_from_text
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
-from analysis.base.errors import Cancelled, ShakedownError
-from analysis.base.progress import Progress
+from analysis import Cancelled, Progress, ShakedownError
 from drivers.acquisition.engine import Engine
 from drivers.acquisition.metadata import recording_metadata
 from drivers.acquisition.sequence import Sequence, SequenceRun

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from analysis.base.parsing import parse_toml
+from analysis import parse_toml
 
 RECENT = 12  # files remembered
 

@@ -10,14 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import DataError, ModelError, ShakedownError
-from analysis.base.progress import Progress
-from analysis.base.record import Record
+from analysis import DataError, ModelError, Progress, Record, ShakedownError
 
 if TYPE_CHECKING:
-    from analysis.base.identification import Identification
-    from analysis.model import Model
-    from analysis.validation import Validation
+    from analysis import Identification, Model, Validation
 
 Samples = NDArray[np.float64]
 PICTURED = 4000  # samples of the picture of a fit
@@ -46,7 +42,7 @@ def warm_up(progress: Progress) -> None:
 
 def check_model(text: str, source: str, colour: str, size: float, progress: Progress) -> CheckedModel:
     """Read a model; a mistake is part of the answer, because it is expected while somebody writes."""
-    from analysis.model import Model
+    from analysis import Model
     from app.mathematics import picture_of
 
     try:
@@ -77,8 +73,7 @@ def identify_record(
     progress: Progress,
 ) -> Identification:
     """Fit a model, given by its text, to a record."""
-    from analysis.estimate.methods import identify
-    from analysis.model import Model
+    from analysis import Model, identify
 
     progress.report(0.0, "Compiling the equations")
     model = Model.from_toml(text)
@@ -104,8 +99,7 @@ class Suggestion:
 
 def suggest_embedding(record: Record, channel: str, method: str, progress: Progress) -> Suggestion:
     """Delay and dimension that suit a channel, each with its curve and a sentence where the data are weak."""
-    from analysis.reconstruct.delay import delay_by_autocorrelation, delay_by_mutual_information
-    from analysis.reconstruct.dimension import false_neighbours
+    from analysis import delay_by_autocorrelation, delay_by_mutual_information, false_neighbours
 
     progress.report(0.1, "Choosing the delay")
     samples = whole(record, channel)
@@ -129,7 +123,7 @@ def quarter_period(record: Record) -> int | None:
 
 def count_false_neighbours(record: Record, channel: str, delay: int, progress: Progress) -> Any:
     """Dimension for a delay chosen by hand."""
-    from analysis.reconstruct.dimension import false_neighbours
+    from analysis import false_neighbours
 
     progress.report(0.1, "Choosing the dimension")
     return false_neighbours(whole(record, channel), delay)
@@ -157,7 +151,7 @@ class Space:
 
 def space_of(record: Record, channels: tuple[str, ...], dimension: int, delay: int) -> Space:
     """Points from measured channels; with a single channel from its delays (Yuan 1995, eq. 4.1)."""
-    from analysis.reconstruct.embedding import delay_coordinates
+    from analysis import delay_coordinates
 
     valid = np.asarray(np.stack([record.channels[name].valid() for name in channels]).all(axis=0))
     if len(channels) > 1:
@@ -183,8 +177,7 @@ def find_orbits(
     progress: Progress,
 ) -> tuple[Space, Any]:
     """Periodic orbits of a record: at multiples of the drive's period, or of any period without one."""
-    from analysis.orbits.autonomous import autonomous_orbits
-    from analysis.orbits.forced import forced_orbits
+    from analysis import autonomous_orbits, forced_orbits
 
     space = space_of(record, channels, dimension, delay)
     if frequency > 0:
@@ -219,17 +212,15 @@ def fit_picture(
     text: str, record: Record, mapping: Mapping[str, str], values: Mapping[str, float], progress: Progress
 ) -> FitPicture:
     """The fitted model on the first stretch of the record; a problem is part of the answer."""
-    from analysis.model import Model
-    from analysis.validation.response import predict
-    from analysis.validation.subject import prepare
+    from analysis import Model, predict_response, prepare_subject
 
     try:
-        subject = prepare(Model.from_toml(text), mapped(record, mapping).cut(0, PICTURED), values)
+        subject = prepare_subject(Model.from_toml(text), mapped(record, mapping).cut(0, PICTURED), values)
         if subject.hidden:
             words = f"Nothing shows {', '.join(subject.hidden)}: the model cannot be started from the record."
             return FitPicture(problem=words)
         stretch = min(RESTART * subject.base, 0.2 * subject.record.duration)
-        found = predict(subject, stretch, progress)
+        found = predict_response(subject, stretch, progress)
     except ShakedownError as error:
         return FitPicture(problem=str(error))
     measured = [record.channels.get(mapping.get(name) or name) for name in found.names]
@@ -253,8 +244,7 @@ def validate_model(
 
     ``others`` are recordings at other settings of the drive, ``transfer`` a measured transfer function.
     """
-    from analysis.model import Model
-    from analysis.validation import validate
+    from analysis import Model, validate
     from app.transfer_table import read_transfer
     from drivers.formats import read
 

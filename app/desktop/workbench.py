@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
-from analysis.base.errors import ShakedownError
-from analysis.base.progress import Progress
+from analysis import Progress, ShakedownError
 from app.desktop.feed import Feed
 from app.desktop.kept import Kept
 from app.desktop.rigdesk import RigDesk
@@ -20,9 +19,7 @@ from app.desktop.theme import Theme
 from app.desktop.worker import Workers
 
 if TYPE_CHECKING:
-    from analysis.base.identification import Identification
-    from analysis.base.record import Record
-    from analysis.model import Model
+    from analysis import Identification, Model, Record
 
 MOST_RESULTS = 20  # fits that are kept for the next start
 FINISHING = 30.0  # s given to the rig's process of a window that was lost
@@ -56,7 +53,7 @@ class RecordInHand:
     @classmethod
     def elsewhere(cls, path: str) -> RecordInHand:
         """A record that is not read: only its name is known."""
-        from analysis.base.record import Record
+        from analysis import Record
 
         return cls(Record(1.0, {}), Path(path).stem or "not kept", Path(path))
 

@@ -19,8 +19,7 @@ from typing import Any
 
 from PyQt6.QtCore import QObject, QTimer, pyqtSignal
 
-from analysis.base.errors import Cancelled, ShakedownError
-from analysis.base.progress import Progress, Step
+from analysis import Cancelled, Progress, ShakedownError, Step
 
 PATIENCE = 3.0  # seconds that cancelled work may take to end by itself
 REPORTS = 0.05  # seconds between reports sent to the window

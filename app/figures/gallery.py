@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from app.figures.style import COLOURS, SOFT
 
 if TYPE_CHECKING:
-    from analysis.orbits.forced import PeriodicOrbit
+    from analysis import PeriodicOrbit
 
 PER_ROW = 4
 

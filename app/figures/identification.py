@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 from app.figures.saving import save
 from app.figures.style import INK, MEASURED, MODEL, SOFT, new_figure, styled
 
 if TYPE_CHECKING:
-    from analysis.base.identification import Curve, Estimate, Identification
+    from analysis import Curve, Estimate, Identification
 
 MOST_COLUMNS = 3
 THRESHOLD = 3.84  # rise of chi-square at the ends of a 95 % interval

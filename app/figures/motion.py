@@ -9,7 +9,7 @@ import numpy as np
 from app.figures.style import MEASURED, SOFT, label
 
 if TYPE_CHECKING:
-    from analysis.base.record import Record
+    from analysis import Record
 
 SHOWN = 25.0  # periods of the drive in the close view
 
@@ -70,7 +70,7 @@ def _spectrum(axis: Any, record: Record, channel: str) -> None:
 
 def _section(axis: Any, record: Record, channel: str) -> None:
     """The signal and its rate of change once a period of the drive."""
-    from analysis.signal.strobe import sample_at, strobe_positions
+    from analysis import sample_at, strobe_positions
 
     drive = record.excitation
     assert drive is not None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from app.figures.saving import new_figure, save
 
 if TYPE_CHECKING:
-    from analysis.orbits.forced import Orbits
+    from analysis import Orbits
 
 _MOST = 10
 

@@ -9,7 +9,7 @@ from app.figures.saving import save
 from app.figures.style import MEASURED, MODEL, SOFT, new_figure, styled
 
 if TYPE_CHECKING:
-    from analysis.estimate.search.selection import Selection
+    from analysis import Selection
 
 
 def save_path(found: Selection, terms: Mapping[str, str], path: str) -> None:

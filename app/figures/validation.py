@@ -10,7 +10,7 @@ from app.figures.saving import save
 from app.figures.style import MEASURED, MODEL, SOFT, new_figure, styled
 
 if TYPE_CHECKING:
-    from analysis.validation import Check, Panel, Trace, Validation
+    from analysis import Check, Panel, Trace, Validation
 
 COLOURS = {"measured": MEASURED, "model": MODEL, "limit": SOFT}
 PER_ROW = 3

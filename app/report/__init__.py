@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.base.progress import SILENT, Progress
+from analysis import SILENT, Progress
 from drivers.base.files import replaced
 
 if TYPE_CHECKING:

@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.base.errors import ShakedownError
-from analysis.base.identification import Estimate, Identification, interval_ends, with_error
+from analysis import Estimate, Identification, ShakedownError, interval_ends, with_error
 from app.output import as_words
 from app.report.blocks import Block, Document, Formulae, Grid, Heading, Listing, Paragraph, Picture
 from app.report.findings import Findings, Measured, OrbitsFound, Study
 from app.session import fingerprint
 
 if TYPE_CHECKING:
-    from analysis.base.record import Record
-    from analysis.orbits.forced import PeriodicOrbit
+    from analysis import PeriodicOrbit, Record
 
 LIBRARIES = ("numpy", "scipy", "numba", "matplotlib", "h5py")
 
@@ -100,7 +98,7 @@ def _study(study: Study, several: bool) -> Iterator[Block]:
 
 
 def _mathematics(result: Identification) -> Iterator[Block]:
-    from analysis.model import Model
+    from analysis import Model
 
     try:
         yield Formulae(Model.from_toml(result.model_text).latex_equations())

@@ -7,15 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis.base.errors import DataError, ShakedownError
-from analysis.base.identification import Identification
-from analysis.base.progress import SILENT, Progress
+from analysis import SILENT, DataError, Identification, Progress, ShakedownError
 from app.session import Found, Recorded, Session, fingerprint
 
 if TYPE_CHECKING:
-    from analysis.base.record import Record
-    from analysis.orbits.forced import PeriodicOrbit
-    from analysis.validation import Validation
+    from analysis import PeriodicOrbit, Record, Validation
     from app.desktop.tasks import Embedding, Space
 
 LONGEST_ORBIT = 8  # periods of the drive
@@ -134,8 +130,7 @@ def orbits_of(measured: Measured, progress: Progress = SILENT) -> OrbitsFound | 
 
 def check(result: Identification, record: Record | None, progress: Progress = SILENT) -> Validation | None:
     """The model beside the record; None where the two cannot be compared."""
-    from analysis.model import Model
-    from analysis.validation import validate
+    from analysis import Model, validate
 
     if record is None or not result.model_text:
         return None

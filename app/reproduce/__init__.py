@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
-from analysis.base.errors import ShakedownError
-from analysis.base.progress import SILENT, Progress
+from analysis import SILENT, Progress, ShakedownError
 from app.reproduce.rows import Row
 
 # Name: module:function. The name begins with the document's first author and year.

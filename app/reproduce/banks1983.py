@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.base.identification import Identification
-from analysis.base.progress import SILENT, Progress
-from analysis.base.record import Record
+from analysis import SILENT, Identification, Progress, Record
 from analysis.estimate.functions.beam import Options, identify
 from analysis.estimate.functions.beam.examples import (
     banks_beam,

@@ -7,13 +7,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.identification import Identification
-from analysis.base.progress import Progress
-from analysis.base.record import Record
-from analysis.estimate.methods import identify
-from analysis.model import Model
-from analysis.signal.inputs import Inputs
-from analysis.simulation.simulate import simulate
+from analysis import Identification, Inputs, Model, Progress, Record, identify, simulate
 from app.reproduce import Figure, Table
 from app.reproduce.rows import AGREES, DIFFERS, Row, least, value
 from drivers.library import load_model

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from analysis.base.progress import SILENT, Progress
+from analysis import SILENT, Progress
 from analysis.estimate.functions.energetic import identify
 from analysis.estimate.functions.energetic.boundary import BoundaryResult
 from analysis.estimate.functions.energetic.examples import EXAMPLES, Example

@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from analysis.base.errors import ShakedownError
-from analysis.base.progress import Progress, Step
+from analysis import Progress, ShakedownError, Step
 from app.output import rewrite_line
 from app.reproduce import Table, make_table
 

@@ -18,8 +18,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from analysis.base.errors import ShakedownError
-from analysis.base.record import Excitation
+from analysis import Excitation, ShakedownError
 from drivers.acquisition.stream_clock import StreamClock
 from drivers.base.protocols import Block, ChannelSpan, DriveState, InstrumentError, Source
 from drivers.base.trigger import Trigger, TriggerFinder

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 from drivers.acquisition.capture import QUEUE_SECONDS, Capture, Sink, queue_capacity
 from drivers.acquisition.counting import StreamCounter
 from drivers.base.protocols import (

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 from drivers.acquisition import messages as m
 from drivers.acquisition.capture import CaptureState, DriveStop
 from drivers.acquisition.server import run

@@ -27,9 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.base.errors import ShakedownError
-from analysis.base.parsing import parse_toml
-from analysis.base.progress import SILENT, Progress
+from analysis import SILENT, Progress, ShakedownError, parse_toml
 from drivers.acquisition.capture import recording_to
 from drivers.acquisition.engine import Engine
 from drivers.base.latch import DriveStopped

@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 from drivers.acquisition import messages as m
 from drivers.acquisition.capture import Capture, DriveStop, queue_capacity
 from drivers.acquisition.counting import StreamCounter

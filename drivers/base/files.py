@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 
-from analysis.base.errors import DataError
+from analysis import DataError
 
 LARGEST_TEXT = 256 << 20  # bytes of a text that is read whole: results, models, profiles
 HARMLESS_HOLES = 64 << 20  # bytes of holes that are read in no time

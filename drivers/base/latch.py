@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 
 
 class DriveLatched(ShakedownError):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 
 STOP_RAMP = 0.040  # s, the soft stop of an emergency; with the slew limit's tail it stays below 100 ms
 

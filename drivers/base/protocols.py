@@ -20,8 +20,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import ShakedownError
-from analysis.base.record import Excitation
+from analysis import Excitation, ShakedownError
 from drivers.base.drive_page import DriveStatus, StreamCounts
 from drivers.base.latch import Latch
 from drivers.base.limits import Limits

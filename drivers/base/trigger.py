@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import DataError
+from analysis import DataError
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 
 Array = NDArray[np.float64]
 TWO_PI = 2 * np.pi

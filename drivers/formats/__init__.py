@@ -16,8 +16,7 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from analysis.base.errors import DataError, ShakedownError
-from analysis.base.record import Record
+from analysis import DataError, Record, ShakedownError
 from drivers.base.files import open_regular, replaced
 from drivers.formats.options import Options
 from drivers.recording.journal import MAGIC

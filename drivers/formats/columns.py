@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import DataError
-from analysis.base.record import Channel, Record
+from analysis import Channel, DataError, Record
 from drivers.formats.drive import drive_from, without_drive
 from drivers.formats.names import distinct
 from drivers.formats.options import Options

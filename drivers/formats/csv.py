@@ -17,7 +17,7 @@ from typing import TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import DataError
+from analysis import DataError
 from drivers.base.files import open_regular, open_text
 from drivers.formats.columns import Found, column_of, recording_from
 from drivers.formats.names import split_unit

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from analysis.base.record import Excitation
+from analysis import Excitation
 from drivers.recording.lazy import Description
 
 PREFIX = "shakedown_drive_"  # so that no other program's property is taken for ours

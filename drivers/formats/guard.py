@@ -21,7 +21,7 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import IO
 
-from analysis.base.errors import DataError
+from analysis import DataError
 from drivers.base.child import command, environment
 
 PROCESSOR_SECONDS = 2.0  # of the helper for one file; most take milliseconds

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.base.errors import DataError
+from analysis import DataError
 from drivers.formats.arrays import columns_of
 from drivers.formats.columns import Found, declared_rate, recording_from
 from drivers.formats.guard import check_first

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis.base.errors import DataError
+from analysis import DataError
 from drivers.base.files import open_text
 from drivers.formats.columns import Column, Found, column_of, recording_from
 from drivers.formats.csv import LONGEST_LINE

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from analysis.base.errors import DataError
+from analysis import DataError
 from drivers.base.files import open_regular
 from drivers.formats import hdf5
 from drivers.formats.arrays import columns_of

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import DataError
+from analysis import DataError
 from drivers.base.files import open_regular
 
 LARGEST = 4 << 30  # bytes, as stored and once unpacked; larger ones are saved as version 7.3 by MATLAB itself

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import DataError
+from analysis import DataError
 from drivers.base.files import open_regular
 from drivers.formats.columns import Column, Found, recording_from
 from drivers.formats.drive import drive_fields

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import DataError
+from analysis import DataError
 
 TIME_NAMES = frozenset({"t", "time", "times", "zeit", "x_value", "seconds", "timestamp"})
 SECONDS = {

@@ -17,7 +17,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import DataError
+from analysis import DataError
 from drivers.base.files import open_regular
 from drivers.formats.columns import Column, Found, column_of, recording_from
 from drivers.formats.options import Options

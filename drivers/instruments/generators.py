@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 from drivers.base.latch import DriveLatched, Latch
 from drivers.base.limits import LimitError, Limits
 from drivers.base.protocols import DriveState, InstrumentError, LinkLost

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 from drivers.base.clock import Clock
 from drivers.base.latch import Latch
 from drivers.base.limits import STOP_RAMP, Limits

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from analysis.base.record import Span
+from analysis import Span
 from drivers.base.clock import Clock, RealClock
 from drivers.base.protocols import (
     Block,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 from drivers.recording.finishing import finish_here
 
 

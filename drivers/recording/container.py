@@ -23,9 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import DataError
-from analysis.base.parsing import parse_json, read_as
-from analysis.base.progress import SILENT, Progress
+from analysis import SILENT, DataError, Progress, parse_json, read_as
 from drivers.recording.hdf5_access import member, open_hdf5, stored_problem
 from drivers.recording.journal import ChannelSpec, sync_folder, to_json
 from drivers.recording.lazy import BLOCK, Description, Recording, Verdict, bin_edges

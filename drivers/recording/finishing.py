@@ -13,8 +13,7 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.base.errors import DataError
-from analysis.base.progress import SILENT, Progress, Step
+from analysis import SILENT, DataError, Progress, Step
 from drivers.base.child import command, environment
 from drivers.recording.container import SUFFIX, ContainerRecording, same_content, write_container
 from drivers.recording.journal import SUFFIX as JOURNAL_SUFFIX

@@ -10,7 +10,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis.base.errors import DataError
+from analysis import DataError
 from drivers.base.files import check_regular
 
 if TYPE_CHECKING:

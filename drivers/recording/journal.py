@@ -27,8 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import DataError, ShakedownError
-from analysis.base.parsing import parse_json, read_as
+from analysis import DataError, ShakedownError, parse_json, read_as
 from drivers.base.files import open_regular
 
 MAGIC = b"SHKJ"

@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import DataError
-from analysis.base.progress import SILENT, Progress
-from analysis.base.record import Channel, Excitation, Record, Span, moment_after
+from analysis import SILENT, Channel, DataError, Excitation, Progress, Record, Span, moment_after
 from drivers.recording.journal import ChannelSpec
 
 BLOCK = 1 << 18  # samples read at once when a whole recording is walked through

@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analysis.base.errors import DataError
-from analysis.base.progress import SILENT, Progress
-from analysis.base.record import Excitation
+from analysis import SILENT, DataError, Excitation, Progress
 from drivers.recording.finishing import Finished, finish, with_suffix
 from drivers.recording.journal import SUFFIX as JOURNAL_SUFFIX
 from drivers.recording.journal import ChannelSpec, JournalWriter

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from analysis.base.errors import DataError
-from analysis.base.progress import SILENT, Progress
+from analysis import SILENT, DataError, Progress
 from drivers.recording.finishing import Finished, finish
 from drivers.recording.journal import SUFFIX as JOURNAL_SUFFIX
 from drivers.recording.journal import lock_file

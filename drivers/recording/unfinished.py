@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import DataError
-from analysis.base.parsing import read_as
-from analysis.base.record import Excitation, Span
+from analysis import DataError, Excitation, Span, read_as
 from drivers.recording.journal import Journal
 from drivers.recording.lazy import Description, Recording, Verdict, merged
 

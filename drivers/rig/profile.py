@@ -23,8 +23,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
-from analysis.base.errors import ShakedownError
-from analysis.base.parsing import parse_toml
+from analysis import ShakedownError, parse_toml
 from drivers.base.clock import Clock
 from drivers.base.drive_page import DriveStatus
 from drivers.base.latch import DriveStopped

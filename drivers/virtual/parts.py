@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-from analysis.model import Model
+from analysis import Model
 from drivers.base.clock import Clock
 from drivers.library import load_model
 from drivers.rig.profile import RigError, RigProfile, build

@@ -18,9 +18,8 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
+from analysis import Model, ModelError
 from analysis.base.compiling import njit
-from analysis.base.errors import ModelError
-from analysis.model import Model
 from analysis.model.kernels import RHS_TYPE
 
 Array = NDArray[np.float64]

@@ -63,12 +63,12 @@ def polynomials(degree: int) -> dict[str, str]:
     """Powers of x and of v up to a degree, with a constant: the plainest library."""
     if not 1 <= degree <= 9:
         raise ModelError("The degree of the polynomials must lie between 1 and 9.")
-    return named(
+    return named_terms(
         ["1", *(f"x**{k}" for k in range(1, degree + 1)), *(f"v**{k}" for k in range(1, degree + 1))]
     )
 
 
-def named(terms: Sequence[str]) -> dict[str, str]:
+def named_terms(terms: Sequence[str]) -> dict[str, str]:
     """Coefficients for terms in x and v: k0, k1, ... for powers of x, c1, ... for v, a1, ... for others."""
     found: dict[str, str] = {}
     others = 0

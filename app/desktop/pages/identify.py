@@ -8,10 +8,7 @@ from typing import Any
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
-from analysis.base.identification import Identification
-from analysis.base.progress import Step
-from analysis.base.record import Record
-from analysis.estimate.methods import METHODS
+from analysis import METHODS, Identification, Record, Step
 from app.desktop import tasks
 from app.desktop.page import Page
 from app.desktop.plots.convergence import Convergence

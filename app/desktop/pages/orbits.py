@@ -8,7 +8,7 @@ import numpy as np
 import pyqtgraph as pg
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
-from analysis.base.record import Record
+from analysis import Record
 from app.desktop import tasks
 from app.desktop.numbers import NumberError
 from app.desktop.page import Page

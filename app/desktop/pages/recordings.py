@@ -25,7 +25,7 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 from app import library
 from app.desktop.page import Page
 from app.desktop.plots.recordview import RecordView

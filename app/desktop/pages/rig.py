@@ -19,7 +19,7 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 from app.desktop.opening import rig_paths, rigs_folder
 from app.desktop.page import Page
 from app.desktop.widgets.basics import Card, button, label

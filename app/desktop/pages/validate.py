@@ -19,7 +19,7 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
-from analysis.base.progress import Step
+from analysis import Step
 from app.desktop import tasks
 from app.desktop.page import Page
 from app.desktop.plots.panel import PanelPlot, legend
@@ -31,7 +31,7 @@ from app.desktop.worker import Job
 from app.output import as_words
 
 if TYPE_CHECKING:
-    from analysis.validation import Check, Validation
+    from analysis import Check, Validation
 
 LONG = 60_000  # samples compared
 SIGNS = {"passed": "✓", "doubtful": "?", "failed": "✗", "not possible": "–"}

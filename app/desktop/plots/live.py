@@ -10,8 +10,7 @@ from PyQt6.QtCore import QObject, QRectF, pyqtSignal
 from PyQt6.QtGui import QActionGroup
 from PyQt6.QtWidgets import QMenu
 
-from analysis.signal.amplitude_spectrum import amplitude_spectrum
-from analysis.signal.envelope import envelope
+from analysis import amplitude_spectrum, envelope
 from app.desktop.feed import Feed
 from app.desktop.plots.plot import Plot, axis_text
 from app.desktop.theme import Theme

@@ -13,7 +13,7 @@ from app.desktop.plots.plot import Plot
 from app.desktop.theme import Theme
 
 if TYPE_CHECKING:
-    from analysis.validation import Panel, Trace
+    from analysis import Panel, Trace
 
 WIDE = 20_000  # points: wide lines of more take too long to draw
 COLOURS = {"measured": 6, "model": 1, "limit": 4}  # of the theme's data colours

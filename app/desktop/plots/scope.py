@@ -8,7 +8,7 @@ import numpy as np
 import pyqtgraph as pg
 from PyQt6.QtGui import QResizeEvent
 
-from analysis.signal.envelope import RollingEnvelope
+from analysis import RollingEnvelope
 from app.desktop.feed import Feed
 from app.desktop.plots.plot import Plot, axis_text
 from app.desktop.theme import Theme
@@ -177,7 +177,7 @@ class Scope(Plot):
 
     def _refine(self, *_: object) -> None:
         """Draw the frozen samples of the visible stretch, as themselves or as their envelope."""
-        from analysis.signal.envelope import envelope
+        from analysis import envelope
 
         rate, count = self.feed.rig.rate, self._frozen_data.shape[1]
         (left, right), _ = self.items[0].getViewBox().viewRange()

@@ -18,7 +18,7 @@ from PyQt6.QtWidgets import (
     QTableWidgetItem,
 )
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 from app.desktop.numbers import NumberError, number_text, read_number
 from app.desktop.rigfile import keep, key_of, save_text
 from app.desktop.widgets.asknumber import NumberDialog

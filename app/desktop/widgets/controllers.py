@@ -15,7 +15,7 @@ from PyQt6.QtCore import QObject, pyqtSignal
 from PyQt6.QtGui import QHideEvent, QShowEvent
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 from app.desktop.rigdesk import Commands
 from app.desktop.rigfile import keep
 from app.desktop.widgets.basics import (

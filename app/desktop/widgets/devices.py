@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PyQt6.QtWidgets import QHBoxLayout, QHeaderView, QTableWidget, QTableWidgetItem
 
-from analysis.base.progress import Progress
+from analysis import Progress
 from app.desktop.widgets.basics import Card, button, label
 from app.desktop.workbench import Workbench
 from drivers.instruments.discovery import Device, find_devices

@@ -11,7 +11,7 @@ from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QWheelEvent
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QMessageBox, QSlider, QStackedWidget, QWidget
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 from app.desktop.numbers import localised
 from app.desktop.widgets.basics import Card, add_row, button, form, label, progress_bar
 from app.desktop.widgets.number import Number

@@ -9,7 +9,7 @@ import numpy as np
 import pyqtgraph as pg
 from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
-from analysis.base.identification import Identification, with_error
+from analysis import Identification, with_error
 from app.desktop.livefit import LiveFit
 from app.desktop.plots.plot import Plot
 from app.desktop.widgets.basics import Card, add_row, button, form, label, set_role

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from PyQt6.QtWidgets import QComboBox, QFormLayout, QWidget
 
-from analysis.base.record import Record
-from analysis.model import Model
+from analysis import Model, Record
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import add_row, form
 

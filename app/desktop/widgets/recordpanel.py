@@ -6,7 +6,7 @@ import time
 
 from PyQt6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
 
-from analysis.base.errors import ShakedownError
+from analysis import ShakedownError
 from app.desktop.widgets.basics import Card, IconButton, add_row, button, form, label
 from app.desktop.widgets.jobbar import duration
 from app.desktop.widgets.notes import Notes

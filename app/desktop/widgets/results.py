@@ -7,7 +7,7 @@ import math
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QHeaderView, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
 
-from analysis.base.identification import Estimate, Identification, interval_ends, with_error
+from analysis import Estimate, Identification, interval_ends, with_error
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import label, scrolled
 from app.desktop.words import plain, with_minus

@@ -6,8 +6,7 @@ import numpy as np
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QHBoxLayout, QHeaderView, QTableWidget, QTableWidgetItem, QWidget
 
-from analysis.base.errors import ShakedownError
-from analysis.signal.tone import ToneResponse, tone_response
+from analysis import ShakedownError, ToneResponse, tone_response
 from app.desktop.widgets.basics import Card, Lamp, add_row, button, form, label, progress_bar, timer
 from app.desktop.widgets.channelstrip import value_text
 from app.desktop.widgets.number import Number

@@ -8,8 +8,7 @@ from typing import Any
 
 from PyQt6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
-from analysis.base.errors import ShakedownError
-from analysis.base.progress import Step
+from analysis import ShakedownError, Step
 from app.desktop.widgets.basics import Card, add_row, button, form, label, progress_bar, set_role
 from app.desktop.widgets.jobbar import duration
 from app.desktop.widgets.number import Count, Number

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from PyQt6.QtCore import QSize, Qt
 from PyQt6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayout
 
-from analysis.base.identification import Identification
+from analysis import Identification
 from app.desktop.icons import icon
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import label, set_role

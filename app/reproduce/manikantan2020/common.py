@@ -6,11 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from analysis.base.identification import Identification
-from analysis.base.record import Record
-from analysis.estimate.methods import identify
-from analysis.model import Model
-from analysis.simulation.simulate import simulate
+from analysis import Identification, Model, Record, identify, simulate
 from app.reproduce.rows import Row, least
 from drivers.library import load_model
 

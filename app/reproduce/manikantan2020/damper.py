@@ -6,10 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from analysis.base.progress import Progress
-from analysis.base.record import Record
-from analysis.estimate.methods import identify
-from analysis.simulation.simulate import simulate
+from analysis import Progress, Record, identify, simulate
 from app.reproduce import Figure, Table
 from app.reproduce.manikantan2020.common import BESIDE, at_bound, by_strategy, clean_record, effort
 from app.reproduce.rows import UNATTAINABLE, Row, value

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from analysis.base.identification import Identification
-from analysis.base.progress import Progress
-from analysis.base.record import Record
-from analysis.estimate.methods import identify
+from analysis import Identification, Progress, Record, identify
 from app.reproduce import Table
 from app.reproduce.manikantan2020.common import (
     BESIDE,

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analysis.base.progress import Progress
-from analysis.base.record import Record
-from analysis.estimate.methods import identify
+from analysis import Progress, Record, identify
 from app.reproduce import Figure, Table
 from app.reproduce.manikantan2020.common import (
     BESIDE,

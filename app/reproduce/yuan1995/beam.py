@@ -7,12 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from analysis.base.progress import Progress
-from analysis.base.record import Excitation, Record
-from analysis.dynamics.bifurcation import bifurcation
-from analysis.estimate.methods import identify
-from analysis.model import Model
-from analysis.simulation.simulate import simulate
+from analysis import Excitation, Model, Progress, Record, bifurcation, identify, simulate
 from app.reproduce import Figure, Table
 from app.reproduce.rows import AGREES, DIFFERS, same, value
 from app.reproduce.yuan1995.comparison import comparison_table
@@ -116,7 +111,7 @@ TABLE_15 = {  # damped natural frequency in Hz, damping ratio in %
 
 def table_15(progress: Progress) -> Table:
     """Natural frequencies and damping ratios in the wells, from the linearised model."""
-    from analysis.dynamics.equilibrium import equilibria
+    from analysis import equilibria
 
     drive = 7.5  # Hz; the model's time is in units of 1/(2 pi 7.5 Hz)
     models = {"quartic": {"a": 0.0}, "cubic": {"a": 0.0, "k4": 0.0}}

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from analysis.base.identification import Identification
-from analysis.base.progress import SILENT
-from analysis.base.record import Record
+from analysis import SILENT, Experiment, Identification, Model, Record, identify
 from analysis.estimate.balance.method import HarmonicBalance
 from analysis.estimate.balance.orbits import choose, extract
 from analysis.estimate.balance.setting import read_setting
-from analysis.estimate.methods import identify
-from analysis.experiment import Experiment
-from analysis.model import Model
 from app.reproduce import Figure, Table
 from app.reproduce.rows import Row, value
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from analysis.base.progress import Progress
-from analysis.model import Model
+from analysis import Model, Progress
 from app.reproduce import Table
 from app.reproduce.yuan1995.comparison import NOISE_NOTE, comparison_table
 from app.reproduce.yuan1995.family import Family

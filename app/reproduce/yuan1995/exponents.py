@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from analysis.base.progress import Progress
+from analysis import Progress
 from app.reproduce import Table
 from app.reproduce.rows import AGREES, WRONG, Row, same
 from app.reproduce.yuan1995.comparison import comparison_table
@@ -20,7 +20,7 @@ EXPONENTS = {
 
 def exponents(progress: Progress) -> Table:
     """Lyapunov exponents in bits per unit time, largest and smallest."""
-    from analysis.dynamics.lyapunov import lyapunov_spectrum
+    from analysis import lyapunov_spectrum
 
     rows: list[Row] = []
     figures = []

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from analysis.base.progress import Progress
-from analysis.model import Model
+from analysis import Model, Progress
 from app.reproduce.rows import Row
 from app.reproduce.yuan1995.comparison import Printed, both_methods, comparison_rows, printed_values
 from app.reproduce.yuan1995.systems import forced_record

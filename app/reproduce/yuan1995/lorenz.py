@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from analysis.base.progress import Progress
-from analysis.estimate.methods import identify
-from analysis.model import Model
+from analysis import Model, Progress, identify
 from app.reproduce import Table
 from app.reproduce.yuan1995.comparison import (
     comparison_rows,

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.base.record import Record
-from analysis.simulation.simulate import simulate
+from analysis import Record, simulate
 from app.reproduce import Figure
 from drivers.library import load_model
 

@@ -8,12 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis.base.identification import Identification
-from analysis.base.progress import Progress
-from analysis.base.record import Excitation, Record
-from analysis.estimate.methods import identify
-from analysis.model import Model
-from analysis.simulation.simulate import simulate
+from analysis import Excitation, Identification, Model, Progress, Record, identify, simulate
 from app.reproduce import Figure, Table
 from app.reproduce.rows import AGREES, DIFFERS, Row, same
 from app.reproduce.yuan1995.comparison import (

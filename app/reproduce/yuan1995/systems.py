@@ -8,9 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.record import Excitation, Record
-from analysis.model import Model
-from analysis.simulation.simulate import simulate
+from analysis import Excitation, Model, Record, simulate
 from app.reproduce.yuan1995.comparison import Printed
 from drivers.library import load_model
 

@@ -12,7 +12,7 @@ import pytest
 from analysis.base.errors import ModelError
 from analysis.base.identification import Identification, Residual, estimates
 from analysis.base.record import Excitation, Record
-from analysis.estimate.search.selection import _path, named, oscillator, select_terms
+from analysis.estimate.search.selection import _path, named_terms, oscillator, select_terms
 from analysis.simulation.simulate import simulate
 from app.cli import main
 from drivers.formats import write
@@ -33,7 +33,7 @@ LIBRARY = ["1", "x", "x^2", "x^3", "x^4", "x^5", "v", "v*abs(v)", "sign(v)"]
 def test_given_twenty_noisy_records_then_the_weak_form_picks_exactly_the_true_terms(
     rng: np.random.Generator,
 ) -> None:
-    terms = named(LIBRARY)
+    terms = named_terms(LIBRARY)
     model, hits = oscillator(terms, "27*cos(1.33*t)"), 0
     candidates = [name for name in terms if name != "c1"]
     for _ in range(20):
@@ -46,7 +46,7 @@ def test_given_twenty_noisy_records_then_the_weak_form_picks_exactly_the_true_te
 def test_given_one_channel_then_orbits_are_balanced_and_the_true_terms_found(
     rng: np.random.Generator,
 ) -> None:
-    terms = named(LIBRARY)
+    terms = named_terms(LIBRARY)
     whole = duffing_record(0.01, rng)
     record = replace(whole, channels={"x": whole.channels["x"]})
     candidates = [name for name in terms if name != "c1"]
@@ -67,7 +67,7 @@ def test_given_a_swinging_pendulum_then_dry_friction_is_kept(rng: np.random.Gene
     times = np.arange(4000) / 200.0
     states = simulate(load_model("pendulum"), times, [1.2, 0.0]).states
     record = Record.from_arrays(200.0, {"x": states[0] + 1e-3 * rng.normal(size=len(times))})
-    terms = named(["sin(x)", "x", "x^3", "v", "v*abs(v)", "tanh(v/0.02)"])
+    terms = named_terms(["sin(x)", "x", "x^3", "v", "v*abs(v)", "tanh(v/0.02)"])
     found = select_terms(oscillator(terms), record, [n for n in terms if n != "c1"], method="weak")
     assert {terms[n] for n in found.kept} == {"sin(x)", "tanh(v/0.02)"}
 
@@ -126,4 +126,4 @@ def test_given_a_term_that_is_not_there_then_one_sentence_says_so(rng: np.random
     with pytest.raises(ModelError, match="at least one"):
         oscillator({})
     with pytest.raises(ModelError, match="twice"):
-        named(["x", "x^1"])
+        named_terms(["x", "x^1"])

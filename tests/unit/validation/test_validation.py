@@ -13,7 +13,15 @@ from analysis.base.record import Excitation, Record
 from analysis.model import Model
 from analysis.signal.inputs import Inputs
 from analysis.simulation.simulate import simulate
-from analysis.validation import Sweep, TransferFunction, Validation, energy_distance, h1, prepare, validate
+from analysis.validation import (
+    Sweep,
+    TransferFunction,
+    Validation,
+    energy_distance,
+    h1,
+    prepare_subject,
+    validate,
+)
 from analysis.validation.bifurcation import check_bifurcation
 from analysis.validation.dimension import check_dimension
 from analysis.validation.drive import drive_period, opened, tone_of
@@ -22,7 +30,7 @@ from analysis.validation.exponents import check_exponents
 from analysis.validation.force import check_force
 from analysis.validation.orbits import check_orbits
 from analysis.validation.residuals import autocorrelation, check_residuals, ljung_box
-from analysis.validation.response import check_response, predict
+from analysis.validation.response import check_response, predict_response
 from analysis.validation.section import check_section
 from analysis.validation.transfer import check_transfer, linearised
 from app.cli import main
@@ -127,7 +135,7 @@ def test_given_a_linear_model_of_a_two_well_record_then_it_is_rejected(noisy_bea
 
 
 def test_given_a_model_that_escapes_then_the_verdict_says_so(noisy_beam: Record) -> None:
-    subject = prepare(load_model("two_well_beam"), noisy_beam, {"k4": -3.0})
+    subject = prepare_subject(load_model("two_well_beam"), noisy_beam, {"k4": -3.0})
     for check in (check_section(subject), check_dimension(subject), check_exponents(subject, None)):
         assert check.status == "failed"
         assert "escapes" in check.sentence
@@ -179,7 +187,7 @@ def test_given_a_measured_broadband_input_then_the_right_model_passes_and_the_re
 def test_given_a_measured_broadband_input_then_a_wrong_model_fails(
     broadband: np.ndarray, wrong: dict[str, float]
 ) -> None:
-    subject = prepare(forced_model(), shaken({}, 8 * broadband, 0.005, 100.0), wrong)
+    subject = prepare_subject(forced_model(), shaken({}, 8 * broadband, 0.005, 100.0), wrong)
     assert check_residuals(subject, SILENT).status == "failed"
     assert check_transfer(subject, None, [])[0].status == "failed"
 
@@ -195,7 +203,7 @@ def test_given_a_measured_tone_then_it_stands_for_the_input_and_orbits_become_po
         {n: p for n, p in model.parameters.items() if n != "a"},
         inputs={"f": "measured"},
     )
-    subject = prepare(measured, record, {})
+    subject = prepare_subject(measured, record, {})
     assert subject.forced
     assert subject.driven is not None
     assert subject.base == pytest.approx(DRIVE, rel=1e-5)
@@ -216,7 +224,7 @@ def test_given_a_velocity_in_other_units_then_the_restoring_force_is_the_same(no
             {"x": f"{factor}*v", "v": rate}, parameters, inputs={"f": "27*cos(1.33*t)"}
         )
         record = noisy_duffing.with_channels(v=noisy_duffing["v"] / factor)
-        check = check_force(prepare(model, record, {}))
+        check = check_force(prepare_subject(model, record, {}))
         assert check.status == "passed", check.sentence
         measured, own = check.panels[0].traces[:2]
         np.testing.assert_allclose(own.y, own.x + own.x**3, rtol=1e-12)
@@ -227,12 +235,12 @@ def test_given_a_velocity_in_other_units_then_the_restoring_force_is_the_same(no
 def test_given_recordings_at_other_drives_then_the_bifurcation_diagram_is_tested() -> None:
     others = [beam_record(0.003, a, 7) for a in (0.13, 0.2)]
     first, model = beam_record(0.003), load_model("two_well_beam")
-    right = check_bifurcation(prepare(model, first, {}), Sweep(), others, SILENT)
+    right = check_bifurcation(prepare_subject(model, first, {}), Sweep(), others, SILENT)
     assert right.status == "passed", right.sentence
     assert [row["value"] for row in right.rows] == pytest.approx([1.0, 0.52, 0.8])
-    wrong = check_bifurcation(prepare(model, first, {"c": 0.2}), Sweep("a", 0.1, 0.3), others, SILENT)
+    wrong = check_bifurcation(prepare_subject(model, first, {"c": 0.2}), Sweep("a", 0.1, 0.3), others, SILENT)
     assert wrong.status == "failed"
-    alone = check_bifurcation(prepare(model, first, {}), Sweep("a"), [], SILENT)
+    alone = check_bifurcation(prepare_subject(model, first, {}), Sweep("a"), [], SILENT)
     assert alone.status == "not possible"
     assert alone.panels  # drawn all the same
 
@@ -257,7 +265,7 @@ def test_given_a_measured_transfer_function_then_the_linearised_model_is_held_be
     noisy_beam: Record,
 ) -> None:
     model = load_model("two_well_beam")
-    subject = prepare(model, noisy_beam, {})
+    subject = prepare_subject(model, noisy_beam, {})
     well = [e for e in rest_states(subject) if e.stable][1]
     f = np.linspace(0.01, 0.3, 400)
     exact = linearised(opened(model), well, f)
@@ -268,7 +276,7 @@ def test_given_a_measured_transfer_function_then_the_linearised_model_is_held_be
     np.testing.assert_allclose(exact, 1 / (s**2 + 0.035 * s + stiffness), rtol=1e-6)
     given = TransferFunction(f, exact, np.ones(len(f)))
     for values, expected in (({}, "passed"), ({"k1": -0.6}, "failed")):
-        subject = prepare(model, noisy_beam, values)
+        subject = prepare_subject(model, noisy_beam, values)
         transfer, measured = check_transfer(subject, given, rest_states(subject))
         assert transfer.status == expected
         assert check_equilibria(subject, rest_states(subject), measured).status == expected
@@ -289,7 +297,9 @@ def test_given_a_swing_that_dies_away_then_only_what_makes_sense_is_checked(
 def test_given_a_coarsely_sampled_lorenz_record_then_the_right_model_leaves_nothing() -> None:
     model = load_model("lorenz")
     states = simulate(model, np.arange(3200) / 40.0).states[:, 800:]
-    subject = prepare(model, Record.from_arrays(40.0, dict(zip(model.states, states, strict=True))), {})
+    subject = prepare_subject(
+        model, Record.from_arrays(40.0, dict(zip(model.states, states, strict=True))), {}
+    )
     assert subject.driven is not None
     assert not subject.forced
     assert check_residuals(subject, SILENT).numbers["systematic_of_spread"] < 1e-3
@@ -331,11 +341,11 @@ def test_given_a_tone_with_harmonics_then_it_is_found() -> None:
 
 def test_given_the_true_model_when_it_predicts_then_the_error_stays_small(broadband: np.ndarray) -> None:
     record = shaken({}, broadband, 0.0, 100.0)
-    right = predict(prepare(forced_model(), record, {}), 2.0)
+    right = predict_response(prepare_subject(forced_model(), record, {}), 2.0)
     assert right.names == ("x",)
     assert np.all(right.error < 1e-2)
     assert right.horizon == float("inf")
-    wrong = predict(prepare(forced_model(), record, {"k1": 700.0}), 4.0)
+    wrong = predict_response(prepare_subject(forced_model(), record, {"k1": 700.0}), 4.0)
     assert wrong.horizon < 3.0
     assert wrong.growth[0, 0] < 0.02 < wrong.growth[0, -1]
 
