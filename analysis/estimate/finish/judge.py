@@ -21,7 +21,8 @@ from analysis.estimate.finish.evidence import Evidence, gather
 from analysis.estimate.finish.fitted import RIVALS, Fitted
 from analysis.estimate.finish.linearised import joined
 from analysis.estimate.finish.missing_force import missing_force
-from analysis.estimate.finish.sampling import alias_words
+from analysis.estimate.finish.rivals import rival
+from analysis.estimate.finish.sampling import alias
 from analysis.estimate.identifiability import covariance_of, pseudo_inverse, undetermined_parameters
 
 Array = NDArray[np.float64]
@@ -56,9 +57,11 @@ def judge(fitted: Fitted, progress: Progress = SILENT) -> Judgement:
     evidence = gather(fitted)
     bars = error_bars(fitted, evidence, progress)
     unusable += _at_bounds(fitted, evidence, bars)
+    elsewhere = None if unusable else alias(fitted, progress) or rival(fitted, progress)
+    unusable += [elsewhere.words] if elsewhere else []
     verdict, reasons = _verdict(evidence, bars, unusable)
     covariance = np.array(bars.errors.covariance)
-    for i in undetermined_parameters(fitted.information):
+    for i in (*undetermined_parameters(fitted.information), *(elsewhere.concerned if elsewhere else ())):
         covariance[i, i] = np.inf
     quantile = np.full(len(fitted.estimate), bars.errors.quantile)
     findings = {**evidence.figures(), **bars.figures()}
@@ -100,9 +103,17 @@ def _unusable(fitted: Fitted) -> list[str]:
     names = [fitted.names[i] for i in undetermined_parameters(fitted.information)]
     if names:
         words.append(f"The data do not determine {', '.join(names)}.")
+    if not names and _none_is_known(fitted):
+        words.append("No parameter is known to better than its own size.")
     if fitted.dof <= 0:
         words.append(f"There are no more samples than unknowns ({len(fitted.estimate)}).")
-    return [*words, *fitted.start.findings.get(RIVALS, []), *alias_words(fitted), *_absurd(fitted)]
+    return [*words, *fitted.start.findings.get(RIVALS, []), *_absurd(fitted)]
+
+
+def _none_is_known(fitted: Fitted) -> bool:
+    error = np.sqrt(np.diag(covariance_of(fitted.information)))
+    parameters = np.array([u.kind == "parameter" for u in fitted.unknowns])
+    return bool(parameters.any() and np.all(error[parameters] > np.abs(fitted.estimate[parameters])))
 
 
 def _absurd(fitted: Fitted) -> list[str]:

@@ -1,0 +1,113 @@
+"""Do other numbers follow the record as well? Fits with one parameter held far from its estimate.
+
+The information matrix tells how chi-square rises close to the estimate. It does not show that the rise ends:
+the steady motion under one sine leaves two numbers, so that a model with four unknowns can follow it along
+two-dimensional sets, and what seems to choose a point on them is a line of the noise that the free initial
+state fits as if it were a transient. So where the information rests on a small difference between large
+effects of several parameters, the one concerned most is held at half and at twice its estimate (or four
+standard errors off, if that is further) and everything else is fitted again. A rise of chi-square far below
+the one that the error bar promises means that the data do not choose.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import ShakedownError
+from analysis.base.progress import SILENT, Progress
+from analysis.estimate.finish.fit import run_engine
+from analysis.estimate.finish.fitted import Fitted
+from analysis.estimate.identifiability import covariance_of, undetermined_parameters
+
+Array = NDArray[np.float64]
+
+_INFLATED = 50.0  # variance over that with all others known, from which on the parameter is held elsewhere
+_STEPS = (-0.5, 1.0)  # of the estimate by which it is moved
+_FAR = 4.0  # standard errors: a parameter that differs by as many is another number
+_PROMISED = 3.0  # share of the promised rise of chi-square that must be there: one in so many
+_CHANCE = 8.0  # rise of chi-square beyond the best line of the noise that is still no choice
+
+
+@dataclass(frozen=True, eq=False)
+class Rival:
+    """Other numbers that follow the record as well."""
+
+    words: str
+    concerned: tuple[int, ...]  # positions of the unknowns in which they differ
+
+
+def rival(fitted: Fitted, progress: Progress = SILENT) -> Rival | None:
+    """A fit far away that follows the record as well, if holding the least certain parameter finds one."""
+    inflation = _inflation(fitted)
+    held = int(np.argmax(inflation))
+    if inflation[held] < _INFLATED:
+        return None
+    covariance = covariance_of(fitted.information)
+    error = np.sqrt(np.diag(covariance))
+    chance = no_choice(fitted)
+    for step in _STEPS:
+        value = float(fitted.estimate[held])
+        change = np.sign(step) * max(abs(step * value), _FAR * float(error[held]))
+        other = _held_fit(
+            fitted, held, fitted.estimate + change * covariance[held] / error[held] ** 2, progress
+        )
+        if other is None:
+            continue
+        rise = other.chi2_at(fitted.sigma) - fitted.chi2_at(fitted.sigma)
+        if rise < min(chance, (change / error[held]) ** 2 / _PROMISED):
+            return _described(fitted, other, held, inflation > _INFLATED, rise)
+    return None
+
+
+def no_choice(fitted: Fitted) -> float:
+    """Difference of chi-square between two fits that does not choose between them.
+
+    A free initial state finds the highest of N/2 lines of the noise, which is 2 ln N of chi-square.
+    """
+    samples = sum(int(np.isfinite(piece.residuals).sum()) for piece in fitted.pieces)
+    return float(2.0 * np.log(max(samples, 2)) + _CHANCE)
+
+
+def _inflation(fitted: Fitted) -> Array:
+    """By unknown: its variance over that with all others known; 0 for those that are not tried."""
+    lost = undetermined_parameters(fitted.information)
+    raised = np.diag(covariance_of(fitted.information)) * np.diag(fitted.information)
+    tried = [u.kind == "parameter" and u.record < 0 and i not in lost for i, u in enumerate(fitted.unknowns)]
+    return np.where(tried, raised, 0.0)
+
+
+def _held_fit(fitted: Fitted, held: int, moved: Array, progress: Progress) -> Fitted | None:
+    """Everything but one parameter fitted again from where the information says the others would be."""
+    unknown = fitted.unknowns[held]
+    experiment = fitted.experiment
+    if not unknown.lower <= moved[held] <= unknown.upper:
+        return None
+    start = fitted.as_start()
+    values = fitted.values.copy()
+    for u, new in zip(fitted.unknowns, moved, strict=True):
+        rows = slice(None) if u.record < 0 else u.record
+        values[rows, u.index] = np.clip(new, u.lower, u.upper)
+    k = len(experiment.model.parameters)
+    start = replace(start, values=values[:, :k], sensors=values[:, k:])
+    try:
+        return run_engine(experiment.holding(unknown.name, float(moved[held]), fitted.sigma), start, progress)
+    except (ShakedownError, np.linalg.LinAlgError):
+        return None
+
+
+def _described(fitted: Fitted, other: Fitted, held: int, open_: NDArray[np.bool_], rise: float) -> Rival:
+    """The rival in words; concerned is what differs, and what is open for the same reason (``open_``)."""
+    there = {u.name: float(v) for u, v in zip(other.unknowns, other.estimate, strict=True)}
+    there[fitted.names[held]] = float(other.values[0, fitted.unknowns[held].index])
+    error = np.sqrt(np.diag(covariance_of(fitted.information)))
+    apart = [abs(there[n] - v) for n, v in zip(fitted.names, fitted.estimate, strict=True)]
+    differs = [i for i, d in enumerate(apart) if i == held or d > _FAR * error[i]]
+    numbers = " and ".join(f"{fitted.names[i]} = {there[fitted.names[i]]:.4g}" for i in differs)
+    words = (
+        f"With {numbers} the model follows the record as well (chi-square {rise:+.1f}): the data do not "
+        "choose between these numbers and those found."
+    )
+    return Rival(words, tuple(sorted({*differs, *(int(i) for i in np.flatnonzero(open_))})))

@@ -1,0 +1,57 @@
+"""Numbers that the data do not choose: a steady motion under one sine, with and without a transient."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from analysis.base.record import Record
+from analysis.estimate.methods import identify
+from analysis.model import Model
+
+C, K, A, W = 0.2, 4.0, 1.0, 2.5
+NAMES = ("c", "k", "a", "phase")
+
+
+def model() -> Model:
+    guesses = {"c": {"guess": 0.3, "lower": 0.0}, "k": {"guess": 3.0}, "a": {"guess": 0.8}}
+    return Model.from_equations(
+        {"x": "v", "v": f"-c*v - k*x + a*cos({W}*t + phase)"},
+        {**guesses, "phase": {"guess": 0.3}},
+        outputs={"x": "x"},
+    )
+
+
+def record(seed: int, transient: float) -> Record:
+    """Closed form: the steady motion from any phase and a decaying one, 2 % noise."""
+    rng = np.random.default_rng(seed)
+    t = np.arange(600) * 0.05
+    steady = np.real(A / (K - W**2 + 1j * C * W) * np.exp(1j * (W * t + rng.uniform(0, 2 * np.pi))))
+    free = transient * np.exp(-0.5 * C * t) * np.cos(np.sqrt(K - C**2 / 4) * t + 0.7)
+    return Record.from_arrays(20.0, {"x": steady + free + 0.02 * steady.std() * rng.standard_normal(len(t))})
+
+
+@pytest.mark.parametrize("method", ["weak", "path", "shooting"])
+def test_given_a_steady_sine_then_no_method_can_tell_its_four_unknowns(method: str) -> None:
+    for seed in range(2):
+        result = identify(model(), record(seed, 0.0), method)
+        assert result.verdict == "cannot tell", (seed, result.parameters)
+        wrong = [abs(result.parameters[n].value - v) for n, v in (("c", C), ("k", K))]
+        errors = [result.parameters[n].stderr for n in ("c", "k")]
+        assert np.all(np.array(wrong) < 3 * np.array(errors))  # infinite, or as wide as what it hides
+
+
+def test_given_a_transient_beside_the_sine_then_all_four_are_told() -> None:
+    for seed in range(3):
+        result = identify(model(), record(seed, 0.3), "path")
+        assert result.verdict == "fits", result.reasons
+        for name, truth in (("c", C), ("k", K)):
+            found = result.parameters[name]
+            assert abs(found.value - truth) < 4 * found.stderr
+            assert found.stderr < 0.1 * truth
+
+
+def test_given_numbers_that_the_data_do_not_choose_then_the_sentence_has_others_that_fit() -> None:
+    result = identify(model(), record(0, 0.0), "path")
+    said = [words for words in result.reasons if "follows the record as well" in words]
+    assert said and all(np.isinf(result.parameters[n].stderr) for n in NAMES)
