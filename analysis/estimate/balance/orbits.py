@@ -30,7 +30,7 @@ def extract(setting: Setting, options: HarmonicBalance, progress: Progress) -> O
     record = setting.record
     points = np.array([record[c] for c in setting.channels])
     valid = np.all([record.channels[c].valid() for c in setting.channels], axis=0)
-    period = setting.base / record.dt
+    period = setting.samples
     if len(points) == 1:
         from analysis.reconstruct.embedding import delay_coordinates
 
@@ -60,7 +60,7 @@ def given_orbits(setting: Setting, options: HarmonicBalance) -> list[PeriodicOrb
     """Segments that are known to close, such as the periods of a steady response, each as often as wanted."""
     if not setting.forced or len(options.starts) != len(options.orbits):
         raise DataError("Give a drive frequency and, for each start, the period of its orbit (orbits).")
-    base = setting.base / setting.record.dt
+    base = setting.samples
     repeated = np.arange(options.recurrences)
     return [
         PeriodicOrbit(start, k * base, k, np.nan, np.nan, start + np.rint(repeated * k * base).astype(int))
@@ -84,7 +84,7 @@ def _extent(setting: Setting, orbit: PeriodicOrbit, options: HarmonicBalance) ->
     """Samples of the segment, and of the padding on both sides."""
     if options.plain:
         return round(orbit.period), 0
-    return int(np.floor(orbit.period)) + 1, max(4, round(setting.base / setting.record.dt))
+    return int(np.floor(orbit.period)) + 1, max(4, round(setting.samples))
 
 
 def fits(setting: Setting, orbit: PeriodicOrbit, options: HarmonicBalance) -> bool:
@@ -102,7 +102,7 @@ def orbit_rows(
     """
     record, dt = setting.record, setting.record.dt
     period = orbit.period * dt
-    cycles = period / setting.base
+    cycles = orbit.period / setting.samples
     count, pad = _extent(setting, orbit, options)
     if options.plain and setting.forced:
         orders = np.rint(cycles * np.arange(setting.harmonics + 1))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.progress import Progress
-from analysis.estimate.balance.rows import OrbitRows
+from analysis.estimate.balance.rows import Flags, OrbitRows
 from analysis.estimate.identifiability import covariance_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ _REWEIGHTINGS = 2  # of the generalised least squares; a third moves nothing by 
 _TAPER_LEAK = 2.5  # bins of j: sin^4 spreads the drive's line over the neighbours up to two
 _REPETITIONS = 4  # of an orbit, at least, for their scatter to tell the noise
 _POOLED = 9  # rows on each side over which that scatter is averaged
-_UNSEEN = 1e-9  # size of a column, of the largest, below which the rows do not see that unknown
 
 
 @dataclass(eq=False)
@@ -139,12 +138,19 @@ class Balance:
         else:
             residual = np.concatenate([w @ r for w, (r, _) in zip(weights, pieces, strict=True)])
             jacobian = np.concatenate([w @ j for w, (_, j) in zip(weights, pieces, strict=True)])
-        scale = np.linalg.norm(jacobian, axis=0)
-        seen = scale > _UNSEEN * scale.max(initial=0.0)
-        step = np.zeros(len(scale))
-        step[seen] = -np.linalg.lstsq(jacobian[:, seen] / scale[seen], residual, rcond=1e-12)[0] / scale[seen]
-        jacobian[:, ~seen] = 0.0
+        jacobian[:, : len(self.free)] *= self._visible(values, offsets, shifts)
+        step = _scaled_step(jacobian, residual, 1e-12)
         return step, float(residual @ residual), jacobian.T @ jacobian
+
+    def _visible(self, values: Array, offsets: Array, shifts: Array) -> Flags:
+        """Free parameters that any orbit's rows see."""
+        return np.any(
+            [
+                row.visible(self.model, values, offsets, shift, self.free)
+                for row, shift in zip(self.rows, shifts, strict=True)
+            ],
+            axis=0,
+        )
 
     def _cost(self, values: Array, offsets: Array, shifts: Array, weights: list[Array] | None) -> float:
         total = 0.0
@@ -197,11 +203,8 @@ class Balance:
                 by_p = row.jacobian(self.model, values, offsets, 0.0, self.free, [])[0]
                 residual.append(row.residual(self.model, values, offsets, 0.0)[keep])
                 jacobian.append(by_p[keep])
-            matrix = np.concatenate(jacobian)
-            seen = np.linalg.norm(matrix, axis=0) > 1e-9 * np.linalg.norm(matrix)
-            step = np.zeros(len(self.free))
-            if seen.any():
-                step[seen] = -np.linalg.lstsq(matrix[:, seen], np.concatenate(residual), rcond=1e-10)[0]
+            matrix = np.concatenate(jacobian) * self._visible(values, offsets, zero)
+            step = _scaled_step(matrix, np.concatenate(residual), 1e-10)
             values, _, _ = self._apply(values, offsets, zero, self._padded(step))
         period = self.drive_period()
         return values, np.array([self._best_shift(row, values, offsets, period) for row in self.rows])
@@ -238,6 +241,17 @@ class Balance:
             values, offsets, shifts, covariance_of(information) * variance, information / variance, cost, dof,
             iterations, converged, history,
         )  # fmt: skip
+
+
+def _scaled_step(jacobian: Array, residual: Array, least: float) -> Array:
+    """Gauss-Newton step with columns scaled to length one; zero where a column is, and along directions whose
+    singular value is below ``least`` of the largest."""
+    scale = np.linalg.norm(jacobian, axis=0)
+    seen = scale > 0
+    step = np.zeros(len(scale))
+    if seen.any():
+        step[seen] = -np.linalg.lstsq(jacobian[:, seen] / scale[seen], residual, rcond=least)[0] / scale[seen]
+    return step
 
 
 def _pooled_variance(rows: Array, equations: int) -> Array:

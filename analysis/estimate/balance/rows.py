@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from analysis.model import Model
 
 Array = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
+_ROUNDING = 1e-12  # of a sum over the samples, relative to the sizes of its parts
 _ROLL_OFF = 0.15  # width of its edge, of the kept band
 _AT_ONCE = 32  # rows that are filtered together
 _BLOCK = 500_000  # numbers of the test functions that are held at once
@@ -223,6 +225,18 @@ class OrbitRows:
                         by_offset[number, block, channels.index(source)] -= effect
         rows = shape[0] * shape[1]
         return by_p.reshape(rows, -1), by_offset.reshape(rows, -1), by_shift.ravel()
+
+    def visible(self, model: Model, values: Array, offsets: Array, shift: float, free: list[int]) -> Flags:
+        """Whether the rows see each free parameter: beyond the rounding of sums that cancel, in any unit."""
+        jp = self._slopes(model, values, offsets, shift)[1]
+        seen = np.zeros(len(free), dtype=bool)
+        for block in self.tests.blocks():
+            value = self.tests.rows(block)[0]
+            for i in self.equations:
+                by_p = jp[i][free]
+                largest = np.linalg.norm(value) * np.linalg.norm(by_p, axis=1)
+                seen |= np.linalg.norm(value @ by_p.T, axis=0) > _ROUNDING * largest
+        return seen
 
     def covariance(self, model: Model, values: Array, offsets: Array, shift: float) -> Array:
         """Covariance of the rows that the sensors' noise induces, through f and through the operators."""

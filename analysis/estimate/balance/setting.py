@@ -24,6 +24,7 @@ _STANDS_OUT = 4.0  # power of a harmonic's band, in that of the noise
 _FASTEST = 0.2  # cycles a sample: products of states (x^3) of faster ones would be sampled too coarsely
 _BINS = 8  # lines of the spectrum in the band of a harmonic
 _DIGITS = 1e-5  # least noise that is reckoned with, of the signal's spread
+_ROUNDING = 1e-9  # of a period in samples: a product and a quotient of measured numbers agree so far
 _CLOCK_PERIODS = 2000  # of the drive in a record, at least, for its line to tell the clock to a few ppm
 
 
@@ -40,6 +41,20 @@ class Setting:
     forced: bool
     noise: list[float]
     harmonics: int  # of the drive, to be balanced
+
+    @property
+    def samples(self) -> float:
+        """The drive period in samples."""
+        return samples_of(self.base, self.record.dt)
+
+
+def samples_of(period: float, dt: float) -> float:
+    """A period in samples: a whole number exactly where it is one but for rounding.
+
+    Otherwise 40 samples become 40 or 41, and another harmonic is balanced, depending on the unit of time.
+    """
+    samples = period / dt
+    return float(round(samples)) if abs(samples - round(samples)) < _ROUNDING * samples else samples
 
 
 def read_setting(model: Model, run: Run, options: HarmonicBalance) -> Setting:
@@ -101,7 +116,9 @@ def _harmonics(
         return options.harmonics
     if options.plain:
         return _PLAIN_HARMONICS
-    found = max(_above_noise(record[c], s, base / record.dt) for c, s in zip(channels, noise, strict=True))
+    found = max(
+        _above_noise(record[c], s, samples_of(base, record.dt)) for c, s in zip(channels, noise, strict=True)
+    )
     return max(_FEWEST, found if options.starts else min(found, _MOST))
 
 
