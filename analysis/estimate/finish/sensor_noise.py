@@ -49,7 +49,9 @@ def sensor_noise(fitted: Fitted, output: int, errors: list[Array]) -> SensorNois
         return None
     name = fitted.experiment.model.outputs[output]
     sigma = float(fitted.sigma[output])
-    residual = _NORMAL * float(np.median(np.abs(row))) * sigma
+    # The smaller of two sizes: outliers raise the root mean square, uniform noise (quantisation) the median's.
+    size = min(_NORMAL * float(np.median(np.abs(row))), float(np.sqrt(np.mean(row**2))))
+    residual = size * sigma
     outliers = int(np.sum(np.abs(row) * sigma > OUTLIER * residual)) if residual > 0 else 0
     error = 1.17 / np.sqrt(2 * len(row)) * residual  # of a median deviation: 37 % efficient
     given = fitted.experiment.conditions.noise.get(name)

@@ -188,8 +188,17 @@ def test_given_noise_on_the_measured_drive_then_the_errors_still_cover_the_truth
     assert np.sqrt(np.mean(np.square(pulls))) < 1.8
 
 
-def steady(square: float, seed: int) -> Record:
+def steady(square: float, seed: int, length: float = 1.0, time: float = 1.0) -> Record:
     """The response long after the start, 80 periods of 40 samples, of a spring with a further term in x^2."""
+    rate_hz, clean, phase = _steady(square)
+    x, v = clean + NOISE * np.random.default_rng(seed).standard_normal(clean.shape)
+    drive = Excitation(DRIVE / time / (2 * np.pi), 1.2 * length / time**2, phase)
+    return Record.from_arrays(rate_hz / time, {"x": length * x, "v": length / time * v}, excitation=drive)
+
+
+@lru_cache
+def _steady(square: float) -> tuple[float, np.ndarray, float]:
+    """Rate, x and v without noise, and the drive's phase at the first sample."""
 
     def rate(t: float, z: np.ndarray) -> list[float]:
         x, v = z
@@ -198,9 +207,38 @@ def steady(square: float, seed: int) -> Record:
     first, rate_hz = 200.0, 40 * DRIVE / (2 * np.pi)
     times = first + np.arange(3200) / rate_hz
     clean = solve_ivp(rate, (0, times[-1]), [0, 0], t_eval=times, rtol=1e-9, atol=1e-11).y
-    x, v = clean + NOISE * np.random.default_rng(seed).standard_normal(clean.shape)
-    drive = Excitation(DRIVE / (2 * np.pi), 1.2, (DRIVE * first) % (2 * np.pi))
-    return Record.from_arrays(rate_hz, {"x": x, "v": v}, excitation=drive)
+    return rate_hz, clean, (DRIVE * first) % (2 * np.pi)
+
+
+@pytest.mark.parametrize(("length", "time"), [(1e-9, 1e-3), (1e6, 1e3)])
+def test_given_other_units_then_balance_gives_the_same_relative_answer(length: float, time: float) -> None:
+    here = identify(model(), steady(0.0, 5), "balance")
+    changed = model(more=f"a = {1.2 * length / time**2}", length=length, time=time)
+    there = identify(changed, steady(0.0, 5, length, time), "balance")
+    assert there.verdict == here.verdict
+    assert len(there.warnings) == len(here.warnings)
+    scale = {"c": 1 / time, "k": 1 / time**2, "q": 1 / (time * length) ** 2, "x(0)": length}
+    for name, factor in scale.items():
+        a, b = here.parameters[name], there.parameters[name]
+        assert abs(b.value / factor - a.value) < 0.1 * a.stderr
+        assert b.stderr / factor == pytest.approx(a.stderr, rel=0.03)
+
+
+def test_given_a_gap_a_second_record_or_an_undetermined_pair_then_balance_says_it_too() -> None:
+    one = steady(0.0, 7)
+    gap = np.arange(len(one)) // 40 % 20 == 5
+    broken = replace(
+        one, channels={n: Channel(np.where(gap, np.nan, c.data)) for n, c in one.channels.items()}
+    )
+    single = identify(model(), broken, "balance")
+    assert_found(single)
+    both = identify(model(), [broken, steady(0.0, 8)], "balance", most_orbits=10)
+    assert_found(both)
+    pair = model("a*g*cos(w*t)", "a = { guess = 1.0, lower = 0 }\ng = { guess = 1.0, lower = 0 }")
+    result = identify(pair, one, "balance")
+    assert np.isinf(result.parameters["a"].stderr) and np.isinf(result.parameters["g"].stderr)
+    assert any("product" in sentence for sentence in result.undetermined)
+    assert result.verdict == "cannot tell"
 
 
 def test_given_a_steady_response_then_balance_counts_t_from_the_drives_phase_in_any_part() -> None:

@@ -172,6 +172,15 @@ def test_given_the_noise_is_known_and_smaller_then_the_residual_is_held_against_
     )
 
 
+def test_given_uniform_noise_as_of_quantisation_then_its_size_is_not_overrated(right):
+    """A median deviation of uniform noise, taken as that of a normal variable, is 28 % above its size."""
+    uniform = np.sqrt(3.0) * np.random.default_rng(3).uniform(-1, 1, N)
+    size = 0.02 * right[1][0].std()
+    judged = judge(fitted(duffing(), *right, uniform, Conditions(denoise=False, noise={"x": size})))
+    assert judged.verdict == "fits", judged.reasons
+    assert judged.findings["residual over noise"]["x"] == pytest.approx(1.0, abs=0.06)
+
+
 def test_given_spikes_and_a_gap_then_they_are_counted_and_crossed(right):
     noise = np.random.default_rng(1).standard_normal(N)
     noise[[200, 700]] = 7.0  # too small to be seen before the fit
