@@ -1,4 +1,4 @@
-"""The public names of analysis for a type checker; a test holds this list and that of __init__.py together."""
+"""The public names of analysis for a type checker; a test holds this list to that of __init__.py."""
 
 from analysis.base.derive import calibrate as calibrate
 from analysis.base.derive import resample as resample

@@ -29,6 +29,12 @@ def undetermined_parameters(information: Array) -> list[int]:
     return _undetermined(_scaled(information))
 
 
+def undetermined_directions(information: Array) -> Array:
+    """Changes of the parameters [P, d] that leave the fit as it is."""
+    spectrum = _scaled(information)
+    return np.asarray(_null(spectrum) * spectrum[2][:, None])
+
+
 def undetermined_words(information: Array, values: Array, names: Sequence[str]) -> list[str]:
     """One sentence for each combination that the data cannot determine, and for each all but undetermined."""
     spectrum = _scaled(information)

@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 from analysis.base.identification import Z95, Estimate, Identification, Residual
 from analysis.estimate.finish.fitted import Fitted, Piece
 from analysis.estimate.finish.judge import Judgement
-from analysis.estimate.identifiability import covariance_of, undetermined_words
+from analysis.estimate.identifiability import (
+    covariance_of,
+    pseudo_inverse,
+    undetermined_directions,
+    undetermined_words,
+)
 from analysis.estimate.path import REFERENCES
 from analysis.estimate.start import Start
 
@@ -20,6 +25,8 @@ if TYPE_CHECKING:
     from analysis.experiment import Experiment
 
 Array = NDArray[np.float64]
+
+_ROUNDING = 1e-3  # what is left of slopes that cancel along a direction the data leave free
 
 
 def assemble(fitted: Fitted, judgement: Judgement, options: Mapping[str, Any]) -> Identification:
@@ -143,7 +150,8 @@ def _with_initials(
     size, count = len(estimate), len(wanted)
     total = np.zeros((size + count * len(firsts),) * 2)
     total[:size, :size] = covariance
-    known = np.where(np.isfinite(covariance), covariance, 0.0)
+    known = np.where(np.isfinite(covariance), covariance, pseudo_inverse(fitted.information))
+    free = undetermined_directions(fitted.information)
     values = [estimate]
     for i, piece in enumerate(firsts):
         rows = slice(size + i * count, size + (i + 1) * count)
@@ -151,6 +159,7 @@ def _with_initials(
         own = covariance_of(piece.initial_information)[np.ix_(wanted, wanted)] + slope @ known @ slope.T
         total[rows, :size] = slope @ known
         total[:size, rows] = total[rows, :size].T
+        own[np.diag_indices(count)] += np.where(_follows(slope, free), np.inf, 0.0)
         total[rows, rows] = own
         values.append(piece.states[wanted, 0])
         suffix = f"[{piece.record + 1}]" if len(runs) > 1 else ""
@@ -159,6 +168,11 @@ def _with_initials(
             names.append(name)
             units[name] = model.unit(model.states[state])
     return names, np.concatenate(values), total, units
+
+
+def _follows(slope: Array, free: Array) -> NDArray[np.bool_]:
+    """Whether each first state moves along directions [P, d] of the unknowns that the data leave free."""
+    return np.any(np.abs(slope @ free) > _ROUNDING * (np.abs(slope) @ np.abs(free)), axis=1)
 
 
 def _residual(fitted: Fitted) -> Residual:

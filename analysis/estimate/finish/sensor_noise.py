@@ -49,7 +49,7 @@ def sensor_noise(fitted: Fitted, output: int, errors: list[Array]) -> SensorNois
         return None
     name = fitted.experiment.model.outputs[output]
     sigma = float(fitted.sigma[output])
-    # The smaller of two sizes: outliers raise the root mean square, uniform noise (quantisation) the median's.
+    # The smaller of two: outliers raise the root mean square, uniform noise (quantisation) the median's size.
     size = min(_NORMAL * float(np.median(np.abs(row))), float(np.sqrt(np.mean(row**2))))
     residual = size * sigma
     outliers = int(np.sum(np.abs(row) * sigma > OUTLIER * residual)) if residual > 0 else 0
