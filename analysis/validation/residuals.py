@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from analysis.base.errors import ShakedownError
 from analysis.base.progress import Progress
 from analysis.estimate.finish.path_engine import segments_of
-from analysis.estimate.path.estimate import Segment, estimate_path
+from analysis.estimate.path.estimate import estimate_path
+from analysis.estimate.path.segment import Segment
 from analysis.estimate.start import Start
 from analysis.experiment import Experiment
 from analysis.validation.check import Check, Panel, Trace, graded, impossible

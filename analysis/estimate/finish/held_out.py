@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from analysis.base.errors import ShakedownError
 from analysis.estimate.finish.linearised import joined, linearisations
 from analysis.estimate.identifiability import pseudo_inverse
-from analysis.estimate.path.estimate import Segment, estimate_path
+from analysis.estimate.path.estimate import estimate_path
+from analysis.estimate.path.segment import Segment
 
 if TYPE_CHECKING:
     from analysis.estimate.finish.fitted import Fitted, Piece

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError
 from analysis.base.progress import Progress
 from analysis.estimate.finish.fitted import Fitted, Piece
-from analysis.estimate.path.estimate import PathEstimate, Segment, estimate_path
+from analysis.estimate.path.estimate import estimate_path
+from analysis.estimate.path.result import PathEstimate
+from analysis.estimate.path.segment import Segment
 from analysis.estimate.start import Start
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from scipy.integrate import solve_ivp
 from analysis.base.errors import DataError
 from analysis.base.record import Record
 from analysis.estimate.methods import identify
-from analysis.estimate.path.estimate import Segment, estimate_path
+from analysis.estimate.path.estimate import estimate_path
+from analysis.estimate.path.segment import Segment
 from analysis.model import Model
 from analysis.signal.inputs import Inputs
 from analysis.simulation.simulate import simulate
@@ -119,6 +120,45 @@ def test_given_clean_data_when_fitted_then_the_parameters_are_exact_and_a_bound_
     upper = np.array([np.inf, np.inf, 0.9, np.inf])
     held = estimate_path(model.kernels(), [Segment(times, clean, clean)], 0.8 * truth, range(4), upper=upper)
     assert held.estimate[2] == pytest.approx(0.9, abs=1e-12)
+
+
+def test_given_parameters_of_1e_15_and_1e12_when_fitted_then_they_are_as_exact_as_in_handy_units():
+    """Units changed by powers of two leave every rounding as it is: the same fit, digit by digit."""
+    times = np.arange(300) * DT
+    clean = motion(times)
+    handy = duffing()
+    fast, weak = 2.0**20, 2.0**-50  # of rates, about 1e6; of the drive's amplitude, about 1e-15
+    units = np.array([fast, fast**2, fast**2, weak])
+    tiny = Model.from_equations(
+        {"x": "v", "v": f"-c*v - k1*x - k3*x**3 + {fast**2 / weak:.1f}*a*cos({1.33 * fast!r}*t)"},
+        {name: {"guess": value} for name, value in zip(TRUE, units * handy.values(), strict=True)},
+    )
+    quick = clean * np.array([[1.0], [fast]])
+    for free in (range(4), [3]):
+        start = handy.values()
+        start[free] *= 1.3
+        plain = estimate_path(handy.kernels(), [Segment(times, clean, clean)], start, free)
+        found = estimate_path(tiny.kernels(), [Segment(times / fast, quick, quick)], start * units, free)
+        assert found.converged and not found.message
+        assert (found.iterations, found.steps) == (plain.iterations, plain.steps)
+        assert found.estimate == pytest.approx(tiny.values()[free], rel=1e-8, abs=0.0)
+        errors = np.sqrt(np.diag(found.covariance)) / units[free]
+        assert errors == pytest.approx(np.sqrt(np.diag(plain.covariance)), rel=1e-6, abs=0.0)
+
+
+def test_given_a_hard_stop_when_the_search_ends_with_a_long_step_then_the_result_says_so():
+    model = Model.from_equations(
+        {"x": "v", "v": "-c*v - k*x - b*max(x - d, 0) + a*cos(0.8*t)"},
+        {"c": 0.1, "k": 1.0, "b": 200.0, "a": 1.0, "d": 0.5},
+    )
+    times = np.arange(400) * 0.1
+    clean = simulate(model, times, np.array([1.0, 0.0]), rtol=1e-9).states
+    for seed in (1, 2):  # the first settles, the second jumps to and fro over the kink
+        data = clean + 0.02 * np.random.default_rng(seed).standard_normal(clean.shape)
+        found = estimate_path(model.kernels(), [Segment(times, data, data)], 1.3 * model.values(), range(5))
+        last = found.history[-1]["step"]
+        assert found.converged and last < 1.0
+        assert (f"{last:.2g} standard errors" in found.message) == (last >= 0.1)
 
 
 def test_given_states_without_values_when_started_then_one_sentence_says_so():

@@ -1,0 +1,51 @@
+"""How the best path of each segment follows the unknowns."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.estimate.path import solver
+from analysis.estimate.path.problem import PathProblem
+from analysis.estimate.path.result import SegmentDetails
+from analysis.estimate.unknowns import ABSENT
+
+Array = NDArray[np.float64]
+
+_TRIFLE = 1e-8  # miss of the equations in each interval, of a state's range, that keeps information finite
+
+
+def segment_details(problem: PathProblem) -> tuple[SegmentDetails, ...]:
+    """Of every segment, at the last linearisation."""
+    problem.eliminate(np.zeros(problem.n))
+    return tuple(_details_of(problem, i) for i in range(len(problem.segments)))
+
+
+def _details_of(problem: PathProblem, number: int) -> SegmentDetails:
+    segment, w, n, P = problem.segments[number], problem.work[number], problem.n, len(problem.unknowns)
+    N, noise = w.R.shape[0], segment.noise_of_inputs[: problem.m]
+    divisor = np.where(noise > 0, noise, np.inf)[:, None]
+    there = np.isfinite(w.R)
+    jacobian, inputs = np.zeros((problem.q, N, P)), np.zeros((problem.m, N, P))
+    slope = np.zeros((n, P))
+    rest = _path_for(problem, number, np.zeros(len(problem.free)))
+    for place, unknown in enumerate(problem.unknowns.columns(segment.record)):
+        if unknown == ABSENT:
+            continue
+        unit = np.zeros(len(problem.free))
+        unit[place] = 1.0
+        moved = _path_for(problem, number, unit) - rest
+        own = w.D[:, :, place] + np.einsum("kij,jk->ki", w.seen, moved)
+        jacobian[:, :, unknown] = np.where(there, own, 0.0).T
+        inputs[:, :, unknown] = moved[n:] / divisor
+        slope[:, unknown] = moved[:n, 0]
+    errors = -problem.input_errors[number] / divisor
+    trifle = np.concatenate([(_TRIFLE * problem.scale) ** 2, noise**2])
+    information = solver.initial_information(w.carried, w.seen, w.R, trifle)[:n, :n]
+    return SegmentDetails(jacobian, inputs, errors, slope, information)
+
+
+def _path_for(problem: PathProblem, number: int, step: Array) -> Array:
+    w = problem.work[number]
+    solver.backward(w.carried, w.seen, step, w.S, w.M, w.K, w.s, w.E, w.dX, w.L)
+    return w.dX.copy()
