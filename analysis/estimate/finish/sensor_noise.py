@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
+from analysis.estimate.shooting.evidence import robust_deviation
 from analysis.signal.noise import noise_level
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ Array = NDArray[np.float64]
 TOO_LARGE = 1.15  # residual over the sensor's noise; below it the differences are not sure enough
 _SURE = 4.0  # standard errors by which the residual must exceed the noise
 OUTLIER = 6.0  # robust standard deviations beyond which a residual is no noise of a sensor
-_NORMAL = 1.4826022185056018  # standard deviation over median absolute value of a normal variable
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,7 @@ def sensor_noise(fitted: Fitted, output: int, errors: list[Array]) -> SensorNois
         return None
     name = fitted.experiment.model.outputs[output]
     sigma = float(fitted.sigma[output])
-    # The smaller of two: outliers raise the root mean square, uniform noise (quantisation) the median's size.
-    size = min(_NORMAL * float(np.median(np.abs(row))), float(np.sqrt(np.mean(row**2))))
-    residual = size * sigma
+    residual = robust_deviation(row) * sigma
     outliers = int(np.sum(np.abs(row) * sigma > OUTLIER * residual)) if residual > 0 else 0
     error = 1.17 / np.sqrt(2 * len(row)) * residual  # of a median deviation: 37 % efficient
     given = fitted.experiment.conditions.noise.get(name)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 LARGEST_RATIO = 1.15  # robust residual over noise from differences that a right model may leave
+CHANCE = 1.5  # ... plus this over the root of the samples: both are estimates (counted: 1.3 to 1.6)
 LEAST_P = 1e-6  # Ljung-Box probability below which what is left counts as coloured
 LAGS, SAMPLES_A_LAG = 40, 25  # lags of the two Ljung-Box tests: 40, and the samples over 25
 _NORMAL = 1.4826022185056018  # standard deviation over median absolute value of a normal variable
@@ -27,10 +28,12 @@ class Evidence:
     ratio: float
     whiteness: float
     r2: float
+    samples: int  # of that output
 
     @property
     def good(self) -> bool:
-        return self.ratio < LARGEST_RATIO and self.whiteness > LEAST_P
+        allowed = LARGEST_RATIO + CHANCE / np.sqrt(max(self.samples, 1))
+        return bool(self.ratio < allowed and self.whiteness > LEAST_P)
 
     @property
     def words(self) -> str:
@@ -40,24 +43,26 @@ class Evidence:
 
 def evidence(measured: Sequence[Array], residuals: Sequence[Array], noise: Array) -> Evidence:
     """Judge residuals [q, N] of stretches against outputs [q, N] and the noise [q] from differences."""
-    ratios, chances, shares = [0.0], [1.0], [1.0]
+    ratios, chances, shares = [(0.0, 0)], [1.0], [1.0]
     for i, level in enumerate(noise):
         rows = [r[i] for r in residuals]
         left = np.concatenate(rows)
         left = left[np.isfinite(left)]
         if len(left) < 2:
             continue
-        ratios.append(robust_deviation(left) / max(level, 1e-300))
+        ratios.append((robust_deviation(left) / max(level, 1e-300), len(left)))
         chances += [ljung_box(rows, LAGS), ljung_box(rows, len(left) // SAMPLES_A_LAG)]
         signal = np.concatenate([m[i] for m in measured])
         power = float(np.nansum((signal - np.nanmean(signal)) ** 2))
         shares.append(1.0 - float(np.sum(left**2)) / power if power > 0 else 1.0)
-    return Evidence(max(ratios), min(chances), min(shares))
+    ratio, samples = max(ratios)
+    return Evidence(ratio, min(chances), min(shares), samples)
 
 
 def robust_deviation(values: Array) -> float:
-    """Standard deviation from the median absolute value: outliers do not count."""
-    return _NORMAL * float(np.median(np.abs(values)))
+    """Standard deviation in spite of outliers: from the median absolute value, but at most the root mean
+    square, which is the smaller one for uniform noise such as that of quantisation."""
+    return min(_NORMAL * float(np.median(np.abs(values))), float(np.sqrt(np.mean(values**2))))
 
 
 def ljung_box(rows: Sequence[Array], lags: int) -> float:
