@@ -18,6 +18,7 @@ from analysis.experiment.conditions import Conditions
 from analysis.experiment.run import Run, read_run
 from analysis.experiment.states import start_states
 from analysis.model import Model
+from analysis.model.drive import Drive, drive_of
 
 Array = NDArray[np.float64]
 
@@ -26,9 +27,7 @@ DRIVE_TIME = "drive_time"  # the further unknown: the drive's time at the first 
 _NOT_PERIODIC = ("sweep", "stepped sine", "random", "burst random")  # their phase does not tell their time
 _COVERED = 1e-6  # of d/dt that the free parameters may leave unexplained and still cover a shift of t
 _LOOKED_AT = 2000  # samples that decide it
-_PROBES = 16  # times in a period at which the equations are compared one period later
-_SAME = 1e-3  # difference one period later, of the variation within a period: another frequency
-_SECULAR = 10.0  # growth of a derivative over a thousand periods: that parameter multiplies t
+_SAME = 1e-4  # relative difference of two frequencies, drive and model, that are told from different clocks
 
 
 def recorded_time(record: Record) -> float | None:
@@ -97,23 +96,10 @@ def _slopes(model: Model, times: Array, X: Array, U: Array, values: Array) -> Ar
 def other_frequency(model: Model, run: Run) -> str:
     """A sentence if the model's drive does not repeat with the record's excitation; empty if it does."""
     drive = run.record.excitation
-    if drive is None or not drive.frequency > 0 or not model.equations.hold_time:
+    if drive is None or not drive.frequency > 0 or not 1.0 / drive.frequency < run.record.duration:
         return ""
-    period, values = 1.0 / drive.frequency, model.values()
-    if not period < run.record.duration:
-        return ""
-    X = start_states(model, run, values)[:, :: max(len(run.times) // _PROBES, 1)][:, :_PROBES]
-    X = np.ascontiguousarray(X)
-    U = np.zeros((len(model.inputs), X.shape[1]))
-    times = run.times[0] + period * np.arange(X.shape[1]) / X.shape[1]
-    first, _ = _rates(model, times, X, U, values)
-    later, _ = _rates(model, times + period, X, U, values)
-    still = np.tile(X[:, :1], X.shape[1])  # one state, so that only t changes
-    moved, _ = _rates(model, times, still, U, values)
-    variation = np.ptp(moved, axis=1)
-    if not np.any(np.abs(later - first) > _SAME * variation[:, None]):
-        return ""
-    if _frequency_is_free(model, times, X, U, values, period):
+    own = drive_of(model)
+    if not own.present or _harmonics_of(own, drive.frequency) or _frequency_is_free(model, own):
         return ""
     return (
         f"The record was driven at {drive.frequency:.6g} per unit of time, but the model's own drive does "
@@ -121,19 +107,17 @@ def other_frequency(model: Model, run: Run) -> str:
     )
 
 
-def _rates(model: Model, times: Array, X: Array, U: Array, values: Array) -> tuple[Array, Array]:
-    n, k, N = X.shape[0], len(values), X.shape[1]
-    F, Fx, Fp = np.empty((n, N)), np.empty((n, n, N)), np.empty((n, k, N))
-    model.kernels().jac_many(np.ascontiguousarray(times), X, U, values, F, Fx, Fp)
-    return F, Fp
+def _harmonics_of(drive: Drive, frequency: float) -> bool:
+    """Whether all lines of the model's drive are multiples of a frequency (per unit of time)."""
+    multiples = np.array(sorted(drive.rates)) / (2 * np.pi * frequency)
+    return drive.periodic and bool(np.all(np.abs(multiples - np.rint(multiples)) < _SAME * multiples))
 
 
-def _frequency_is_free(model: Model, times: Array, X: Array, U: Array, values: Array, period: float) -> bool:
-    """Whether a free parameter multiplies t: the derivative in it grows with time."""
-    _, near = _rates(model, times, X, U, values)
-    _, far = _rates(model, times + 1000 * period, X, U, values)
+def _frequency_is_free(model: Model, drive: Drive) -> bool:
+    """Whether a free parameter changes a frequency of the model's drive."""
     for name in model.free:
-        j = model.index(name)
-        if np.max(np.abs(far[:, j])) > _SECULAR * np.max(np.abs(near[:, j])) > 0:
+        value = model.parameters[name].value
+        changed = drive_of(model.with_values({name: 1.1 * value if value else 1.0}))
+        if changed.periodic and drive.rates - changed.rates:
             return True
     return False
