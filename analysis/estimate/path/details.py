@@ -28,13 +28,17 @@ def _details_of(problem: PathProblem, number: int) -> SegmentDetails:
     there = np.isfinite(w.R)
     jacobian, inputs = np.zeros((problem.q, N, P)), np.zeros((problem.m, N, P))
     slope = np.zeros((n, P))
-    rest = _path_for(problem, number, np.zeros(len(problem.free)))
+    # Without the terms that stand for the residuals themselves: a difference would lose the effect of an
+    # unknown that is small in its own unit.
+    M, E = w.M.copy(), w.E.copy()
+    M[:, :, -1], E[:, :, -1] = 0.0, 0.0
     for place, unknown in enumerate(problem.unknowns.columns(segment.record)):
         if unknown == ABSENT:
             continue
         unit = np.zeros(len(problem.free))
         unit[place] = 1.0
-        moved = _path_for(problem, number, unit) - rest
+        solver.backward(w.carried, w.seen, unit, w.S, M, w.K, w.s, E, w.dX, w.L)
+        moved = w.dX
         own = w.D[:, :, place] + np.einsum("kij,jk->ki", w.seen, moved)
         jacobian[:, :, unknown] = np.where(there, own, 0.0).T
         inputs[:, :, unknown] = moved[n:] / divisor
@@ -43,9 +47,3 @@ def _details_of(problem: PathProblem, number: int) -> SegmentDetails:
     trifle = np.concatenate([(_TRIFLE * problem.scale) ** 2, noise**2])
     information = solver.initial_information(w.carried, w.seen, w.R, trifle)[:n, :n]
     return SegmentDetails(jacobian, inputs, errors, slope, information)
-
-
-def _path_for(problem: PathProblem, number: int, step: Array) -> Array:
-    w = problem.work[number]
-    solver.backward(w.carried, w.seen, step, w.S, w.M, w.K, w.s, w.E, w.dX, w.L)
-    return w.dX.copy()

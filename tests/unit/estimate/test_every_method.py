@@ -219,7 +219,7 @@ def test_given_other_units_then_balance_gives_the_same_relative_answer(length: f
     there = identify(changed, steady(0.0, 5, length, time), "balance")
     assert there.verdict == here.verdict
     assert len(there.warnings) == len(here.warnings)
-    scale = {"c": 1 / time, "k": 1 / time**2, "q": 1 / (time * length) ** 2}
+    scale = {"c": 1 / time, "k": 1 / time**2, "q": 1 / (time * length) ** 2, "x(0)": length}
     for name, factor in scale.items():
         a, b = here.parameters[name], there.parameters[name]
         assert abs(b.value / factor - a.value) < 0.1 * a.stderr
