@@ -76,7 +76,21 @@ class ErrorBars:
 
 
 def error_bars(fitted: Fitted, evidence: Evidence, progress: Progress) -> ErrorBars:
-    """Choose between the errors of white noise, of coloured noise, and the spread of parts or records."""
+    """Choose between the errors of white noise, of coloured noise, and the spread of parts or records.
+
+    A delay between channels that was found moves every part alike, so the spread does not show it: what the
+    unknowns would move by if it were fitted counts as a further error.
+    """
+    bars = _spread_or_noise(fitted, evidence, progress)
+    if evidence.delay is None:
+        return bars
+    shift = np.array(evidence.delay.shift)
+    return replace(
+        bars, errors=replace(bars.errors, covariance=bars.errors.covariance + np.outer(shift, shift))
+    )
+
+
+def _spread_or_noise(fitted: Fitted, evidence: Evidence, progress: Progress) -> ErrorBars:
     coloured = Errors(_coloured(fitted, evidence))
     kind = "ideal" if _is_white(fitted, evidence) else "coloured"
     parts = _parts(fitted, progress)

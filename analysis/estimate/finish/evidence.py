@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.estimate.finish.autoregression import Autoregression
+from analysis.estimate.finish.channels import DELAY, OFFSET, channel_faults, fault_words
 from analysis.estimate.finish.held_out import Prediction, held_out, output_spread
 from analysis.estimate.finish.honest import noise_processes
 from analysis.estimate.finish.linearised import Linearisation, Regression, linearisations, regressions_of
@@ -25,6 +26,7 @@ Array = NDArray[np.float64]
 
 _MOST_TESTED = 100_000  # samples in which missing terms are looked for
 RARE = 1e-3  # probability of chance below which a test speaks against the model
+_ALIKE = 0.9  # of the surest delay's |t| from which another channel's delay is the same to the data
 SUSPICIOUS = 3.5  # |t| of a missing term that speaks against the model: with a dozen different terms 0.6 %
 
 
@@ -33,6 +35,7 @@ class Evidence:
     """Everything that was looked at."""
 
     outputs: tuple[str, ...]
+    inputs: tuple[str, ...]
     linear: list[Linearisation]  # stretches in which terms are looked for: all, or excerpts of long records
     excerpts: list[Regression]  # their regressions
     regressions: list[Regression]  # of the whole fit
@@ -114,9 +117,19 @@ class Evidence:
         """Terms that would explain part of what is left, the surest first."""
         return [m for m in self.missing if abs(m.t) > SUSPICIOUS]
 
+    @property
+    def delay(self) -> Missing | None:
+        """A delay between channels that the fit lacks, if that explains the residual best."""
+        return self.lacking[0] if self.lacking and self.lacking[0].name == DELAY else None
+
     def _missing_words(self) -> list[str]:
         sure = self.lacking
-        return [missing_words(sure[0], [m.name for m in sure[1:4]])] if sure else []
+        if not sure:
+            return []
+        if sure[0].name in (OFFSET, DELAY):
+            interval = float(np.diff(self.linear[0].stretch.times[:2])[0])
+            return [fault_words(sure[0], interval, self.inputs, self.outputs)]
+        return [missing_words(sure[0], [m.name for m in sure[1:] if m.name not in (OFFSET, DELAY)][:3])]
 
     def figures(self) -> dict[str, Any]:
         """The numbers as they are kept in a result."""
@@ -162,6 +175,7 @@ def gather(fitted: Fitted) -> Evidence:
     linear, excerpts = _excerpts(fitted, linear, regressions) if followed else (linear, regressions)
     return Evidence(
         outputs,
+        tuple(fitted.experiment.model.inputs),
         linear,
         excerpts,
         regressions,
@@ -170,10 +184,24 @@ def gather(fitted: Fitted) -> Evidence:
         shares,
         white,
         noise,
-        missing_terms(fitted, linear, excerpts) if followed else [],
+        _lacking(fitted, linear, excerpts) if followed else [],
         input_correlation(fitted, linear, excerpts) if followed else 1.0,
         held_out(fitted) if followed else None,
     )
+
+
+def _lacking(fitted: Fitted, linear: list[Linearisation], excerpts: list[Regression]) -> list[Missing]:
+    """All that was tried and that the unknowns cannot imitate, the surest first.
+
+    Delays of input and output that are the same to the data stand as the one that comes late.
+    """
+    found = [*missing_terms(fitted, linear, excerpts), *channel_faults(fitted, linear, excerpts)]
+    found = sorted((m for m in found if m.t != 0.0), key=lambda m: -abs(m.t))
+    if found and found[0].name == DELAY and found[0].coefficient < 0:
+        same = _ALIKE * abs(found[0].t)
+        late = next((m for m in found if m.name == DELAY and m.coefficient > 0 and abs(m.t) > same), found[0])
+        found = [late, *(m for m in found if m is not late)]
+    return found
 
 
 def _excerpts(
@@ -198,13 +226,6 @@ def _white_part(process: Autoregression, errors: Sequence[Array]) -> float:
 def missing_words(missing: Missing, others: Sequence[str]) -> str:
     """What a missing term looks like, in words."""
     size = f"t = {abs(missing.t):.1f}, {_percent(missing.share)}"
-    if missing.name in ("offset", "delay"):
-        words = (
-            f"The sensor of {missing.place} seems to have an {missing.name}"
-            if missing.name == "offset"
-            else (f"{missing.place} seems to come late")
-        )
-        return f"{words} of {missing.coefficient:.3g} ± {missing.stderr:.2g} ({size} of the output)."
     words = (
         f"A term {missing.name} in {missing.place} would explain part of what is left ({size} of the force)"
     )

@@ -91,6 +91,7 @@ class Linearisation:
 
     def __init__(self, kernels: Any, stretch: Stretch, unknowns: int, steps: int = 1) -> None:
         self.stretch, self.unknowns = stretch, unknowns
+        self._kernels, self._steps = kernels, steps
         s = stretch
         self.n, self.N = s.states.shape
         self.q, self.k = len(s.outputs), len(s.values) - 3 * len(s.outputs)
@@ -105,9 +106,9 @@ class Linearisation:
             kernels.jac, kernels.out_jac, s.times, s.states, s.outputs, s.sigma, s.values, s.free, steps,
             *_interpolants(s), self.flow, defects, self.residuals, self.seen, self.direct,
         )  # fmt: skip
-        self._append_noisy_inputs(kernels, steps)
+        self._append_noisy_inputs()
 
-    def _append_noisy_inputs(self, kernels: Any, steps: int) -> None:
+    def _append_noisy_inputs(self) -> None:
         """Errors of noisy inputs behind the states: what each does to the flow and to the outputs."""
         s, n = self.stretch, self.n
         noisy = np.flatnonzero(s.input_noise > 0)
@@ -121,23 +122,24 @@ class Linearisation:
             self.seen,
         )
         given = _interpolants(s)[2]
-        base = self._evaluated(kernels, steps, given)
+        base = self._evaluated(given)
         for j, channel in enumerate(noisy):
             size = float(s.input_noise[channel])
             moved = given.copy()
             moved[channel, :, 0] += size
-            defects, residuals = self._evaluated(kernels, steps, moved)
+            defects, residuals = self._evaluated(moved)
             flow[:, :n, n + j] = (defects - base[0]) / size
             seen[:, :, n + j] = np.nan_to_num(base[1] - residuals) / size
         self.flow, self.seen = flow, seen
         self.defects = np.hstack([base[0], np.zeros((self.N - 1, m))])  # ... with inputs other than measured
 
-    def _evaluated(self, kernels: Any, steps: int, coefficients: Array) -> tuple[Array, Array]:
+    def _evaluated(self, coefficients: Array) -> tuple[Array, Array]:
         s = self.stretch
         t0, dt, _ = _interpolants(s)
+        rhs, out = self._kernels.rhs, self._kernels.out
         defects, residuals = np.empty((self.N - 1, self.n)), np.empty((self.N, self.q))
         solver.evaluate(
-            kernels.rhs, kernels.out, s.times, s.states, s.outputs, s.sigma, s.values, steps, t0, dt,
+            rhs, out, s.times, s.states, s.outputs, s.sigma, s.values, self._steps, t0, dt,
             coefficients, defects, residuals,
         )  # fmt: skip
         return defects, residuals
@@ -160,6 +162,23 @@ class Linearisation:
         wide[:, :, :size] = self.flow[:, :, :size]
         wide[:, : self.n, size:] = pushes
         return self._swept(wide, np.ascontiguousarray(shifts))[1]
+
+    def shifted_input(self, channel: int) -> tuple[Array, Array]:
+        """What an input does that comes earlier by a unit of time: pushes [N - 1, n, 1], shifts [N, q, 1].
+
+        From one sample early and one late, so that held inputs count as what they are.
+        """
+        _, dt, given = _interpolants(self.stretch)
+        defects, residuals = [], []
+        for step in (1, -1):
+            moved = given.copy()
+            places = np.clip(np.arange(given.shape[1]) + step, 0, given.shape[1] - 1)
+            moved[channel] = given[channel, places]
+            found = self._evaluated(moved)
+            defects.append(found[0])
+            residuals.append(found[1])
+        pushes = (defects[0] - defects[1]) / (2.0 * dt)
+        return pushes[..., None], np.nan_to_num(residuals[1] - residuals[0])[..., None] / (2.0 * dt)
 
     def _swept(self, flow: Array, direct: Array) -> tuple[Array, Array]:
         N, q, size = self.seen.shape

@@ -56,7 +56,7 @@ class Along:
 def missing_terms(
     fitted: Fitted, linear: Sequence[Linearisation], regressions: Sequence[Regression]
 ) -> list[Missing]:
-    """Every candidate that the unknowns cannot imitate, the surest first."""
+    """Every candidate term of the equations."""
     model = fitted.experiment.model
     motions = [Along(model, part) for part in linear]
     found: list[Missing] = []
@@ -64,8 +64,7 @@ def missing_terms(
     for group in _groups(terms, linear):
         scored = tested(fitted, regressions, [_force(motion, group) for motion in motions])
         found += [_missing_force(model, motions, term, j, scored) for j, term in enumerate(group)]
-    found += _sensor_terms(fitted, linear, regressions)
-    return sorted((m for m in found if m.t != 0.0), key=lambda m: -abs(m.t))
+    return found
 
 
 def _force(motion: Along, terms: Sequence[Term]) -> Array:
@@ -101,31 +100,6 @@ def _missing_force(model: Model, motions: Sequence[Along], term: Term, j: int, s
     return Missing(
         term.name, place, float(scored.t_values()[j]), float(coefficients[j]), float(errors[j]), float(share)
     )
-
-
-def _sensor_terms(
-    fitted: Fitted, linear: Sequence[Linearisation], regressions: Sequence[Regression]
-) -> list[Missing]:
-    """An offset or a delay of each output that the model takes as having none."""
-    model = fitted.experiment.model
-    found = []
-    for i, name in enumerate(model.outputs):
-        columns, sizes = [], np.zeros(2)
-        for part in linear:
-            rows = part.stretch.outputs - part.residuals.T * part.stretch.sigma[:, None]  # of the model
-            shifts = np.zeros((part.q, part.N, 2))
-            shifts[i, :, 0] = 1.0
-            shifts[i, :, 1] = -np.gradient(np.nan_to_num(rows[i]), part.stretch.times)
-            sizes += np.sum(shifts[i] ** 2, axis=0)
-            columns.append(output_columns(part, shifts))
-        scored = tested(fitted, regressions, columns)
-        coefficients, errors = scored.coefficients()
-        whole = sum(float(np.nansum(part.stretch.outputs[i] ** 2)) for part in linear)
-        for j, kind in enumerate(("offset", "delay")):
-            share = abs(coefficients[j]) * np.sqrt(sizes[j] / whole) if whole > 0 else 0.0
-            t = float(scored.t_values()[j])
-            found.append(Missing(kind, name, t, float(coefficients[j]), float(errors[j]), float(share)))
-    return found
 
 
 def input_correlation(

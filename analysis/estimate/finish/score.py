@@ -36,6 +36,7 @@ class Missing:
     coefficient: float
     stderr: float
     share: float  # rms of the term over rms of the right-hand side (of the output)
+    shift: tuple[float, ...] = ()  # of each unknown, if the term were fitted, too; empty: not known
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,6 +102,7 @@ class Scores:
     information: Array  # [T, T]
     covariance: Array  # [T, T]
     own: NDArray[np.bool_]  # [T] columns that the unknowns cannot imitate
+    along: Array  # [P, T] the unknowns that imitate each column best
 
     def t_values(self) -> Array:
         size = np.sqrt(np.maximum(np.diag(self.covariance), 1e-300))
@@ -163,7 +165,7 @@ def scores(
     # A process fitted by chance to white noise has gaps in its spectrum, into which no term may fall.
     raised = np.sqrt(np.maximum(white / np.maximum(np.diag(covariance), 1e-300), 1.0))
     covariance *= np.outer(raised, raised)
-    return Scores(score, information, covariance, own)
+    return Scores(score, information, covariance, own, along)
 
 
 def _best(score: Array, information: Array, own: NDArray[np.bool_]) -> tuple[Array, int, Array]:

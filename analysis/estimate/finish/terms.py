@@ -83,4 +83,3 @@ def _terms_of(
     for j in driving:
         name = model.inputs[j]
         yield Term(name, equation, lambda X, U, j=j: U[j], of_input=True)  # type: ignore[misc]
-        yield Term(f"d{name}/dt", equation, lambda X, U, j=j: np.gradient(U[j]), of_input=True)  # type: ignore[misc]
