@@ -35,8 +35,14 @@ def undetermined_directions(information: Array) -> Array:
     return np.asarray(_null(spectrum) * spectrum[2][:, None])
 
 
-def undetermined_words(information: Array, values: Array, names: Sequence[str]) -> list[str]:
-    """One sentence for each combination that the data cannot determine, and for each all but undetermined."""
+def undetermined_words(
+    information: Array, values: Array, names: Sequence[str], guesses: Array | None = None
+) -> list[str]:
+    """One sentence for each combination that the data cannot determine, and for each all but undetermined.
+
+    All but undetermined is what has a standard error beyond twice its value and its guess. An estimate of
+    zero is none: with a guess of zero there is nothing to hold its error against.
+    """
     spectrum = _scaled(information)
     scale = spectrum[2]
     sentences = []
@@ -46,10 +52,14 @@ def undetermined_words(information: Array, values: Array, names: Sequence[str]) 
         sentences.append(_sentence(change, values, names, involved))
     bad = set(_undetermined(spectrum))
     errors = np.sqrt(np.diag(_covariance(spectrum)))
+    expected = values if guesses is None else guesses
     for i, name in enumerate(names):
-        if i not in bad and errors[i] > 2 * abs(values[i]) and values[i] != 0:
-            ratio = errors[i] / abs(values[i])
-            sentences.append(f"{name} is hardly determined: standard error {ratio:.2g} times its value.")
+        size = max(abs(values[i]), abs(expected[i]))
+        if i not in bad and expected[i] != 0 and errors[i] > 2 * size:
+            what = "value" if size == abs(values[i]) else "guess"
+            sentences.append(
+                f"{name} is hardly determined: standard error {errors[i] / size:.2g} times its {what}."
+            )
     return sentences
 
 

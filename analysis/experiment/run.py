@@ -22,8 +22,14 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Phase = Literal["recorded", "unknown", "none"]
 
-SPIKES = "{count} samples of {name} lie far off their neighbours (spikes): they count as missing."
-FLAT = "{count} samples of {name} stand at the limit of its range: they count as missing."
+SPIKES = (
+    "1 sample of {name} lies far off its neighbours (a spike): it counts as missing.",
+    "{count} samples of {name} lie far off their neighbours (spikes): they count as missing.",
+)
+FLAT = (
+    "1 sample of {name} stands at the limit of its range: it counts as missing.",
+    "{count} samples of {name} stand at the limit of its range: they count as missing.",
+)
 _SHORTEST = 8  # samples below which a stretch holds nothing to identify
 
 
@@ -95,7 +101,7 @@ def read_run(model: Model, record: Record, conditions: Conditions, t0: float, ph
             outputs[i, spoilt[0] | spoilt[1]] = np.nan
             for count, words in zip(map(np.sum, spoilt), (SPIKES, FLAT), strict=True):
                 if count:
-                    warnings.append(words.format(count=int(count), name=name))
+                    warnings.append(words[int(count > 1)].format(count=int(count), name=name))
     known = np.ones(len(record), dtype=bool)
     samples = np.zeros((len(model.inputs), len(record)))
     noise = np.zeros(len(model.inputs))
@@ -129,6 +135,12 @@ def _check(model: Model, record: Record) -> None:
         raise DataError(
             f"The record holds none of the outputs {', '.join(model.outputs)} of {model.name}: it has "
             f"{', '.join(record.names)}. Name the channels that stand for them."
+        )
+    measured = [record.channels[name] for name in model.outputs if name in record]
+    if all(np.ptp(c.data[c.valid()]) == 0 for c in measured if c.valid().any()):
+        raise DataError(
+            f"{', '.join(name for name in model.outputs if name in record)} never changes: a specimen at "
+            "rest, or a dead sensor, has nothing to identify."
         )
     missing = [name for name in model.inputs if name not in record]
     if missing:

@@ -55,7 +55,7 @@ def assemble(fitted: Fitted, judgement: Judgement, options: Mapping[str, Any]) -
         iterations=fitted.iterations + start.iterations,
         evaluations=fitted.evaluations + start.evaluations,
         residual=_residual(fitted),
-        undetermined=undetermined_words(fitted.information, fitted.estimate, fitted.names),
+        undetermined=undetermined_words(fitted.information, fitted.estimate, fitted.names, _expected(fitted)),
         warnings=[*experiment.warnings, *_warnings(fitted), *judgement.warnings, *start.warnings],
         verdict=judgement.verdict,
         reasons=list(judgement.reasons),
@@ -173,6 +173,14 @@ def _with_initials(
 def _follows(slope: Array, free: Array) -> NDArray[np.bool_]:
     """Whether each first state moves along directions [P, d] of the unknowns that the data leave free."""
     return np.any(np.abs(slope @ free) > _ROUNDING * (np.abs(slope) @ np.abs(free)), axis=1)
+
+
+def _expected(fitted: Fitted) -> Array:
+    """The guess of every parameter; zero for what is expected to be zero, as offsets are."""
+    guesses = fitted.experiment.guesses()
+    return np.array(
+        [guesses[max(u.record, 0), u.index] if u.kind == "parameter" else 0.0 for u in fitted.unknowns]
+    )
 
 
 def _residual(fitted: Fitted) -> Residual:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from analysis.base.errors import ShakedownError
 from analysis.base.progress import Progress
 from analysis.estimate.finish.evidence import RARE, Evidence
+from analysis.estimate.finish.held_out import output_spread
 from analysis.estimate.finish.honest import (
     DISAGREE,
     FEW_PARTS,
@@ -35,6 +36,8 @@ Array = NDArray[np.float64]
 
 _LONG = 100_000  # samples beyond which the fit over parts is one Gauss-Newton step, not another search
 _MOST_ALONE = 20  # records that are fitted one by one when they disagree
+_FEW = 100  # degrees of freedom below which the noise is known so poorly that the intervals widen
+ROUNDING = 1e-4  # of an output's spread: the noise that the errors of a noiseless record stand for
 _SAME = 3.0  # standard errors of chi2/dof within which it is one
 
 
@@ -91,21 +94,23 @@ def error_bars(fitted: Fitted, evidence: Evidence, progress: Progress) -> ErrorB
 
 
 def _spread_or_noise(fitted: Fitted, evidence: Evidence, progress: Progress) -> ErrorBars:
-    coloured = Errors(_coloured(fitted, evidence))
+    coloured = Errors(_coloured(fitted, evidence), _quantile_freedom(fitted))
     kind = "ideal" if _is_white(fitted, evidence) else "coloured"
     parts = _parts(fitted, progress)
-    if parts is None:
+    if parts is None or len(parts[0]) < 2:
         return ErrorBars(fitted.estimate, coloured, kind, {}, 0)
     between, shifted = parts
     used = len(fitted.estimate) + len(between) * len(fitted.pieces[0].states)
     processes = noise_processes(between, used)
     tests = {
-        "parts": agreement([[r] for r in between], processes),
-        "course": agreement(_course(evidence.regressions, len(between)), evidence.processes),
-        "shift": shift_test(shifted - fitted.estimate, sandwich(between, processes), coloured.covariance),
+        "parts": agreement([[r] for r in between], processes, sum(r.samples for r in between) - used),
+        "course": agreement(_course(evidence.regressions, len(between)), evidence.processes, fitted.dof),
+        "shift": shift_test(
+            shifted - fitted.estimate, sandwich(between, processes), coloured.covariance, fitted.dof
+        ),
     }
     if len(fitted.experiment.runs) > 1:
-        tests["records"] = agreement(_by_record(evidence.regressions), evidence.processes)
+        tests["records"] = agreement(_by_record(evidence.regressions), evidence.processes, fitted.dof)
         if tests["records"].probability < DISAGREE:
             alone = _records_alone(fitted, coloured, progress)
             if alone is not None:
@@ -113,6 +118,21 @@ def _spread_or_noise(fitted: Fitted, evidence: Evidence, progress: Progress) -> 
     if evidence.lacking or any(test.probability < DISAGREE for test in tests.values()):
         return ErrorBars(shifted, spread_between(between, processes), "parts", tests, len(between))
     return ErrorBars(fitted.estimate, coloured, kind, tests, len(between))
+
+
+def _quantile_freedom(fitted: Fitted) -> float:
+    """Of Student's t for a noise that few samples showed; infinite where many did, or it was given."""
+    given = all(name in fitted.experiment.conditions.noise for name in fitted.experiment.model.outputs)
+    return float(max(fitted.dof, 1)) if fitted.dof < _FEW and not given else np.inf
+
+
+def noiseless_bars(fitted: Fitted) -> ErrorBars:
+    """Errors of a record without noise: those of a noise that hides what integration and rounding do."""
+    floor = max(
+        ROUNDING * output_spread(fitted, i) / sigma for i, sigma in enumerate(fitted.sigma) if sigma > 0
+    )
+    covariance = covariance_of(fitted.information) * max(floor, 1.0) ** 2
+    return ErrorBars(fitted.estimate, Errors(covariance), "rounding", {}, 0)
 
 
 def _is_white(fitted: Fitted, evidence: Evidence) -> bool:

@@ -26,6 +26,7 @@ Array = NDArray[np.float64]
 
 _MOST_TESTED = 100_000  # samples in which missing terms are looked for
 RARE = 1e-3  # probability of chance below which a test speaks against the model
+NOISELESS = 1e-5  # of an output's spread: a residual below it shows no noise
 _ALIKE = 0.9  # of the surest delay's |t| from which another channel's delay is the same to the data
 SUSPICIOUS = 3.5  # |t| of a missing term that speaks against the model: with a dozen different terms 0.6 %
 
@@ -40,6 +41,7 @@ class Evidence:
     excerpts: list[Regression]  # their regressions
     regressions: list[Regression]  # of the whole fit
     processes: list[Autoregression]
+    left: dict[str, float]  # rms of the residual over the output's spread
     r2: dict[str, float]  # share of the variance explained, by output
     shares: dict[str, float]  # systematic part of the residual, rms over the spread
     white: dict[str, Whiteness]
@@ -52,6 +54,11 @@ class Evidence:
     def explained(self) -> float:
         """Share of the variance explained, of the output that is explained worst."""
         return min(self.r2.values(), default=float("nan"))
+
+    @property
+    def noiseless(self) -> bool:
+        """Whether what is left is so small that it tells of integration and rounding, not of the specimen."""
+        return bool(self.left) and max(self.left.values()) < NOISELESS
 
     @property
     def missed(self) -> float:
@@ -86,7 +93,9 @@ class Evidence:
 
     def notes(self) -> list[str]:
         return [
-            f"{n.outliers} sample{'s' if n.outliers > 1 else ''} of {name} lie far outside the rest."
+            f"{n.outliers} samples of {name} lie far outside the rest."
+            if n.outliers > 1
+            else f"1 sample of {name} lies far outside the rest."
             for name, n in self.noise.items()
             if n.outliers
         ]
@@ -156,6 +165,7 @@ def gather(fitted: Fitted) -> Evidence:
     unknowns = len(fitted.estimate) + sum(len(piece.states) for piece in fitted.pieces)
     processes = noise_processes(regressions, unknowns)
     outputs = fitted.experiment.model.outputs
+    left: dict[str, float] = {}
     r2, shares, white, noise = {}, {}, {}, {}
     for i, name in enumerate(outputs):
         errors = [r.errors[i] for r in regressions]
@@ -164,7 +174,7 @@ def gather(fitted: Fitted) -> Evidence:
             continue
         rows = np.concatenate([piece.residuals[i] for piece in fitted.pieces])
         size, spread = float(np.sqrt(np.nanmean(rows**2))), output_spread(fitted, i) or 1.0
-        r2[name] = 1.0 - (size / spread) ** 2
+        left[name], r2[name] = size / spread, 1.0 - (size / spread) ** 2
         noise[name], white[name] = shown, whiteness(errors)
         own = max(
             _white_part(processes[i], errors),
@@ -180,6 +190,7 @@ def gather(fitted: Fitted) -> Evidence:
         excerpts,
         regressions,
         processes,
+        left,
         r2,
         shares,
         white,

@@ -28,6 +28,7 @@ Array = NDArray[np.float64]
 PARTS, FEW_PARTS = 8, 4  # with 4 the spread is poorly known, with 16 short parts raise false alarms
 SHORT = 400  # samples below which a record is cut into FEW_PARTS
 DISAGREE = 0.01  # probability below which parts, fits or records count as different
+_MANY = 1000.0  # degrees of freedom of the noise from which on it counts as known
 _SETTLED = 0.05  # share of the variance below which a difference of two fits only shows where each stopped
 
 
@@ -90,13 +91,15 @@ def sandwich(regressions: Sequence[Regression], processes: Sequence[Autoregressi
 Part = Sequence[Regression]  # stretches that belong together: a part of a record, or a whole record
 
 
-def agreement(parts: Sequence[Part], processes: Sequence[Autoregression]) -> Test:
+def agreement(
+    parts: Sequence[Part], processes: Sequence[Autoregression], noise_freedom: float = np.inf
+) -> Test:
     """Do the scores of parts that share their parameters scatter as their noise lets them?
 
     With informations I_k, noise O_k, H = (sum I)^-1 and the fit at its optimum, the scores have covariance
     C_kl = O_k d_kl - I_k H O_l - O_k H I_l + I_k H (sum O) H I_l. T = sum g_k' (sum O)^-1 g_k is a sum of
     chi-squares whose weights follow from C; parts that hold most of the information thereby count as what
-    they are.
+    they are. ``noise_freedom``: degrees of freedom from which the size of the noise was found.
     """
     sums = [joined(part) for part in parts]
     informations, scores = np.array([i for i, _ in sums]), np.array([g for _, g in sums])
@@ -112,7 +115,7 @@ def agreement(parts: Sequence[Part], processes: Sequence[Autoregression]) -> Tes
     covariances += np.einsum("kpr,rs,lts->klpt", pulls, S, pulls)
     covariances[np.arange(len(parts)), np.arange(len(parts))] += noises
     values = _weights(covariances, M)
-    return Test(statistic, float(len(values)), _exceeded(statistic, values))
+    return Test(statistic, float(len(values)), _exceeded(statistic, values, noise_freedom))
 
 
 def _weights(covariances: Array, metric: Array) -> Array:
@@ -125,28 +128,34 @@ def _weights(covariances: Array, metric: Array) -> Array:
     return np.asarray(found[found > 1e-9 * max(float(found.max()), 0.0)])
 
 
-def _exceeded(statistic: float, weights: Array) -> float:
+def _exceeded(statistic: float, weights: Array, noise_freedom: float) -> float:
     """Probability that a weighted sum of chi-squares exceeds the statistic: a chi-square with the same mean,
     variance and skewness (Hall 1983, Buckley and Eagleson 1988).
     """
-    from scipy.stats import chi2
-
     if not len(weights):
         return 1.0
     mean, variance, third = weights.sum(), 2.0 * np.sum(weights**2), 8.0 * np.sum(weights**3)
     freedom = 8.0 * variance**3 / third**2
     scaled = (statistic - mean) * np.sqrt(2.0 * freedom / variance) + freedom
-    return float(chi2.sf(max(scaled, 0.0), freedom))
+    return _chance(max(scaled, 0.0), freedom, noise_freedom)
 
 
-def shift_test(shift: Array, coarse: Array, fine: Array) -> Test:
+def _chance(statistic: float, freedom: float, noise_freedom: float) -> float:
+    """Probability of a larger chi-square; of a larger F where the noise was found from few samples."""
+    from scipy.stats import chi2, f
+
+    if noise_freedom >= _MANY:
+        return float(chi2.sf(statistic, freedom))
+    return float(f.sf(statistic / freedom, freedom, max(noise_freedom, 1.0)))
+
+
+def shift_test(shift: Array, coarse: Array, fine: Array, noise_freedom: float = np.inf) -> Test:
     """Is the shift between the fit over parts (covariance ``coarse``) and the whole one (``fine``) chance?
 
     d'(coarse - fine)^-1 d (Hausman 1978), over the directions in which the two differ by enough to be told
     from where each search stopped.
     """
     from scipy.linalg import eigh
-    from scipy.stats import chi2
 
     scale = np.sqrt(np.maximum(np.diag(fine), 0.0))
     known = np.flatnonzero((scale > 0) & np.isfinite(scale) & np.isfinite(np.diag(coarse)))
@@ -162,7 +171,7 @@ def shift_test(shift: Array, coarse: Array, fine: Array) -> Test:
     if not kept.any():
         return Test(0.0, 0.0, 1.0)
     statistic = float(np.sum(along[kept] ** 2 / gain[kept]))
-    return Test(statistic, float(kept.sum()), float(chi2.sf(statistic, kept.sum())))
+    return Test(statistic, float(kept.sum()), _chance(statistic, float(kept.sum()), noise_freedom))
 
 
 def spread_between(parts: Sequence[Regression], processes: Sequence[Autoregression]) -> Errors:

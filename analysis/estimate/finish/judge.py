@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from analysis.base.identification import Z95, Curve
 from analysis.base.progress import SILENT, Progress
-from analysis.estimate.finish.errors import ErrorBars, error_bars
+from analysis.estimate.finish.errors import ROUNDING, ErrorBars, error_bars, noiseless_bars
 from analysis.estimate.finish.evidence import Evidence, gather
 from analysis.estimate.finish.fitted import RIVALS, Fitted
 from analysis.estimate.finish.linearised import joined
@@ -24,6 +24,7 @@ from analysis.estimate.finish.missing_force import missing_force
 from analysis.estimate.finish.rivals import rival
 from analysis.estimate.finish.sampling import alias
 from analysis.estimate.identifiability import covariance_of, pseudo_inverse, undetermined_parameters
+from analysis.experiment.units import unit_words
 
 Array = NDArray[np.float64]
 
@@ -55,18 +56,18 @@ def judge(fitted: Fitted, progress: Progress = SILENT) -> Judgement:
     ):
         return _ideal(fitted, unusable)
     evidence = gather(fitted)
-    bars = error_bars(fitted, evidence, progress)
+    bars = noiseless_bars(fitted) if evidence.noiseless else error_bars(fitted, evidence, progress)
     unusable += _at_bounds(fitted, evidence, bars)
     elsewhere = None if unusable else alias(fitted, progress) or rival(fitted, progress)
     unusable += [elsewhere.words] if elsewhere else []
-    verdict, reasons = _verdict(evidence, bars, unusable)
+    verdict, reasons = _verdict(evidence, bars, unusable, _units(fitted))
     covariance = np.array(bars.errors.covariance)
     for i in (*undetermined_parameters(fitted.information), *(elsewhere.concerned if elsewhere else ())):
         covariance[i, i] = np.inf
     quantile = np.full(len(fitted.estimate), bars.errors.quantile)
     findings = {**evidence.figures(), **bars.figures()}
     curves: dict[str, Curve] = {}
-    if evidence.lacking and not unusable:
+    if evidence.lacking and verdict != "fits" and not unusable:
         curves, words = missing_force(fitted, evidence.linear, evidence.excerpts, evidence.lacking[0])
         reasons += [words] if words else []
     return Judgement(verdict, reasons, bars.estimate, covariance, quantile, [], findings, curves)
@@ -78,10 +79,18 @@ def _ideal(fitted: Fitted, reasons: list[str]) -> Judgement:
     return Judgement("cannot tell", reasons, fitted.estimate, covariance, quantile)
 
 
-def _verdict(evidence: Evidence, bars: ErrorBars, unusable: list[str]) -> tuple[str, list[str]]:
-    against = [*evidence.against(), *bars.against()]
+def _verdict(
+    evidence: Evidence, bars: ErrorBars, unusable: list[str], units: list[str]
+) -> tuple[str, list[str]]:
+    against = [*units, *evidence.against(), *bars.against()]
     if unusable:
         return "cannot tell", [*unusable, *against]
+    if evidence.noiseless:
+        words = (
+            f"The record shows no noise: what is left is {max(evidence.left.values()):.1g} of the spread. "
+            f"The errors are those of a noise of {ROUNDING:g} of it."
+        )
+        return ("close" if units else "fits"), [*units, words]
     if evidence.explained < _SIGNAL:
         share = f"{100 * evidence.explained:.2g} %"
         words = f"The model explains {share} of the variance: there is nothing to judge."
@@ -108,6 +117,12 @@ def _unusable(fitted: Fitted) -> list[str]:
     if fitted.dof <= 0:
         words.append(f"There are no more samples than unknowns ({len(fitted.estimate)}).")
     return [*words, *fitted.start.findings.get(RIVALS, []), *_absurd(fitted)]
+
+
+def _units(fitted: Fitted) -> list[str]:
+    """Sentences on channels whose units contradict the model's: the parameters are in neither."""
+    given, records = fitted.experiment.given, fitted.experiment.records
+    return list(dict.fromkeys(words for record in records for words in unit_words(given, record)))
 
 
 def _none_is_known(fitted: Fitted) -> bool:

@@ -23,6 +23,8 @@ Array = NDArray[np.float64]
 
 SURE = 4.0  # |t| beyond which a term is missing: one chance in 16 000 for each term tried
 _TOGETHER = 1e-3  # eigenvalue of the scaled information below which columns cannot be told apart
+_MANY = 1000.0  # degrees of freedom from which on Student's t is normal as far as it matters
+_SPARE = 5.0  # samples for each fitted number without which the columns may not explain the noise away
 _OWN = 0.02  # share of a term's effect that must be its own; less is the rounding of its integral
 
 
@@ -103,10 +105,17 @@ class Scores:
     covariance: Array  # [T, T]
     own: NDArray[np.bool_]  # [T] columns that the unknowns cannot imitate
     along: Array  # [P, T] the unknowns that imitate each column best
+    freedom: float  # samples from which the noise was found, less what was fitted to them
 
     def t_values(self) -> Array:
+        """Distance of each coefficient from zero: the normal deviate that is as rare as Student's t."""
+        from scipy.stats import norm, t
+
         size = np.sqrt(np.maximum(np.diag(self.covariance), 1e-300))
-        return np.where(self.own, self.score / size, 0.0)
+        found = np.where(self.own, self.score / size, 0.0)
+        if self.freedom >= _MANY:
+            return found
+        return np.asarray(np.sign(found) * norm.isf(t.sf(np.abs(found), max(self.freedom, 1.0))))
 
     def coefficients(self) -> tuple[Array, Array]:
         """Coefficient of each term if it were added alone, and its standard error."""
@@ -151,6 +160,9 @@ def scores(
         information += flat.T @ flat
     own = (np.diag(information) > _OWN**2 * sizes) & (sizes > 0)
     step, directions, _ = _best(score, information, own)
+    samples = sum(a.regression.samples for a in added)
+    if samples < _SPARE * (used + directions):
+        step, directions = np.zeros(T), 0
     left = [
         Regression(a.regression.errors - rows @ step, a.regression.jacobian)
         for a, rows in zip(added, free, strict=True)
@@ -165,7 +177,7 @@ def scores(
     # A process fitted by chance to white noise has gaps in its spectrum, into which no term may fall.
     raised = np.sqrt(np.maximum(white / np.maximum(np.diag(covariance), 1e-300), 1.0))
     covariance *= np.outer(raised, raised)
-    return Scores(score, information, covariance, own, along)
+    return Scores(score, information, covariance, own, along, samples - used - directions)
 
 
 def _best(score: Array, information: Array, own: NDArray[np.bool_]) -> tuple[Array, int, Array]:

@@ -43,3 +43,7 @@ def test_given_a_parameter_lost_in_noise_when_named_then_it_is_called_hardly_det
     assert undetermined_words(information(J), np.array([1.0, 1.0]), ["a", "b"]) == [
         "b is hardly determined: standard error 10 times its value."
     ]
+    # an estimate of zero is no failure: its error is held against its guess, where that says anything
+    for guess, said in ((20.0, False), (2.0, True), (0.0, False)):
+        words = undetermined_words(information(J), np.array([1.0, 0.1]), ["a", "b"], np.array([1.0, guess]))
+        assert bool(words) == said

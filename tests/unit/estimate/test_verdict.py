@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -179,6 +181,49 @@ def test_given_uniform_noise_as_of_quantisation_then_its_size_is_not_overrated(r
     judged = judge(fitted(duffing(), *right, uniform, Conditions(denoise=False, noise={"x": size})))
     assert judged.verdict == "fits", judged.reasons
     assert judged.findings["residual over noise"]["x"] == pytest.approx(1.0, abs=0.06)
+
+
+def test_given_units_that_contradict_then_the_verdict_knows(right):
+    f, z = right
+    noisy = z[0] + 0.02 * z[0].std() * np.random.default_rng(1).standard_normal(N)
+    model = replace(duffing(), units={"x": "m"})
+    for unit, verdict in (("m", "fits"), ("mm", "close")):
+        experiment = Experiment(
+            model,
+            Record.from_arrays(1 / DT, {"x": noisy, "f": f}, {"x": unit, "f": ""}),
+            Conditions(denoise=False),
+        )
+        judged = judge(fit(experiment, Start("test", experiment.guesses(), [z])))
+        assert judged.verdict == verdict, judged.reasons
+        assert any("not converted" in words for words in judged.reasons) == (verdict == "close")
+
+
+def test_given_no_noise_then_the_errors_hold_what_rounding_does(right):
+    found = fitted(duffing(), *right, np.zeros(N))
+    judged = judge(found)
+    assert judged.verdict == "fits", judged.reasons
+    assert "no noise" in judged.reasons[0]
+    assert np.all(np.abs(z_values(judged.estimate, judged.covariance)) < 1)
+    noise = float(found.sigma[0]) / (1e-4 * right[1][0].std())
+    assert judged.covariance == pytest.approx(np.linalg.inv(found.information) / noise**2, rel=1e-6)
+
+
+def test_given_few_samples_then_nothing_is_missing_by_chance_and_the_intervals_are_students(right):
+    model = Model.from_equations(
+        {"x": "v", "v": "-c*v - k*x"}, {"c": {"guess": 0.3}, "k": {"guess": 5.0}}, outputs={"x": "x"}
+    )
+    t, covered = np.arange(12) * 0.3, []
+    for seed in range(30):
+        noise = 0.01 * np.random.default_rng(seed).standard_normal(len(t))
+        experiment = Experiment(
+            model, Record.from_arrays(1 / 0.3, {"x": np.exp(-0.1 * t) * np.cos(2 * t + 0.3) + noise})
+        )
+        judged = judge(fit(experiment, Start("test", experiment.guesses())))
+        assert judged.verdict == "fits", judged.reasons
+        assert judged.quantile[0] == pytest.approx(2.3060, abs=1e-3)  # 12 samples less 4 unknowns
+        errors = np.sqrt(np.diag(judged.covariance))
+        covered += list(np.abs(judged.estimate - [0.2, 4.01]) < judged.quantile * errors)
+    assert np.mean(covered) > 0.88
 
 
 def test_given_spikes_and_a_gap_then_they_are_counted_and_crossed(right):

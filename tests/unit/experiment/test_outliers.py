@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
 
 from analysis.experiment.outliers import pressed_flat, spikes
 
@@ -27,6 +28,20 @@ def test_given_spikes_anywhere_then_they_and_no_others_are_found() -> None:
             assert not found[np.setdiff1d(np.arange(2000), places)].any()
             missed += int((~found[places]).sum())
     assert missed <= 3  # of 180; next to the ends a cubic is extrapolated
+
+
+def test_given_sharp_peaks_sampled_coarsely_then_none_is_a_spike_but_a_spike_among_them_is() -> None:
+    rng = np.random.default_rng(6)
+    t = np.arange(1000) * 0.05
+    z = solve_ivp(
+        lambda t, z: [10 * (z[1] - z[0]), z[0] * (28 - z[2]) - z[1], z[0] * z[1] - 8 / 3 * z[2]],
+        (0, t[-1]), [1.0, 3.0, 20.0], t_eval=t, rtol=1e-8,
+    ).y  # fmt: skip
+    for row in z:
+        noisy = row + 0.01 * row.std() * rng.uniform(-1.7, 1.7, len(t))
+        assert not spikes(noisy).any()
+        noisy[437] += 12 * row.std()
+        assert list(np.flatnonzero(spikes(noisy))) == [437]
 
 
 def test_given_a_gap_then_its_edges_are_no_spikes() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from analysis.base.errors import DataError
 from analysis.base.record import Record
 from analysis.experiment import Experiment
 from analysis.model import Model
@@ -46,3 +47,9 @@ def test_given_units_that_contradict_the_model_then_each_is_said(x: str, f: str,
         words for words in Experiment(Model.from_toml(MODEL), record).warnings if "not converted" in words
     ]
     assert [words.split()[3] for words in said] == named
+
+
+def test_given_a_channel_that_never_changes_then_it_is_said_at_once() -> None:
+    record = Record.from_arrays(10.0, {"x": np.full(64, 1.3), "f": np.sin(np.arange(64))})
+    with pytest.raises(DataError, match="x never changes"):
+        Experiment(Model.from_toml(MODEL), record)
