@@ -62,6 +62,7 @@ class Balance:
         self.free = [model.index(name) for name in model.free]
         self.channels = list(range(len(rows[0].data))) if options.offset else []
         self.repetitions = [group for group in repetitions if len(group) >= _REPETITIONS]
+        self.seen = np.ones(len(self.free), dtype=bool)  # free parameters that the rows see
         self.phases = unknown_phase and self._drive_is_seen()
         self.lower = np.array([model.parameters[n].lower for n in model.free], dtype=np.float64)
         self.upper = np.array([model.parameters[n].upper for n in model.free], dtype=np.float64)
@@ -77,6 +78,7 @@ class Balance:
         rounds = 1 if self.options.plain else 1 + _REWEIGHTINGS
         iterations, converged = 0, True
         for turn in range(rounds):
+            self.seen = self._visible(values, offsets, shifts)
             if turn > 0:
                 weights = self._weights(values, offsets, shifts)
             for _ in range(30):
@@ -138,7 +140,7 @@ class Balance:
         else:
             residual = np.concatenate([w @ r for w, (r, _) in zip(weights, pieces, strict=True)])
             jacobian = np.concatenate([w @ j for w, (_, j) in zip(weights, pieces, strict=True)])
-        jacobian[:, : len(self.free)] *= self._visible(values, offsets, shifts)
+        jacobian[:, : len(self.free)] *= self.seen
         step = _scaled_step(jacobian, residual, 1e-12)
         return step, float(residual @ residual), jacobian.T @ jacobian
 
@@ -195,6 +197,7 @@ class Balance:
         Rows away from the drive's line do not see it: they give the other parameters. Then each orbit's shift
         is the one, of a grid over the drive period, that balances the rows at the line best.
         """
+        seen = self._visible(values, offsets, np.zeros(len(self.rows)))
         quiet = [np.tile(self._away(row), len(row.equations)) for row in self.rows]
         zero = np.zeros(len(self.rows))
         for _ in range(8):
@@ -203,7 +206,7 @@ class Balance:
                 by_p = row.jacobian(self.model, values, offsets, 0.0, self.free, [])[0]
                 residual.append(row.residual(self.model, values, offsets, 0.0)[keep])
                 jacobian.append(by_p[keep])
-            matrix = np.concatenate(jacobian) * self._visible(values, offsets, zero)
+            matrix = np.concatenate(jacobian) * seen
             step = _scaled_step(matrix, np.concatenate(residual), 1e-10)
             values, _, _ = self._apply(values, offsets, zero, self._padded(step))
         period = self.drive_period()

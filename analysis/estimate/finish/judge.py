@@ -24,6 +24,7 @@ from analysis.estimate.finish.missing_force import missing_force
 from analysis.estimate.finish.rivals import rival
 from analysis.estimate.finish.sampling import alias
 from analysis.estimate.identifiability import covariance_of, pseudo_inverse, undetermined_parameters
+from analysis.experiment.drive_time import DRIVE_TIME
 from analysis.experiment.units import unit_words
 
 Array = NDArray[np.float64]
@@ -132,13 +133,15 @@ def _none_is_known(fitted: Fitted) -> bool:
 
 
 def _absurd(fitted: Fitted) -> list[str]:
+    """Values far from any guess; the drive's time has none, and a scan for one would cost more than the fit."""
     words = []
-    guesses = fitted.experiment.guesses()
+    guesses = list(fitted.experiment.model.parameters.items())
     for unknown, value in zip(fitted.unknowns, fitted.estimate, strict=True):
         if unknown.kind != "parameter":
             continue
-        guess = float(guesses[max(unknown.record, 0), unknown.index])
-        if guess != 0 and abs(value) > _ABSURD * abs(guess):
+        name, parameter = guesses[unknown.index]
+        guess = parameter.value
+        if name != DRIVE_TIME and guess != 0 and abs(value) > _ABSURD * abs(guess):
             words.append(f"{unknown.name} = {value:.3g} is {abs(value / guess):.1g} times its guess.")
     return words
 
