@@ -133,7 +133,7 @@ def _none_is_known(fitted: Fitted) -> bool:
 
 
 def _absurd(fitted: Fitted) -> list[str]:
-    """Values far from any guess; the drive's time has none, and a scan for one would cost more than the fit."""
+    """Values far from any guess; the drive's time has none, and a scan for one costs more than the fit."""
     words = []
     guesses = list(fitted.experiment.model.parameters.items())
     for unknown, value in zip(fitted.unknowns, fitted.estimate, strict=True):
