@@ -128,25 +128,25 @@ def autocorrelation(rows: list[Array]) -> tuple[Array, Array, float]:
 
     The bound is passed somewhere with the probability at which white noise is ruled out (Sidak 1967).
     """
-    from scipy.stats import norm
+    from scipy.special import ndtri
 
     count = min(_LAGS, min(len(r) for r in rows) // 3)
     power = sum(float(r @ r) for r in rows) or 1.0
     values = [sum(float(r[k:] @ r[:-k]) for r in rows) / power for k in range(1, count + 1)]
     total = sum(len(r) for r in rows)
     each = 1.0 - (1.0 - _LEVEL) ** (1.0 / max(count, 1))  # probability at a single lag
-    return np.arange(1.0, count + 1), np.array(values), float(norm.isf(each / 2) / np.sqrt(total))
+    return np.arange(1.0, count + 1), np.array(values), float(-ndtri(each / 2) / np.sqrt(total))
 
 
 def ljung_box(rows: list[Array], lags: Array) -> float:
     """Probability that white noise is as correlated as these residuals (Ljung and Box 1978)."""
-    from scipy.stats import chi2
+    from scipy.special import chdtrc
 
     _, correlation, _ = autocorrelation(rows)
     total = sum(len(r) for r in rows)
     pairs = np.array([sum(len(r) - int(k) for r in rows) for k in lags], dtype=np.float64)
     statistic = float(total * (total + 2) * np.sum(correlation**2 / pairs))
-    return float(chi2.sf(statistic, len(lags)))
+    return float(chdtrc(len(lags), statistic))
 
 
 def _cross(

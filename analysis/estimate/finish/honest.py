@@ -55,9 +55,9 @@ class Errors:
     @property
     def quantile(self) -> float:
         """Half the width of the 95 % interval in standard errors."""
-        from scipy.stats import norm, t
+        from scipy.special import ndtri, stdtrit
 
-        return float(norm.ppf(0.975) if np.isinf(self.freedom) else t.ppf(0.975, self.freedom))
+        return float(ndtri(0.975) if np.isinf(self.freedom) else stdtrit(self.freedom, 0.975))
 
 
 def noise_processes(regressions: Sequence[Regression], used: float) -> list[Autoregression]:
@@ -142,11 +142,11 @@ def _exceeded(statistic: float, weights: Array, noise_freedom: float) -> float:
 
 def _chance(statistic: float, freedom: float, noise_freedom: float) -> float:
     """Probability of a larger chi-square; of a larger F where the noise was found from few samples."""
-    from scipy.stats import chi2, f
+    from scipy.special import chdtrc, fdtrc
 
     if noise_freedom >= _MANY:
-        return float(chi2.sf(statistic, freedom))
-    return float(f.sf(statistic / freedom, freedom, max(noise_freedom, 1.0)))
+        return float(chdtrc(freedom, statistic))
+    return float(fdtrc(freedom, max(noise_freedom, 1.0), statistic / freedom))
 
 
 def shift_test(shift: Array, coarse: Array, fine: Array, noise_freedom: float = np.inf) -> Test:

@@ -111,7 +111,7 @@ def input_correlation(
     the unknowns can imitate is taken out of them first. 1 without inputs, and where their own noise is part
     of the residuals.
     """
-    from scipy.stats import chi2
+    from scipy.special import chdtrc
 
     if fitted.inputs_estimated:
         return 1.0
@@ -123,7 +123,7 @@ def input_correlation(
             statistic, freedom = tested(fitted, regressions, columns).joint()
             if freedom:
                 tests += 1
-                lowest = min(lowest, float(chi2.sf(statistic, freedom)))
+                lowest = min(lowest, float(chdtrc(freedom, statistic)))
     return min(1.0, lowest * max(tests, 1))
 
 

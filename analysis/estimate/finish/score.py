@@ -109,13 +109,13 @@ class Scores:
 
     def t_values(self) -> Array:
         """Distance of each coefficient from zero: the normal deviate that is as rare as Student's t."""
-        from scipy.stats import norm, t
+        from scipy.special import ndtri, stdtr
 
         size = np.sqrt(np.maximum(np.diag(self.covariance), 1e-300))
         found = np.where(self.own, self.score / size, 0.0)
         if self.freedom >= _MANY:
             return found
-        return np.asarray(np.sign(found) * norm.isf(t.sf(np.abs(found), max(self.freedom, 1.0))))
+        return np.asarray(-np.sign(found) * ndtri(stdtr(max(self.freedom, 1.0), -np.abs(found))))
 
     def coefficients(self) -> tuple[Array, Array]:
         """Coefficient of each term if it were added alone, and its standard error."""

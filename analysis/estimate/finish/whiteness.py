@@ -59,8 +59,8 @@ def autocorrelation(rows: Sequence[Array], count: int) -> tuple[Array, Array]:
 
 
 def _probability(correlation: Array, pairs: Array, samples: int) -> float:
-    from scipy.stats import chi2
+    from scipy.special import chdtrc
 
     used = pairs > 0
     statistic = samples * (samples + 2) * float(np.sum(correlation[used] ** 2 / pairs[used]))
-    return float(chi2.sf(statistic, int(used.sum())))
+    return float(chdtrc(int(used.sum()), statistic))

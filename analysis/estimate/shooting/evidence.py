@@ -72,7 +72,7 @@ def ljung_box(rows: Sequence[Array], lags: int) -> float:
     with a missing sample are left out. Values beyond six robust deviations are set back to them: one
     outlier must not hide the colour of the rest.
     """
-    from scipy.stats import chi2
+    from scipy.special import chdtrc
 
     together = np.concatenate(rows)
     together = together[np.isfinite(together)]
@@ -93,7 +93,7 @@ def ljung_box(rows: Sequence[Array], lags: int) -> float:
         pairs += _lagged(known.astype(np.float64), lags)
     used = pairs > 0
     correlation = products[used] / pairs[used] * (N / power)
-    return float(chi2.sf(float(np.sum(correlation**2 * pairs[used])), int(used.sum())))
+    return float(chdtrc(int(used.sum()), float(np.sum(correlation**2 * pairs[used]))))
 
 
 def _lagged(row: Array, lags: int) -> Array:
