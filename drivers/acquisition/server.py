@@ -39,14 +39,14 @@ from drivers.acquisition.capture import Capture, DriveStop, queue_capacity
 from drivers.acquisition.counting import StreamCounter
 from drivers.acquisition.guard_process import GuardProcess
 from drivers.base.clock import RealClock
-from drivers.base.drive_page import DrivePage, DriveStatus, process_state
+from drivers.base.drive_page import DrivePage, DriveStatus, is_ending, process_state
 from drivers.base.latch import DriveLatched
 from drivers.base.protocols import Block, DriveState, InstrumentError, status_of
 from drivers.rig.profile import Rig, RigProfile, open_rig
 
 BLOCK_SECONDS = 0.01  # the pace of the limits' checks
 WATCH_SECONDS = 0.002  # the pace of the watch over window and STOP
-PARENT_SECONDS = 0.04  # between two looks whether the window's process was suspended
+PARENT_SECONDS = 0.01  # between two looks whether the window's process was suspended or killed
 STATUS_SECONDS = 0.01  # between two words about the drive
 BACKLOG_SECONDS = 30.0  # samples kept for a window that does not take them
 SILENCE_SECONDS = 3.0  # the most that ramping down at the end may take
@@ -117,6 +117,8 @@ class Watch:
             self._parent_looked = now
             if process_state(self._parent) == "T":
                 self._server.stop_drive("the window's process was suspended", "trip")
+            elif is_ending(self._parent):
+                self._server.end(WINDOW_GONE)
 
 
 class RigServer:
@@ -361,10 +363,10 @@ class RigServer:
         try:
             while self._reading.is_set():
                 block = source.read(np.empty((len(source.channels), self._block)))
+                self._publish()  # first: what is shown of a virtual drive is not older than its samples
                 self._check_limits(block)
                 _, late = counter.count(block)
                 self._page.counts, self._page.stream_seconds = counter.counts, counter.seconds
-                self._publish()
                 self._keep(block, late)
                 self._queue(block)
                 if block.ended:

@@ -105,29 +105,24 @@ class Limiter:
     def __init__(self, limits: Limits, rate: float) -> None:
         self.limits = limits
         self._step = limits.slew / rate
-        self._last = 0.0
+        self.output = 0.0  # the value that stands at the output now
         self.clamped = 0  # samples that had to be held back
-
-    @property
-    def output(self) -> float:
-        """The value that stands at the output now."""
-        return self._last
 
     def __call__(self, wanted: NDArray[np.float64]) -> NDArray[np.float64]:
         """The samples that may go out; a sample that is no number counts as zero."""
         peak = self.limits.peak
         out = np.clip(np.nan_to_num(wanted, nan=0.0, posinf=0.0, neginf=0.0), -peak, peak)
-        steps = np.diff(out, prepend=self._last)
+        steps = np.diff(out, prepend=self.output)
         if np.abs(steps).max(initial=0.0) > self._step:
             out = self._follow(out)
         self.clamped += int(np.count_nonzero(out != wanted))
         if len(out):
-            self._last = float(out[-1])
+            self.output = float(out[-1])
         return out
 
     def _follow(self, wanted: NDArray[np.float64]) -> NDArray[np.float64]:
         out = np.empty_like(wanted)
-        last, step = self._last, self._step
+        last, step = self.output, self._step
         for i, value in enumerate(wanted):
             last += min(max(value - last, -step), step)
             out[i] = last

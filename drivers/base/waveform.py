@@ -1,7 +1,7 @@
-"""Waveforms of the drive: what can be played, and the voice that gives its samples one after the other.
+"""Waveforms of the drive: what can be played, and the generators that give its samples one by one.
 
-A :class:`Waveform` is a description (a value: save it, send it, compare it). ``voice(rate)`` makes the thing
-that counts samples. Every voice knows the phase and the frequency of its next sample, so the phase of the
+A :class:`Waveform` is a description (a value: save it, send it, compare it). ``generator(rate)`` makes what
+counts samples. Every generator knows the phase and the frequency of its next sample, so the phase of the
 drive is known at every sample that is measured. Sines are cosines: amplitude * cos(phase).
 """
 
@@ -26,7 +26,7 @@ class WaveformError(ShakedownError):
     """A waveform that makes no sense."""
 
 
-class Voice(ABC):
+class SampleGenerator(ABC):
     """Gives the samples of a waveform one after the other."""
 
     phase: float = 0.0  # rad, of the next sample
@@ -65,7 +65,7 @@ class Waveform(ABC):
         """Lowest and highest frequency in Hz."""
 
     @abstractmethod
-    def voice(self, rate: float) -> Voice: ...
+    def generator(self, rate: float) -> SampleGenerator: ...
 
     @property
     def duration(self) -> float:
@@ -99,11 +99,11 @@ class Sine(Waveform):
     def band(self) -> tuple[float, float]:
         return self.frequency, self.frequency
 
-    def voice(self, rate: float) -> Voice:
-        return _SineVoice(self, rate)
+    def generator(self, rate: float) -> SampleGenerator:
+        return _SineGenerator(self, rate)
 
 
-class _SineVoice(Voice):
+class _SineGenerator(SampleGenerator):
     """Counts samples from the last change, so that a steady sine has no accumulated rounding."""
 
     def __init__(self, sine: Sine, rate: float) -> None:
@@ -179,11 +179,11 @@ class SteppedSine(Waveform):
     def duration(self) -> float:
         return self.dwell * len(self.frequencies)
 
-    def voice(self, rate: float) -> Voice:
-        return _SteppedVoice(self, rate)
+    def generator(self, rate: float) -> SampleGenerator:
+        return _SteppedGenerator(self, rate)
 
 
-class _SteppedVoice(Voice):
+class _SteppedGenerator(SampleGenerator):
     def __init__(self, stepped: SteppedSine, rate: float) -> None:
         self._stepped, self._rate = stepped, rate
         self._each = max(1, round(stepped.dwell * rate))
@@ -243,11 +243,11 @@ class Sweep(Waveform):
             return float(self.start * (self.stop / self.start) ** (t / self.seconds))
         return self.start + (self.stop - self.start) * t / self.seconds
 
-    def voice(self, rate: float) -> Voice:
-        return _SweepVoice(self, rate)
+    def generator(self, rate: float) -> SampleGenerator:
+        return _SweepGenerator(self, rate)
 
 
-class _SweepVoice(Voice):
+class _SweepGenerator(SampleGenerator):
     steady = False
 
     def __init__(self, sweep: Sweep, rate: float) -> None:
@@ -293,8 +293,8 @@ class Multisine(Waveform):
     def band(self) -> tuple[float, float]:
         return self.lowest, self.highest
 
-    def voice(self, rate: float) -> Voice:
-        return _MultisineVoice(self, rate)
+    def generator(self, rate: float) -> SampleGenerator:
+        return _MultisineGenerator(self, rate)
 
     def shape(self, phase: NDArray[np.floating]) -> Array:
         """The signal, peak at most ``amplitude``, at the given phases of its period."""
@@ -312,7 +312,7 @@ class Multisine(Waveform):
         return out * (self.amplitude / peak)
 
 
-class _MultisineVoice(Voice):
+class _MultisineGenerator(SampleGenerator):
     def __init__(self, multisine: Multisine, rate: float) -> None:
         self._rate, self._count = rate, 0
         self.amplitude, self.frequency = multisine.amplitude, multisine.spacing
@@ -348,11 +348,11 @@ class RandomNoise(Waveform):
     def band(self) -> tuple[float, float]:
         return self.lowest, self.highest
 
-    def voice(self, rate: float) -> Voice:
-        return _NoiseVoice(self, rate)
+    def generator(self, rate: float) -> SampleGenerator:
+        return _NoiseGenerator(self, rate)
 
 
-class _NoiseVoice(Voice):
+class _NoiseGenerator(SampleGenerator):
     """Overlap-add of independent noise segments under square-root Hann windows: stationary and endless."""
 
     def __init__(self, noise: RandomNoise, rate: float) -> None:
@@ -415,11 +415,11 @@ class BurstRandom(Waveform):
     def band(self) -> tuple[float, float]:
         return self.lowest, self.highest
 
-    def voice(self, rate: float) -> Voice:
-        return _BurstVoice(self, rate)
+    def generator(self, rate: float) -> SampleGenerator:
+        return _BurstGenerator(self, rate)
 
 
-class _BurstVoice(Voice):
+class _BurstGenerator(SampleGenerator):
     def __init__(self, burst: BurstRandom, rate: float) -> None:
         self._burst, self._rate, self._count = burst, rate, 0
         self.amplitude, self.frequency = burst.amplitude, 1 / burst.period
@@ -427,9 +427,9 @@ class _BurstVoice(Voice):
         self._noise = self._new_noise()
         self._current = self._next_burst()
 
-    def _new_noise(self) -> _NoiseVoice:
+    def _new_noise(self) -> _NoiseGenerator:
         b = self._burst
-        return _NoiseVoice(RandomNoise(b.amplitude, b.lowest, b.highest, b.seed), self._rate)
+        return _NoiseGenerator(RandomNoise(b.amplitude, b.lowest, b.highest, b.seed), self._rate)
 
     def _next_burst(self) -> Array:
         sounding = max(2, round(self._length * self._burst.part))
@@ -495,11 +495,11 @@ class UserWaveform(Waveform):
         plain.pop("_shape")
         return plain
 
-    def voice(self, rate: float) -> Voice:
-        return _UserVoice(self, rate)
+    def generator(self, rate: float) -> SampleGenerator:
+        return _UserGenerator(self, rate)
 
 
-class _UserVoice(Voice):
+class _UserGenerator(SampleGenerator):
     def __init__(self, user: UserWaveform, rate: float) -> None:
         self._user, self._ratio, self._count = user, user.sample_rate / rate, 0
         self.amplitude, self.frequency = user.amplitude, user.sample_rate / len(user.samples)

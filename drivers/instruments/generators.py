@@ -26,7 +26,9 @@ from drivers.instruments.serial_link import LinkSettings, SerialLink
 from drivers.rig.player import SOFT_START
 from drivers.rig.profile import RigError, RigProfile
 
-STEPS_UP = 12  # of a soft start
+FIRST_STEP = 0.05  # of the target: where a soft start begins
+GROWTH = 1.05  # from step to step upwards: a step that is on the line at STOP raises the drive by no more
+CHANGE_STEPS = 12  # of a change to a smaller amplitude
 STOP_SECONDS = 0.05
 STEPS_DOWN = 2  # of a stop, before zero: a line at 9600 baud takes 15 ms
 LATCH_SECONDS = 0.003  # between two looks at the latch
@@ -85,7 +87,7 @@ class Generator(ABC):
         self._closed = False
         self._errors_of_others = False  # another process has spoken to the instrument
         self._planned: deque[float] = deque()  # amplitudes still to be set, on the way to the target
-        self._next_step = self._step_seconds = 0.0
+        self._next_step = self._pace = 0.0  # time.monotonic() of the next one; s between two at least
         link.identify_again = self.identify
         self.identify()
         with contextlib.suppress(InstrumentError):
@@ -271,9 +273,8 @@ class Generator(ABC):
 
     def _ramp(self, begin: float, target: float) -> None:
         """Plan the steps of a soft start or of a change of amplitude."""
-        self._planned = deque(begin + (target - begin) * k / STEPS_UP for k in range(1, STEPS_UP + 1))
-        self._planned[-1] = target
-        self._step_seconds = max(SOFT_START, abs(target - begin) / self.limits.ramp) / STEPS_UP
+        self._planned = deque(_steps(begin, target))
+        self._pace = SOFT_START / len(self._planned)
         self._next_step = time.monotonic()
 
     def _step(self) -> None:
@@ -285,11 +286,12 @@ class Generator(ABC):
             if self.latch.reason:
                 return
             self._set_amplitude(value)
-            self._output = value
+            change, self._output = abs(value - self._output), value
         except ShakedownError as error:
             self._reason = str(error)
             self._planned.appendleft(value)
-        self._next_step = time.monotonic() + self._step_seconds
+            change = 0.0
+        self._next_step = time.monotonic() + max(self._pace, change / self.limits.ramp)
 
     def _go_down(self, reason: str) -> bool:
         """Ramp to zero in a few steps; False if the generator cannot be reached (it is tried again)."""
@@ -330,6 +332,17 @@ class Generator(ABC):
 
     def _silence(self) -> None:
         self.link.send_now(self.silence_command)
+
+
+def _steps(begin: float, target: float) -> list[float]:
+    """Amplitudes on the way: upwards each at most GROWTH times the one before."""
+    if target <= begin:
+        return [begin + (target - begin) * k / CHANGE_STEPS for k in range(1, CHANGE_STEPS)] + [target]
+    steps, value = [], max(begin * GROWTH, FIRST_STEP * target)
+    while value < target:
+        steps.append(value)
+        value *= GROWTH
+    return [*steps, target]
 
 
 class DS345(Generator):

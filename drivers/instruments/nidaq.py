@@ -26,14 +26,17 @@ from drivers.base.limits import STOP_RAMP, Limits
 from drivers.base.overload import overloads
 from drivers.base.protocols import Block, ChannelSpan, DriveState, InstrumentError, LinkLost, Samples
 from drivers.base.waveform import Waveform
-from drivers.rig.player import Player
+from drivers.rig.player import Player, PlayerMark
 from drivers.rig.profile import ChannelProfile, RigError, RigProfile
 
 BUFFER_SECONDS = 10.0  # of the input: what may pile up before samples are lost
-AHEAD_SECONDS = 0.04  # of the output: what is written ahead; STOP takes this, a quarter of it, and the ramp
+AHEAD_SECONDS = 0.04  # of the output: what is written and not yet played
+REPLACE_SECONDS = (0.004, 0.012, 0.025)  # of that, what STOP leaves: it is being played while it is replaced
+PACE_SECONDS = 0.002  # between two looks at STOP while nothing is to be written
 STALLED_SECONDS = 0.04  # beyond what a stop takes: then the output's clock is taken for stalled
 READ_TIMEOUT = 5.0  # s beyond the time that the samples take
 OVERRUN, OLDER_FIRMWARE_OVERRUN, TIMED_OUT, UNSUPPORTED = -200279, -200278, -200284, -200452
+PLAYED_ALREADY = -200289
 STANDARD_GRAVITY = 9.80665
 
 
@@ -297,6 +300,12 @@ class NidaqExciter:
             )
         self._player = Player(profile.limits, self._rate)
         self._states: deque[DriveState] = deque(maxlen=4096)
+        self._marks: deque[PlayerMark] = deque()  # before each piece that has not been played
+        self._written = self._played = 0  # samples since the start of the output's task
+        self._counted_at = 0.0  # time.monotonic() at which the device had played so many
+        self._silent_from = 0  # the sample of the task with which the last drive was over
+        self._device_counts = True  # it tells how many samples it has played
+        self._falling = False  # what STOP could still replace was replaced
         self._base = 0  # the player's count at the input's sample 0
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -365,11 +374,15 @@ class NidaqExciter:
                 return
             patience = STOP_RAMP + 1.25 * self._ahead_seconds + STALLED_SECONDS
             deadline = time.monotonic() + patience
-            while self._streaming.is_set() and self._player.state().playing and not self._closed:
+            while self._streaming.is_set() and self._is_playing() and not self._closed:
                 time.sleep(0.005)
                 if time.monotonic() > deadline:
                     self._give_up("the output's clock stood still when it was to stop")
                     break
+
+    def _is_playing(self) -> bool:
+        """Whether the device has not played the end of the drive yet, whatever buffers lie in between."""
+        return self._player.state().playing or self._played < self._silent_from
 
     def _give_up(self, reason: str) -> None:
         """End the task at once and set the output to zero; the drive needs a new start of the stream."""
@@ -417,7 +430,10 @@ class NidaqExciter:
             self._writer = AnalogSingleChannelWriter(task.out_stream, auto_start=False)
             self._task = task
             self._states.clear()
+            self._marks.clear()
             self._base = self._player.state().index
+            self._written = self._played = self._silent_from = 0
+            self._device_counts = True
             self._write(self._ahead, 1.0)
             task.start()
         except BaseException:
@@ -440,9 +456,8 @@ class NidaqExciter:
             return
         self._player.stop("the acquisition was stopped")
         deadline = time.monotonic() + 1.0
-        while self._player.state().playing and not self.failure and time.monotonic() < deadline:
+        while self._is_playing() and not self.failure and time.monotonic() < deadline:
             time.sleep(0.005)
-        time.sleep(self._ahead_seconds)  # what is in the buffer is silence now, once it has been played
         self._streaming.clear()
         self._thread.join()
         self._thread = None
@@ -472,21 +487,112 @@ class NidaqExciter:
     # -- the output's thread
 
     def _stream(self) -> None:
+        """Keep ``ahead`` samples between what is written and what is played, and look at STOP all the time.
+
+        The device is asked what it has played: the room in the driver's buffer says little, for the device
+        takes thousands of samples out of it into a memory of its own.
+        """
         try:
             while self._streaming.is_set():
-                self._write(self._chunk, 2.0)
+                if not self._player.latch.reason:
+                    self._falling = False
+                elif not self._falling:
+                    self._falling = True
+                    self._replace_written()
+                room = self._ahead - (self._written - self._ask_played())
+                if room < self._chunk:
+                    self._pause((self._chunk - room) / self._rate)
+                    continue
+                self._write(room if self._device_counts else self._chunk, 2.0)
                 if self.watchdog is not None:
                     self.watchdog.reset_timer()
         except Exception as error:  # the drive is off then; the samples go on being recorded
             if not self.failure:
                 self._give_up(str(_translated(error, "driving")))
 
+    def _pause(self, seconds: float) -> None:
+        """Wait for room, or for STOP."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0 and self._streaming.is_set():
+            if self._player.latch.reason and not self._falling:
+                return
+            time.sleep(min(left, PACE_SECONDS))
+
+    def _ask_played(self) -> int:
+        """How many samples the device has played; where it does not tell, all but those written ahead."""
+        from nidaqmx.errors import DaqError
+
+        if self._device_counts:
+            try:
+                self._counted_at = time.monotonic()
+                self._played = int(self._task.out_stream.total_samp_per_chan_generated)
+            except DaqError as error:
+                if error.error_code != UNSUPPORTED:
+                    raise
+                self._device_counts = False
+        if not self._device_counts:  # then writing waits until there is room in the buffer
+            self._played = max(0, self._written - self._ahead)
+        with self._lock:
+            while len(self._marks) > 1 and self._marks[1].count - self._base <= self._played:
+                self._marks.popleft()
+        return self._played
+
     def _write(self, count: int, timeout: float) -> None:
+        mark = self._player.mark()
         state = self._player.state()
         samples = self._player.take(count)
         with self._lock:
             self._states.append(state)
+            self._marks.append(mark)
         self._writer.write_many_sample(samples, timeout)
+        self._note_written(state, count)
+
+    def _note_written(self, state: DriveState, count: int) -> None:
+        self._written += count
+        if state.playing:
+            self._silent_from = self._written
+
+    def _replace_written(self) -> None:
+        """STOP: let what was written and not played yet fall to zero too, where the driver allows that.
+
+        Where the device has taken those samples already they are played, and the ramp follows behind them.
+        """
+        from nidaqmx.errors import DaqError
+
+        if not self._device_counts:
+            return
+        reached = self._player.mark()
+        for margin in REPLACE_SECONDS:
+            since = time.monotonic() - self._counted_at
+            try:
+                if self._replace_from(self._played + round((since + margin) * self._rate) + 1):
+                    return
+                break
+            except DaqError as error:
+                self._player.return_to(reached)
+                if error.error_code != PLAYED_ALREADY:
+                    break
+        self._player.return_to(reached)
+
+    def _replace_from(self, first: int) -> bool:
+        """Replace the samples of the task from one on; False if there are none."""
+        count, start = self._written - first, self._base + first
+        earlier = [mark for mark in self._marks if mark.count <= start]
+        if count <= 0 or not earlier:
+            return False
+        state, samples = self._player.fall_from(earlier[-1], start - earlier[-1].count, count)
+        stream = self._task.out_stream  # writes behind what was written, unless told otherwise
+        try:
+            stream.offset = -count
+            self._writer.write_many_sample(samples, 0.0)
+        finally:
+            stream.offset = 0
+        with self._lock:
+            self._marks.clear()
+            while self._states and self._states[-1].index >= state.index:
+                self._states.pop()
+            self._states.append(state)
+        return True
 
     def _end_task(self) -> None:
         task, self._task = self._task, None

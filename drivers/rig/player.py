@@ -7,7 +7,9 @@ After STOP the envelope only falls: the latch is looked at before every piece th
 
 from __future__ import annotations
 
+import copy
 import threading
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +17,24 @@ from numpy.typing import NDArray
 from drivers.base.latch import Latch
 from drivers.base.limits import STOP_RAMP, Limiter, Limits
 from drivers.base.protocols import DriveState
-from drivers.base.waveform import Voice, Waveform
+from drivers.base.waveform import SampleGenerator, Waveform
 
 SOFT_START = 0.5  # s
+
+
+@dataclass(frozen=True)
+class PlayerMark:
+    """Where a player stood before some samples were taken, so that STOP can replace them."""
+
+    count: int  # samples given out before
+    generator: SampleGenerator | None
+    kind: str
+    level: float
+    speed: float
+    ramp_from: float
+    ramp_count: int
+    played: int
+    output: float
 
 
 class Player:
@@ -29,13 +46,13 @@ class Player:
         self._limiter = Limiter(limits, rate)
         self._soft = 1.0 / max(soft_start, STOP_RAMP)  # level per second
         self._lock = threading.Lock()
-        self._voice: Voice | None = None
+        self._generator: SampleGenerator | None = None
         self._kind = "none"
-        self._pending: tuple[Voice, str] | None = None
+        self._pending: tuple[SampleGenerator, str] | None = None
         self._level, self._speed = 0.0, 0.0  # of the ramp: 0 to 1, and per second
         self._ramp_from, self._ramp_count = 0.0, 0  # where it began, and samples since
         self._count = 0
-        self._played = 0  # samples of the voice so far
+        self._played = 0  # samples of the waveform so far
         self._reason = "not started"
         self.latch = Latch()
 
@@ -49,21 +66,21 @@ class Player:
         self.limits.check_frequency(*waveform.band)
         self.limits.check_amplitude(waveform.amplitude)
         self.limits.check_slew(waveform.slew())
-        voice = waveform.voice(self.rate)
+        generator = waveform.generator(self.rate)
         with self._lock:
             self.latch.check()
             self._reason = ""
-            if self._voice is None:
-                self._begin(voice, waveform.kind)
+            if self._generator is None:
+                self._begin(generator, waveform.kind)
             else:
-                self._pending = (voice, waveform.kind)
+                self._pending = (generator, waveform.kind)
                 self._ramp(min(self._speed, -self._soft))
 
     def change(self, frequency: float | None = None, amplitude: float | None = None) -> None:
         """Change the sine that plays without a phase jump."""
         with self._lock:
             self.latch.check()
-            target = self._pending[0] if self._pending else self._voice
+            target = self._pending[0] if self._pending else self._generator
             if target is None:
                 return
             f = target.target[0] if frequency is None else frequency
@@ -94,41 +111,80 @@ class Player:
 
     def _ramp_down(self, reason: str) -> None:
         self._pending = None
-        if self._voice is None:
+        if self._generator is None:
             self._reason = self._reason or reason
             return
         if self._speed != -1.0 / STOP_RAMP:
             self._reason = reason
-            self._voice.hold()  # a change to a larger amplitude that is under way ends here
+            self._generator.hold()  # a change to a larger amplitude that is under way ends here
         self._ramp(-1.0 / STOP_RAMP)
 
     def state(self) -> DriveState:
         """What comes next; ``index`` counts the samples given out so far."""
         with self._lock:
             self._obey_latch()
-            voice = self._voice
-            if voice is None:
-                return DriveState(self._count, reason=self._reason)
-            steady = voice.steady and self._level >= 1
-            return DriveState(
-                self._count, True, self._kind, voice.frequency, voice.amplitude,
-                _smooth(self._level), voice.phase, steady, self._reason,
-                np.nan if self._kind == "sine" else self._played / self.rate,
-            )  # fmt: skip
+            return self._state()
+
+    def _state(self) -> DriveState:
+        generator = self._generator
+        if generator is None:
+            return DriveState(self._count, reason=self._reason)
+        steady = generator.steady and self._level >= 1
+        return DriveState(
+            self._count, True, self._kind, generator.frequency, generator.amplitude,
+            _smooth(self._level), generator.phase, steady, self._reason,
+            np.nan if self._kind == "sine" else self._played / self.rate,
+        )  # fmt: skip
 
     def take(self, count: int) -> NDArray[np.float64]:
         """The next samples for the converter."""
         with self._lock:
             self._obey_latch()
-            out = np.zeros(count)
-            done = 0
-            while done < count and self._voice is not None:
-                done += self._sound(out[done:])
-            self._count += count
-            return self._limiter(out)
+            return self._next(count)
 
-    def _begin(self, voice: Voice, kind: str) -> None:
-        self._voice, self._kind = voice, kind
+    def _next(self, count: int) -> NDArray[np.float64]:
+        out = np.zeros(count)
+        done = 0
+        while done < count and self._generator is not None:
+            done += self._fill(out[done:])
+        self._count += count
+        return self._limiter(out)
+
+    def mark(self) -> PlayerMark:
+        """Where it stands now."""
+        with self._lock:
+            return self._mark()
+
+    def _mark(self) -> PlayerMark:
+        return PlayerMark(
+            self._count, copy.copy(self._generator), self._kind, self._level, self._speed, self._ramp_from,
+            self._ramp_count, self._played, self._limiter.output,
+        )  # fmt: skip
+
+    def return_to(self, mark: PlayerMark) -> None:
+        """Stand where it stood: the samples given out since were not played."""
+        with self._lock:
+            self._return_to(mark)
+
+    def _return_to(self, mark: PlayerMark) -> None:
+        self._count, self._generator, self._kind = mark.count, copy.copy(mark.generator), mark.kind
+        self._level, self._speed, self._played = mark.level, mark.speed, mark.played
+        self._ramp_from, self._ramp_count = mark.ramp_from, mark.ramp_count
+        self._limiter.output = mark.output
+
+    def fall_from(self, mark: PlayerMark, skip: int, count: int) -> tuple[DriveState, NDArray[np.float64]]:
+        """STOP in samples that were given out: those from ``skip`` after the mark on, falling to zero.
+
+        With them the state of the drive at the first of them.
+        """
+        with self._lock:
+            self._return_to(mark)
+            self._next(skip)
+            self._ramp_down(self.latch.reason or "STOP")
+            return self._state(), self._next(count)
+
+    def _begin(self, generator: SampleGenerator, kind: str) -> None:
+        self._generator, self._kind = generator, kind
         self._level, self._played = 0.0, 0
         self._ramp(self._soft)
 
@@ -137,9 +193,9 @@ class Player:
         if speed != self._speed:
             self._speed, self._ramp_from, self._ramp_count = speed, self._level, 0
 
-    def _sound(self, out: NDArray[np.float64]) -> int:
-        """Fill from the voice until the end of the array or of the ramp down; give the number filled."""
-        assert self._voice is not None
+    def _fill(self, out: NDArray[np.float64]) -> int:
+        """Fill from the generator until the end of the array or of the ramp down; give the number filled."""
+        assert self._generator is not None
         count = len(out)
         if self._speed < 0:
             whole = int(np.ceil(self._ramp_from * self.rate / -self._speed))
@@ -147,7 +203,7 @@ class Player:
         if count:
             passed = self._ramp_count + np.arange(count + 1)
             level = np.clip(self._ramp_from + self._speed * passed / self.rate, 0.0, 1.0)
-            out[:count] = np.sin(0.5 * np.pi * level[:-1]) ** 2 * self._voice.take(count)
+            out[:count] = np.sin(0.5 * np.pi * level[:-1]) ** 2 * self._generator.take(count)
             self._level = float(level[-1])
             self._ramp_count += count
             self._played += count
@@ -155,18 +211,18 @@ class Player:
             self._silence()
         elif self._level >= 1 and self._speed > 0:
             self._ramp(0.0)
-        if self._voice is not None and self._voice.ended and self._speed >= 0:
+        if self._generator is not None and self._generator.ended and self._speed >= 0:
             self._reason = "finished"
             self._ramp(-self._soft)
         return count
 
     def _silence(self) -> None:
-        self._voice, self._kind, self._level = None, "none", 0.0
+        self._generator, self._kind, self._level = None, "none", 0.0
         self._ramp(0.0)
         if self._pending is not None:
-            voice, kind = self._pending
+            generator, kind = self._pending
             self._pending = None
-            self._begin(voice, kind)
+            self._begin(generator, kind)
 
 
 def _smooth(level: float) -> float:

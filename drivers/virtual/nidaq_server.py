@@ -313,20 +313,24 @@ class DeviceServer:
         self._tasks[r.task.name] = AnalogOutput(self.device, terminal=terminal)
 
     def do_SetWriteAttributeInt32(self, r: Any) -> None:
-        _known({0x1453: 0}, r.attribute_raw)
         task = self._find(r.task)
         assert isinstance(task, AnalogOutput)
-        task.regenerate = r.value_raw != _DONT_REGENERATE
+        if r.attribute_raw == 0x190D:
+            task.offset = r.value_raw
+        else:
+            _known({0x1453: 0}, r.attribute_raw)
+            task.regenerate = r.value_raw != _DONT_REGENERATE
 
     def do_GetWriteAttributeUInt32(self, r: Any) -> dict[str, Any]:
         task = self._find(r.task)
         assert isinstance(task, AnalogOutput)
-        return {"value": _known({0x217E: 1, 0x1460: task.size - task.queued}, r.attribute_raw)}
+        room = min(task.size, task.size + self.device.fifo - task.queued)
+        return {"value": _known({0x217E: 1, 0x1460: room}, r.attribute_raw)}
 
     def do_GetWriteAttributeUInt64(self, r: Any) -> dict[str, Any]:
         task = self._find(r.task)
         assert isinstance(task, AnalogOutput)
-        return {"value": _known({0x1458: task.written}, r.attribute_raw)}
+        return {"value": _known({0x1458: task.written, 0x192B: task.played}, r.attribute_raw)}
 
     def do_GetWriteAttributeBool(self, r: Any) -> dict[str, Any]:
         raise DaqFailure(UNSUPPORTED)
@@ -341,8 +345,10 @@ class DeviceServer:
         if not task.rate:
             self._set_output(samples)
             return {"samps_per_chan_written": len(samples)}
+        self.device.update()
+        samples = task.overwrite(samples, self.device.fifo)
         deadline = time.monotonic() + r.timeout
-        while task.queued + len(samples) > task.size and not task.failure:
+        while task.queued + len(samples) > task.size + self.device.fifo and not task.failure:
             left = deadline - time.monotonic()
             if left <= 0 or self.device.unplugged:
                 raise DaqFailure(NO_ROOM, written=0)
@@ -352,7 +358,7 @@ class DeviceServer:
         task.queue.append(samples)
         task.queued += len(samples)
         task.written += len(samples)
-        return {"samps_per_chan_written": len(samples)}
+        return {"samps_per_chan_written": r.num_samps_per_chan}
 
     def _set_output(self, samples: NDArray[np.float64]) -> None:
         if self.device.expired:

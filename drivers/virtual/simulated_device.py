@@ -24,7 +24,7 @@ from drivers.virtual.plant import Plant
 
 TIMEBASE = 100e6  # Hz: sample clocks are whole divisions of it
 UPDATE_SECONDS = 0.002
-DRY_SECONDS = 0.5  # that the clock stands still for a program that a busy machine keeps from writing
+DRY_LOOKS = 250  # of UPDATE_SECONDS, that the clock stands still for a program kept from writing
 
 # What the package's numbers mean (nidaqmx.constants); only those that matter here.
 CURRENT_POSITION = 10425
@@ -33,6 +33,7 @@ _QUARTER, _HALF, _FULL = 10271, 10188, 10183
 
 RESET = -88709  # the task was aborted because its device was reset
 OVERRUN, TIMED_OUT, UNSUPPORTED, UNDERFLOW = -200279, -200284, -200452, -200290
+PLAYED_ALREADY = -200289
 NO_DEVICE, NO_CHANNEL, BUSY, NO_ROOM, EXPIRED, INVALID_TASK = (
     -200220,
     -200170,
@@ -48,6 +49,7 @@ MESSAGES = {
     TIMED_OUT: "Some or all of the samples requested have not yet been acquired.",
     UNSUPPORTED: "Specified property is not supported by the device or is not applicable to the task.",
     UNDERFLOW: "The generation has stopped to prevent the regeneration of old samples.",
+    PLAYED_ALREADY: "Attempted to write samples that can no longer be written.",
     NO_DEVICE: "Device identifier is invalid.",
     NO_CHANNEL: "Physical channel specified does not exist on this device.",
     BUSY: "The specified resource is reserved.",
@@ -87,17 +89,19 @@ class SimulatedDevice:
         overload_flags: bool = False,
         speed: float = 1.0,
         trace: Path | None = None,
+        fifo: int = 0,
     ) -> None:
         self.name, self.wiring = name, dict(wiring)
         self.has_watchdog, self.overload_flags = watchdog, overload_flags
         self.make_plant = make_plant
+        self.fifo = fifo  # samples of the output that the device takes out of the driver's buffer at once
         self._clock = RealClock(speed)
         self._plant: Plant | None = None
         self.lock = threading.Condition()
         self.output = 0.0  # volts at ao0 now
         self._trace = None if trace is None else trace.open("w", encoding="utf-8")
         self._fifo: deque[float] = deque()
-        self._dry_since: float | None = None  # nothing has been written for the output to play
+        self._dry_looks = 0  # in which nothing had been written for the output to play
         self.input: AnalogInput | None = None
         self.generator: AnalogOutput | None = None
         self.watchdog_until: float | None = None
@@ -127,7 +131,7 @@ class SimulatedDevice:
         trial.advance(np.zeros(4 * trial.steps))  # compiles what is not compiled yet, before the clock runs
         self._plant = self.make_plant(rate, oversampling)
         self._zero, self._done, self._rate, self._oversampling = self.now(), 0, rate, oversampling
-        self._dry_since = None
+        self._dry_looks = 0
         self.input = task
 
     def end(self) -> None:
@@ -182,15 +186,15 @@ class SimulatedDevice:
     def _fed(self, generator: AnalogOutput, due: int) -> int:
         """How many of the samples that are due can be played: the clock waits a while for one that runs dry.
 
-        Both sides share this machine's cores, unlike those of a real device, which fails at once.
+        Both sides share this machine's cores, unlike those of a real device, which fails at once. Looks are
+        counted, not seconds: a simulation that was kept from running looks at nothing.
         """
         ready = generator.queued // self._oversampling
         if ready or generator.regenerate:
-            self._dry_since = None
+            self._dry_looks = 0
             return due if generator.regenerate else min(due, ready)
-        if self._dry_since is None:
-            self._dry_since = time.monotonic()
-        return 0 if time.monotonic() - self._dry_since < DRY_SECONDS else due
+        self._dry_looks += 1
+        return 0 if self._dry_looks < DRY_LOOKS else due
 
 
 @dataclass
@@ -280,6 +284,27 @@ class AnalogOutput(Task):
     failure: int = 0
     queue: deque[NDArray[np.float64]] = field(default_factory=deque)
     queued: int = 0
+    offset: int = 0  # of the next write from the end of what was written
+
+    @property
+    def played(self) -> int:
+        return self.written - self.queued
+
+    def overwrite(self, samples: NDArray[np.float64], taken: int) -> NDArray[np.float64]:
+        """Replace what was written and not played from the offset on; what is left of ``samples`` behind it.
+
+        ``taken``: samples that the device has in its own memory, out of reach.
+        """
+        at = self.queued + self.offset
+        if self.offset == 0:
+            return samples
+        if at < min(taken, self.queued):
+            raise DaqFailure(PLAYED_ALREADY, written=0)
+        waiting = np.concatenate([*self.queue, np.empty(0)])
+        count = min(len(samples), len(waiting) - at)
+        waiting[at : at + count] = samples[:count]
+        self.queue = deque([waiting])
+        return samples[count:]
 
     def play(self, count: int, last: float) -> NDArray[np.float64]:
         """The next values of the converter; it holds the last one when nothing new was written in time."""

@@ -42,15 +42,15 @@ def names(w: Waveform) -> str:
 
 @pytest.mark.parametrize("waveform", ALL, ids=names)
 def test_given_any_waveform_when_taken_in_pieces_then_same_samples_as_at_once(waveform: Waveform) -> None:
-    whole = waveform.voice(RATE).take(5000)
-    voice = waveform.voice(RATE)
-    pieces = [voice.take(count) for count in (1, 7, 500, 492, 0, 2000, 1000, 1000)]
+    whole = waveform.generator(RATE).take(5000)
+    generator = waveform.generator(RATE)
+    pieces = [generator.take(count) for count in (1, 7, 500, 492, 0, 2000, 1000, 1000)]
     assert np.allclose(np.concatenate(pieces), whole, atol=1e-9)
 
 
 @pytest.mark.parametrize("waveform", ALL, ids=names)
 def test_given_any_waveform_then_peak_and_slope_stay_within_what_it_declares(waveform: Waveform) -> None:
-    samples = waveform.voice(RATE).take(40_000)
+    samples = waveform.generator(RATE).take(40_000)
     assert np.abs(samples).max() <= waveform.amplitude * (1 + 1e-12)
     assert np.abs(samples).max() > 0.5 * waveform.amplitude
     assert np.abs(np.diff(samples)).max() * RATE <= waveform.slew() * 1.01
@@ -63,27 +63,27 @@ def test_given_any_waveform_when_described_then_it_reads_back_equal(waveform: Wa
 
 
 def test_given_a_sine_over_7000_periods_then_phase_is_exact() -> None:
-    voice = Sine(1.5, 7.5, 0.4).voice(187.5)
+    generator = Sine(1.5, 7.5, 0.4).generator(187.5)
     for _ in range(7000):
-        last = voice.take(25)
+        last = generator.take(25)
     n = 6999 * 25 + np.arange(25)
     assert np.abs(last - 1.5 * np.cos(2 * np.pi * n / 25 + 0.4)).max() < 1e-10
-    assert voice.phase == pytest.approx(0.4, abs=1e-9)
+    assert generator.phase == pytest.approx(0.4, abs=1e-9)
 
 
 def test_given_a_sine_when_frequency_and_amplitude_change_then_no_jump() -> None:
-    voice = Sine(1.0, 7.5).voice(RATE)
-    parts = [voice.take(333)]
-    voice.change(12.0, None)
-    parts.append(voice.take(100))
-    voice.change(None, 2.0)
-    parts.append(voice.take(5000))
+    generator = Sine(1.0, 7.5).generator(RATE)
+    parts = [generator.take(333)]
+    generator.change(12.0, None)
+    parts.append(generator.take(100))
+    generator.change(None, 2.0)
+    parts.append(generator.take(5000))
     samples = np.concatenate(parts)
-    assert voice.frequency == 12.0 and voice.amplitude == 2.0
+    assert generator.frequency == 12.0 and generator.amplitude == 2.0
     assert np.abs(np.diff(samples)).max() < 2 * np.pi * 12 * 2 / RATE * 1.1
     tail = samples[-2000:]
     n = np.arange(2000)
-    start = voice.phase - 2 * np.pi * 12 * 2000 / RATE
+    start = generator.phase - 2 * np.pi * 12 * 2000 / RATE
     assert np.allclose(tail, 2 * np.cos(start + 2 * np.pi * 12 * n / RATE), atol=1e-9)
 
 
@@ -101,7 +101,7 @@ def test_given_a_sweep_then_phase_is_the_integral_of_the_frequency(logarithmic: 
 
 
 def test_given_random_drive_then_power_lies_in_the_band() -> None:
-    samples = RandomNoise(4.0, 50.0, 200.0, seed=1).voice(RATE).take(200_000)
+    samples = RandomNoise(4.0, 50.0, 200.0, seed=1).generator(RATE).take(200_000)
     power = np.abs(np.fft.rfft(samples * np.hanning(len(samples)))) ** 2
     f = np.fft.rfftfreq(len(samples), 1 / RATE)
     inside = power[(f > 49) & (f < 201)].sum() / power.sum()
@@ -112,7 +112,7 @@ def test_given_random_drive_then_power_lies_in_the_band() -> None:
 
 
 def test_given_a_schroeder_multisine_then_lines_equal_and_crest_factor_low() -> None:
-    samples = Multisine(1.0, 5.0, 100.0, 0.5).voice(RATE).take(4000)
+    samples = Multisine(1.0, 5.0, 100.0, 0.5).generator(RATE).take(4000)
     spectrum = np.abs(np.fft.rfft(samples)) / 2000
     lines = spectrum[10:201]
     assert np.ptp(lines) / lines.mean() < 1e-9
