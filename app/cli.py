@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
-import warnings
-from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from analysis import ShakedownError
-from app.arguments import Parser
-from app.output import printable_streams, sentence
-from app.overwriting import check_outputs
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
 
 # Command, module, one line of help. Modules are imported only when their command is used: --help stays fast.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -49,6 +45,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Our matrices are small: more BLAS threads than one cost several times the work. Read when NumPy loads.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     argv = list(sys.argv[1:] if argv is None else argv) or ["desktop"]
+    if argv == ["stop"]:  # before everything that takes time to load
+        from app.commands.stop import stop_at_once
+
+        return stop_at_once()
+    import warnings
+
+    from app.output import printable_streams
+
     shown, warnings.showwarning = warnings.showwarning, _ignore_warning
     try:
         with printable_streams():
@@ -58,6 +62,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: list[str]) -> int:
+    from analysis import ShakedownError
+    from app.arguments import Parser
+    from app.overwriting import check_outputs
+
     if argv[0] not in COMMANDS:
         _overview().parse_args(argv)  # prints help, or explains the wrong usage and exits with 2
         return 2
@@ -67,7 +75,8 @@ def _run(argv: list[str]) -> int:
         module = import_module(module_name)
         module.configure(parser)
         args = parser.parse_command(argv[1:])
-        check_outputs(argv[0], args)
+        if argv[0] != "stop":  # which stops first, whatever was asked for besides
+            check_outputs(argv[0], args)
         return int(module.run(args) or 0)
     except ShakedownError as error:
         _say(error)
@@ -85,6 +94,8 @@ def _run(argv: list[str]) -> int:
 
 
 def _say(words: object) -> None:
+    from app.output import sentence
+
     print(f"shakedown: {sentence(words)}", file=sys.stderr)
 
 
@@ -95,6 +106,7 @@ def _ignore_warning(*warning: object, **more: object) -> None:
 def _unexpected(error: Exception) -> str:
     """A sentence about a mistake of the program; all that helps to mend it goes to a file."""
     import traceback
+    from pathlib import Path
 
     where = traceback.extract_tb(error.__traceback__)[-1]
     what = f"{UNEXPECTED}: {type(error).__name__} in {Path(where.filename).name}:{where.lineno}"
@@ -105,6 +117,7 @@ def _unexpected(error: Exception) -> str:
 def _write_log(text: str) -> str | None:
     """Append to the log of mistakes; None if nobody lets us write."""
     import tempfile
+    from pathlib import Path
 
     from app.state import state_folder
 
@@ -123,6 +136,8 @@ def _write_log(text: str) -> str | None:
 
 
 def _overview() -> argparse.ArgumentParser:
+    from app.arguments import Parser
+
     parser = Parser(
         prog="shakedown",
         description="From a shaking specimen to a validated equation of motion. "

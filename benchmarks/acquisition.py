@@ -3,8 +3,8 @@
 `python -m benchmarks acquisition` compares processor time at one rate; `python -m benchmarks.acquisition
 [--seconds 10] [--channels 8]` goes up to the highest rate without loss.
 
-A counter on every channel proves each sample. Ours records to disk while a live tap is read 30 times a second
-and turned into min/max envelopes. LDAQ runs its own core with its own live view (offscreen) from a source
+A counter on every channel proves each sample. Ours records to disk while a live queue is read 30 times
+a second and turned into min/max envelopes. LDAQ runs its own core with its own live view (offscreen) from a source
 with a buffer of ten seconds, as a device has; its data stay in memory.
 """
 
@@ -65,12 +65,12 @@ class Stream:
 def ours(folder: Path, channels: int, rate: float, seconds: float) -> Stream:
     """Record a counter with a live view."""
     engine = Engine(CounterSource(channels, rate))
-    tap = engine.tap(4.0)
+    queue = engine.subscribe(4.0)
     frames, looking = [0], threading.Event()
 
     def look() -> None:
         while not looking.wait(1 / 30):
-            for block in tap.read():
+            for block in queue.read():
                 block.data.min(axis=1), block.data.max(axis=1)
             frames[0] += 1
 

@@ -27,13 +27,13 @@ def soak(folder: Path, minutes: float, channels: int, rate: float) -> list[tuple
     """Run and measure; rows of name and value."""
     process = psutil.Process()
     engine = Engine(CounterSource(channels, rate))
-    tap = engine.tap(4.0)
+    queue = engine.subscribe(4.0)
     engine.start()
     capture = engine.record(recording_to(folder / "soak", engine.source, {}), round(60 * minutes * rate))
     times, memory, worst = [], [], 0.0
     begin, cpu = time.monotonic(), time.process_time()
     while not capture.wait(1 / 30):
-        for block in tap.read():
+        for block in queue.read():
             block.data.min(axis=1), block.data.max(axis=1)
         worst = max(worst, engine.status.lag)
         if not times or time.monotonic() - begin - times[-1] > 1.0:

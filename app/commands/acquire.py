@@ -51,7 +51,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--captures", type=int, default=1, help="recordings to make, one per trigger")
     parser.add_argument("--seed", type=int, default=0, help="of a virtual rig's noise")
     parser.add_argument("--note", default="", help="kept in the recording")
-    parser.add_argument("--operator", default="", help="who records; kept in the recording")
+    parser.add_argument(
+        "--operator", help="who records; kept in the recording (default: the window's setting)"
+    )
     add_json_option(parser)
 
 
@@ -222,10 +224,12 @@ def _trigger(args: argparse.Namespace) -> Any:
 
 
 def _metadata(rig: Rig, args: argparse.Namespace) -> dict[str, Any]:
+    from app.desktop.settings import Settings
     from drivers.acquisition.metadata import recording_metadata
 
+    operator = Settings.load().operator if args.operator is None else args.operator
     return recording_metadata(
-        rig.source, rig.profile, operator=args.operator, notes=args.note, driven=not args.no_drive,
+        rig.source, rig.profile, operator=operator, notes=args.note, driven=not args.no_drive,
         seed=args.seed,
     )  # fmt: skip
 

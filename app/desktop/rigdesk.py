@@ -19,7 +19,7 @@ from PyQt6.QtCore import QObject, QTimer, pyqtSignal
 from analysis import ShakedownError
 from app.desktop.opening import OpenedRig, open_replay, open_rig
 from app.desktop.sequencer import Sequencer
-from drivers.acquisition.engine import Engine, Status, Tap
+from drivers.acquisition.engine import BlockQueue, Engine, Status
 from drivers.acquisition.sequence import Sequence as Sequence_
 from drivers.base.drive_page import DriveStatus
 from drivers.base.limits import Limits
@@ -94,7 +94,7 @@ class RigDesk(QObject):
         self._library = library
         self._rig: OpenedRig | None = None
         self._engine: Engine | None = None
-        self._tap: Tap | None = None
+        self._blocks: BlockQueue | None = None
         self._commands: Commands | None = None
         self._drive = DriveState()
         self._asked_to_stop = False
@@ -182,7 +182,7 @@ class RigDesk(QObject):
 
     def blocks(self) -> list[Block]:
         """The blocks that have arrived since the last call."""
-        blocks = self._tap.read() if self._tap else []
+        blocks = self._blocks.read() if self._blocks else []
         if blocks and blocks[-1].drive is not None:
             before, self._drive = self._drive, blocks[-1].drive
             if before.playing and not self._drive.playing and not self._asked_to_stop:
@@ -210,7 +210,7 @@ class RigDesk(QObject):
             try:
                 rig = opener()
                 engine = Engine(rig.source, rig.exciter)
-                tap = engine.tap()
+                queue = engine.subscribe()
                 _start(rig, engine)
             except ShakedownError as error:
                 self._ready.emit(number, (None, str(error)))
@@ -220,7 +220,7 @@ class RigDesk(QObject):
             else:
                 if rig.beat is not None:
                     rig.beat()
-                self._ready.emit(number, (rig, engine, tap))
+                self._ready.emit(number, (rig, engine, queue))
 
         threading.Thread(target=work, name="opening", daemon=True).start()
 
@@ -234,7 +234,7 @@ class RigDesk(QObject):
         if rig is None:
             self._fail(rest[0])
             return
-        self._rig, (self._engine, self._tap) = rig, rest
+        self._rig, (self._engine, self._blocks) = rig, rest
         self._commands = Commands(self.refused.emit)
         self._watch.start()
         self._look()
@@ -246,7 +246,7 @@ class RigDesk(QObject):
         """Let go of the rig in use; what is being recorded is saved first, in a thread."""
         rig, engine = self._rig, self._engine
         self.sequencer.stop()
-        self._rig = self._engine = self._tap = None
+        self._rig = self._engine = self._blocks = None
         self._drive = DriveState()
         self._watch.stop()
         if self._commands is not None:

@@ -47,7 +47,7 @@ AHEAD = 200  # ms between two pages that are built before they are asked for
 def load_ahead() -> None:
     """What pages need later and takes long to load; in a thread, while the window is already of use."""
     import_module("h5py")
-    import_module("drivers.formats")
+    import_module("drivers.formats.guard").warm()
 
 
 class MainWindow(QMainWindow):

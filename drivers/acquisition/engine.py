@@ -1,6 +1,6 @@
-"""The acquisition engine: source -> blocks -> recorder and live taps.
+"""The acquisition engine: source -> blocks -> recorder and live queues.
 
-One thread reads the source and does nothing else. Live taps drop their oldest block when nobody looks, and
+One thread reads the source and does nothing else. Live queues drop their oldest block when nobody looks, and
 count. The queue to the recorder is bounded and never drops (see :mod:`drivers.acquisition.capture`).
 The reasons are in docs/decisions/0003-threads-and-processes.md.
 """
@@ -47,11 +47,11 @@ class Status:
     late: int = 0  # blocks
     lag: float = 0.0  # s that the recorder is behind
     queue: float = 0.0  # filling of the recorder's queue, 0 to 1
-    dropped: int = 0  # blocks that live taps let go
+    dropped: int = 0  # blocks that live queues let go
     failure: str = ""  # in words; empty while all is well
 
 
-class Tap:
+class BlockQueue:
     """A live view's window on the stream: keeps the newest ``seconds`` and counts what it had to drop."""
 
     def __init__(self, blocks: int) -> None:
@@ -74,7 +74,7 @@ class Tap:
 
 
 class Engine:
-    """Runs a source. ``start``, look through taps, ``record`` as often as wanted, ``stop``.
+    """Runs a source. ``start``, look through queues, ``record`` as often as wanted, ``stop``.
 
     When the source or a recording fails the drive is stopped, everything read is saved, and ``status``
     says what happened.
@@ -94,7 +94,7 @@ class Engine:
         self._block = max(1, round(block_seconds * source.rate))
         self._capacity = queue_capacity(source, queue_seconds)
         self._lock = threading.Lock()
-        self._taps: list[Tap] = []
+        self._queues: list[BlockQueue] = []
         self._capture: ActiveRecording | None = None
         self._alarmed: ActiveRecording | None = None
         self._ended = threading.Event()  # not Thread.join: Ctrl-C during a join takes a thread for ended
@@ -154,17 +154,17 @@ class Engine:
             self.source.stop()  # a source that waits for something lets its reader go
         self._ended.wait()
 
-    def tap(self, seconds: float = 4.0) -> Tap:
+    def subscribe(self, seconds: float = 4.0) -> BlockQueue:
         """A live view that keeps up to ``seconds`` of blocks between two looks."""
-        tap = Tap(max(2, round(seconds * self.source.rate / self._block)))
+        queue = BlockQueue(max(2, round(seconds * self.source.rate / self._block)))
         with self._lock:
-            self._taps.append(tap)
-        return tap
+            self._queues.append(queue)
+        return queue
 
-    def untap(self, tap: Tap) -> None:
+    def unsubscribe(self, queue: BlockQueue) -> None:
         with self._lock:
-            if tap in self._taps:
-                self._taps.remove(tap)
+            if queue in self._queues:
+                self._queues.remove(queue)
 
     def record(
         self,
@@ -198,7 +198,7 @@ class Engine:
     def status(self) -> Status:
         """What has been counted where the source is read: over there for a rig in a process of its own."""
         with self._lock:
-            capture, dropped = self._capture, sum(t.dropped for t in self._taps)
+            capture, dropped = self._capture, sum(t.dropped for t in self._queues)
             status = self._status
         if isinstance(self.source, CountsItself):
             counts, seconds = self.source.counts()
@@ -250,9 +250,9 @@ class Engine:
         if lost:
             block = replace(block, lost=lost)
         with self._lock:
-            taps, capture = list(self._taps), self._capture
-        for tap in taps:
-            tap.offer(block)
+            queues, capture = list(self._queues), self._capture
+        for queue in queues:
+            queue.offer(block)
         if capture is not None and block.samples:
             if late:
                 capture.note(f"block came {late:.2f} s late", block.start_index)

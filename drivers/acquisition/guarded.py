@@ -284,7 +284,7 @@ class RigLink:
         """
         self.page.take_over(self.page.guard_acted or "the rig's process ended")
         problems = []
-        for how in self.page.about.get("outputs", []):
+        for how in self.page.outputs:
             try:
                 zero_output(how)
             except ZeroingFailed as error:

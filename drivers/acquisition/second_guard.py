@@ -104,7 +104,7 @@ class SecondGuard:
 
     def _zero(self, reason: str) -> bool:
         problems = []
-        for how in self._page.about.get("outputs", []):
+        for how in self._page.outputs:
             try:
                 zero_output(how)
             except ZeroingFailed as error:
@@ -122,7 +122,7 @@ class SecondGuard:
             self._wait()
             page.guard_beat = time.monotonic()
         if page.guard_acted:  # else a person has armed the drive already
-            for how in page.about.get("outputs", []):
+            for how in page.outputs:
                 with contextlib.suppress(ZeroingFailed):
                     zero_output(how)
         self._looked = time.monotonic()

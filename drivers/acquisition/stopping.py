@@ -49,7 +49,7 @@ def _outcome(page: DrivePage) -> StoppedDrive | None:
     if pid and not page.rig_lives():
         return _zero_abandoned(page, rig, user)
     if not page.served:
-        if alive(int(about.get("window", 0)) or pid):
+        if alive(page.window_pid or pid):
             return StoppedDrive(rig, user, pid, True, "it was being opened and is latched now")
         page.remove()
         return None
@@ -104,7 +104,7 @@ def _zero_abandoned(page: DrivePage, rig: str, user: str) -> StoppedDrive | None
 
 def _zero(page: DrivePage) -> str:
     problems = []
-    for how in page.about.get("outputs", []):
+    for how in page.outputs:
         try:
             zero_output(how)
         except ZeroingFailed as error:
@@ -130,7 +130,7 @@ def _find() -> tuple[list[DrivePage], list[StoppedDrive]]:
             if owner != me:
                 foreign.append(_of_another(path, owner, pids.get(path, 0)))
             continue
-        if page.about.get("outputs") or not page.served:
+        if page.outputs or not page.served:
             pages.append(page)
     return pages, foreign
 

@@ -310,6 +310,18 @@ class DrivePage:
             return {}
         return found if isinstance(found, dict) else {}
 
+    @property
+    def outputs(self) -> list[Mapping[str, Any]]:
+        """How to zero each output; see :mod:`drivers.base.zeroing`. What is no table is left out."""
+        found = self.about.get("outputs")
+        return [how for how in found if isinstance(how, dict)] if isinstance(found, list) else []
+
+    @property
+    def window_pid(self) -> int:
+        """The process that opened the rig; 0 if the page does not tell."""
+        found = self.about.get("window")
+        return found if isinstance(found, int) else 0
+
     def set_about(self, about: Mapping[str, Any]) -> None:
         self._put(_ABOUT, json.dumps(about))
 
@@ -333,7 +345,7 @@ def alive(pid: int) -> bool:
         return _alive_on_windows(pid)
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # OverflowError: no such number can be a process
         return False
     except OSError:
         pass  # it exists and is not ours

@@ -32,7 +32,7 @@ def run_to_end(engine: Engine, path: Path, length: int, **options: Any) -> Any:
 
 def test_given_a_counter_in_real_time_when_recorded_then_every_sample_is_there(tmp_path: Path) -> None:
     engine = Engine(CounterSource(8, 51200.0))
-    tap = engine.tap()
+    queue = engine.subscribe()
     capture = run_to_end(engine, tmp_path / "run", 51200)
     assert capture.failed == "" and capture.finished[0].problem is None
     record = read(capture.finished[0].path)
@@ -41,7 +41,7 @@ def test_given_a_counter_in_real_time_when_recorded_then_every_sample_is_there(t
     assert miscounted(data, int(data[0, 0])) == 0
     status = engine.status
     assert (status.gaps, status.lost, status.failure) == (0, 0, "")
-    assert tap.read()[-1].data.shape == (8, 1024)
+    assert queue.read()[-1].data.shape == (8, 1024)
 
 
 class Pretended(InstantClock):
@@ -141,15 +141,15 @@ def test_given_a_source_that_waits_when_the_disk_is_slow_then_nothing_fails() ->
 
 def test_given_nobody_looks_then_the_tap_drops_the_oldest_and_counts() -> None:
     engine = Engine(CounterSource(2, 10_000.0, InstantClock()))
-    tap = engine.tap(seconds=0.1)
+    queue = engine.subscribe(seconds=0.1)
     sink = Sink()
     engine.start()
     assert engine.record(lambda n: sink, 100_000).wait(GUARD)
     engine.stop()
-    blocks = tap.read()
+    blocks = queue.read()
     assert len(blocks) == 5 and engine.status.dropped > 100
     assert [b.start_index for b in blocks[1:]] == [b.stop_index for b in blocks[:-1]]
-    assert tap.read() == []
+    assert queue.read() == []
 
 
 class Switch:

@@ -153,7 +153,7 @@ def rig() -> Iterator[GuardedRig]:
 
 def test_given_a_guarded_rig_then_it_streams_records_and_obeys_like_any_other(rig: GuardedRig) -> None:
     engine = Engine(rig.source, rig.exciter)
-    tap = engine.tap(seconds=GUARD)
+    queue = engine.subscribe(seconds=GUARD)
     assert rig.link.output == 0.0  # silent after start-up
     engine.start()
     assert rig.exciter is not None and rig.specimen is not None
@@ -166,7 +166,7 @@ def test_given_a_guarded_rig_then_it_streams_records_and_obeys_like_any_other(ri
     exciter.change(amplitude=1.2)
     wait_until(lambda: exciter.state().steady and exciter.state().amplitude == pytest.approx(1.2))
     engine.advance(0.5)
-    blocks = tap.read()
+    blocks = queue.read()
     assert [b.start_index for b in blocks[1:]] == [b.stop_index for b in blocks[:-1]]
     drive = np.concatenate([b.data[2] for b in blocks])
     assert np.abs(drive).max() == pytest.approx(1.2, rel=0.02) and np.abs(drive[:10]).max() < 0.1
@@ -175,11 +175,11 @@ def test_given_a_guarded_rig_then_it_streams_records_and_obeys_like_any_other(ri
     assert exciter.state().reason == "enough"
     engine.stop()
     assert engine.status.failure == "" and engine.status.gaps == 0
-    tap.read()
+    queue.read()
     engine.start()  # and again, from index 0
     engine.advance(0.1)
     engine.stop()
-    assert engine.status.failure == "" and tap.read()[0].start_index == 0
+    assert engine.status.failure == "" and queue.read()[0].start_index == 0
     page = rig.link.page.path
     assert page.exists()
     rig.close()
