@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from pathlib import Path
 
@@ -10,6 +12,8 @@ from drivers.recording.finishing import finish_here
 
 
 def main(path: Path) -> int:
+    with contextlib.suppress(OSError, AttributeError):
+        os.setpriority(os.PRIO_PROCESS, 0, max(0, os.getpriority(os.PRIO_PROCESS, 0)))  # not the rig's own
     try:
         finished = finish_here(path)
     except (ShakedownError, OSError) as error:

@@ -219,3 +219,21 @@ def test_given_a_recording_of_that_name_then_it_is_never_overwritten(
             main(["acquire", "two_well_beam", "--fast", "--seconds", "1", "--out", str(tmp_path / name)]) == 1
         )
         assert "already there" in capsys.readouterr().err and (tmp_path / name).read_text() == "precious"
+
+
+def test_given_an_operator_remembered_by_the_window_then_recordings_from_a_shell_name_them_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "shakedown"
+    folder.mkdir()
+    (folder / "settings.toml").write_text('operator = "A. Person"\n')
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    brief = ["acquire", "two_well_beam", "--fast", "--seconds", "0.1", "--settle", "0", "--no-drive", "--out"]
+    for name, more, operator in (
+        ("a", [], "A. Person"),
+        ("b", ["--operator", "B"], "B"),
+        ("c", ["--operator", ""], ""),
+    ):
+        assert main([*brief, str(tmp_path / name), *more]) == 0
+        with open_lazily(tmp_path / f"{name}.h5") as recording:
+            assert recording.about.metadata["operator"] == operator

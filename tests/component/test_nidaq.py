@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,11 +21,12 @@ from analysis.model import Model
 from drivers.acquisition.capture import recording_to
 from drivers.acquisition.engine import Engine
 from drivers.acquisition.guarded import open_guarded
-from drivers.base.limits import Limits
+from drivers.base.limits import STOP_RAMP, Limits
 from drivers.base.protocols import InstrumentError, LinkLost
-from drivers.base.waveform import Sine
+from drivers.base.waveform import Sine, Sweep
 from drivers.formats import read
 from drivers.instruments.nidaq import NidaqExciter, NidaqSource, connect, list_devices
+from drivers.rig.player import Player
 from drivers.rig.profile import ChannelProfile, RigError, RigProfile, load_rig, open_rig
 from drivers.virtual.nidaq_server import DeviceServer, InProcessChannel, device_of, serve
 from drivers.virtual.plant import Plant, Shaker, Specimen
@@ -95,6 +98,16 @@ def simple() -> Iterator[Bench]:
 
 def blocks(source: NidaqSource, count: int, size: int = 100) -> list[Any]:
     return [source.read(np.empty((len(source.channels), size))) for _ in range(count)]
+
+
+def until_driven(source: NidaqSource) -> list[Any]:
+    """Blocks until the drive is at its full level."""
+    got: list[Any] = []
+    end = time.monotonic() + GUARD
+    while not (got and got[-1].drive is not None and got[-1].drive.level >= 1):
+        assert time.monotonic() < end, "the drive never rises"
+        got += blocks(source, 1, 37)
+    return got
 
 
 def until_steady(source: NidaqSource, size: int = 100) -> list[Any]:
@@ -308,6 +321,74 @@ def test_given_the_acquisition_stops_then_the_drive_ramps_down_first(simple: Ben
     assert got[0].start_index == 0 and not got[0].drive.playing
 
 
+def stop_while_rising(bench: Bench, blocks_before: int) -> tuple[np.ndarray[Any, Any], int, int]:
+    """Every sample of the output, how many had been written at STOP, and where it leaves the rise."""
+    written: list[int] = []
+    replace_written = bench.exciter._replace_written
+
+    def noted() -> None:
+        written.append(bench.exciter._written)
+        replace_written()
+
+    bench.exciter._replace_written = noted  # type: ignore[method-assign]
+    bench.source.start()
+    bench.exciter.play(Sine(2.0, 20.0))
+    got = blocks(bench.source, blocks_before, 20)
+    bench.exciter.request_stop("STOP")
+    while got[-1].data[0].any() or not written:
+        got += blocks(bench.source, 1, 20)
+    bench.source.stop()
+    bench.exciter._replace_written = replace_written  # type: ignore[method-assign]
+    bench.exciter.arm()
+    output = np.concatenate([block.data[0] for block in got])
+    start = int(np.flatnonzero(output)[0]) - 1  # the first sample of the drive is zero
+    free = Player(bench.exciter.limits, RATE)
+    free.play(Sine(2.0, 20.0))
+    rise = free.take(len(output) - start)
+    return output, written[0], start + int(np.flatnonzero(np.abs(output[start:] - rise) > 1e-9)[0])
+
+
+def test_given_stop_while_the_drive_rises_then_what_was_written_ahead_falls_too(simple: Bench) -> None:
+    replaced = 0
+    for attempt in range(6):  # a machine that is busy at that moment may be too late for it once
+        output, written, falls = stop_while_rising(simple, 14 + attempt)
+        last = int(np.flatnonzero(output)[-1])
+        assert last - falls <= STOP_RAMP * RATE + 1 and simple.exciter.failure == ""
+        fall = np.abs(output[falls:])
+        period = round(RATE / 20.0)
+        assert fall[period:].max(initial=0.0) <= np.abs(output[falls - period : falls]).max()
+        replaced += falls < written
+        if replaced:
+            return
+    raise AssertionError("what had been written was never replaced")
+
+
+def test_given_a_device_with_a_deep_memory_then_no_more_is_written_ahead_and_stop_is_as_quick() -> None:
+    """The driver's buffer seems empty all the time: the device has taken thousands of samples out of it."""
+    deep = Bench(bench(DRIVE, TABLE), WIRES, fifo=8191)
+    output, written, falls = stop_while_rising(deep, 14)
+    assert written <= falls <= written + deep.exciter._ahead  # cannot be replaced: the ramp follows behind
+    assert np.flatnonzero(output)[-1] - falls <= STOP_RAMP * RATE + 1 and deep.exciter.failure == ""
+    assert written - 14 * 20 < 2 * deep.exciter._ahead
+    deep.close()
+
+
+def test_given_a_sweep_then_the_time_of_the_drive_is_that_of_its_samples(simple: Bench) -> None:
+    sweep = Sweep(1.5, 5.0, 60.0, 3.0)
+    simple.source.start()
+    simple.exciter.play(sweep)
+    got = [b for b in until_driven(simple.source) + blocks(simple.source, 18, 37) if b.drive.playing][1:]
+    assert len(got) > 10
+    for block in got:
+        state = block.drive
+        phase = sweep.phase_at(np.array([state.time]))[0]
+        if state.level < 1:  # it changes within a piece: only where the state itself was taken
+            continue
+        assert block.data[0, 0] == pytest.approx(1.5 * np.cos(phase), abs=1e-9)
+    times = np.array([b.drive.time - b.start_index / RATE for b in got])
+    assert np.ptp(times) < 1e-9
+
+
 @pytest.mark.parametrize(
     ("call", "code", "words"),
     [
@@ -431,6 +512,18 @@ def test_given_an_address_without_a_server_then_said_in_words() -> None:
     with pytest.raises(LinkLost, match="cannot be reached"):
         open_rig(profile)
     assert connect({}) is None
+
+
+def test_given_the_server_as_documented_then_it_still_serves_after_seconds() -> None:
+    command = [sys.executable, "-m", "drivers.virtual.nidaq_server", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().split(";")[0].split()[-1]
+        time.sleep(1.5)  # one that nobody holds has been collected by then
+        found, problem = list_devices(connect({"server": address}))
+        assert [name for name, _ in found] == ["Dev1"] and problem == ""
+        process.send_signal(signal.SIGINT)
+        assert process.wait(GUARD) == 0
 
 
 def silent_after(trace: Path, since: float) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
 import sys
 import threading
@@ -15,7 +16,7 @@ import pytest
 from drivers.base.limits import LimitError, Limits
 from drivers.base.protocols import InstrumentError, LinkLost, SensorController
 from drivers.base.waveform import RandomNoise, Sine
-from drivers.instruments.generators import DS345, ScpiGenerator
+from drivers.instruments.generators import DS345, ScpiGenerator, _steps
 from drivers.instruments.polytec import OFV3001, OFV5000, parse_range
 from drivers.instruments.serial_link import LinkSettings, SerialLink
 from drivers.rig.profile import load_rig, open_rig
@@ -281,3 +282,17 @@ def test_given_a_port_that_is_not_there_then_one_sentence() -> None:
     link = SerialLink("/dev/does-not-exist", LinkSettings())
     with pytest.raises(LinkLost, match="cannot be reached"):
         link.query("*IDN?")
+
+
+@pytest.mark.parametrize(("begin", "target"), [(0.0, 2.0), (0.5, 2.0), (1.9, 2.0), (2.0, 0.7), (0.001, 5.0)])
+def test_given_another_amplitude_then_no_step_upwards_is_more_than_a_twentieth(
+    begin: float, target: float
+) -> None:
+    """So much can be on the line when STOP comes."""
+    steps = [begin, *_steps(begin, target)]
+    assert steps[-1] == target and len(steps) < 70
+    if target > begin:
+        assert all(b <= max(1.05 * a, 0.05 * target) * (1 + 1e-12) for a, b in itertools.pairwise(steps))
+        assert all(b > a for a, b in itertools.pairwise(steps))
+    else:
+        assert all(b < a for a, b in itertools.pairwise(steps))

@@ -10,13 +10,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from drivers.acquisition.engine import Engine
 from drivers.acquisition.guarded import GuardedRig, open_guarded
 from drivers.acquisition.second_guard import MARK
+from drivers.acquisition.stopping import stop_all
 from drivers.base.control_folder import SUFFIX, control_folder, is_private, page_paths
-from drivers.base.drive_page import PAGE_BYTES, DrivePage
+from drivers.base.drive_page import PAGE_BYTES, DrivePage, is_ending, process_state
 from drivers.rig.profile import load_rig
 from tests.waiting import wait_until
 
@@ -76,6 +78,7 @@ def test_given_stop_then_nothing_heavy_is_loaded() -> None:
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = set(done.stdout.splitlines()[-1].split())
     assert not loaded & {"numpy", "scipy", "numba", "PyQt6", "h5py", "multiprocessing", "serial", "nidaqmx"}
+    assert not loaded & {"argparse", "analysis", "app.output", "subprocess"}  # bound to a key on the desk
 
 
 AS_ANOTHER = """
@@ -137,3 +140,41 @@ def test_given_pages_and_folders_that_are_not_ours_then_nothing_is_followed_or_b
     monkeypatch.delenv("SHAKEDOWN_CONTROL_FOLDER")
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(open_to_all))  # others can write to it: not used
     assert open_to_all not in control_folder().parents
+
+
+def test_given_pages_of_ours_with_nonsense_in_them_then_stop_goes_past_them(driving: GuardedRig) -> None:
+    """A disk that was full, a crash in writing: the drive beside them is stopped all the same."""
+    folder, rng = control_folder(), np.random.default_rng(7)
+    about = [{"window": "x", "outputs": 3}, {"outputs": [1, "a", {}]}, {"outputs": {"kind": "line"}}, [1]]
+    paths = []
+    for number in range(12):
+        page = DrivePage.create(folder / f"{number}{SUFFIX}", about[number % 4])  # type: ignore[arg-type]
+        page.served = number % 3 > 0
+        page.claim(int(rng.integers(2**62, 2**63 - 1)) if number % 2 else 0)
+        page.close()
+        content = bytearray((folder / f"{number}{SUFFIX}").read_bytes())
+        if number >= 8:
+            content[8:4096] = rng.integers(0, 256, 4088, dtype=np.uint8).tobytes()
+        (folder / f"{number}{SUFFIX}").write_bytes(content)
+        paths.append(folder / f"{number}{SUFFIX}")
+    try:
+        drives = [d for d in stop_all() if d.pid == driving.link.pid]
+        assert drives[0].stopped and driving.link.output == 0.0
+    finally:
+        for path in paths:
+            path.unlink(missing_ok=True)
+
+
+def test_given_a_result_that_cannot_be_written_then_stopped_first_and_said(driving: GuardedRig) -> None:
+    done = stop("--json", "/nowhere/at/all.json")
+    assert done.returncode == 1 and "no folder" in done.stderr and "Stopped: two_well_beam" in done.stdout
+    assert driving.link.output == 0.0 and driving.drive_status().state == "latched"
+
+
+def test_given_a_killed_process_then_its_end_is_seen_before_anybody_has_asked_for_its_code() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        assert not is_ending(child.pid) and not is_ending(os.getpid())
+        child.kill()
+        wait_until(lambda: process_state(child.pid) == "Z")
+        assert is_ending(child.pid)
+    assert not is_ending(child.pid)  # nobody has this number now

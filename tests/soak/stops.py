@@ -192,7 +192,7 @@ class Bench:
         assert answer == "ok", f"{self.driver}: {answer}"
         self.wait_for(lambda: self.page.status.state == "playing", "playing")
         if self.driver == "nidaqmx":
-            time.sleep(0.1)  # what was written ahead
+            self.wait_for(lambda: self.envelope() > 0.9 * AMPLITUDE, "the device's output")
 
     # -- the end
 

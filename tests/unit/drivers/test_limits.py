@@ -5,12 +5,22 @@ from __future__ import annotations
 import contextlib
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis.base.errors import ShakedownError
 from drivers.base.limits import STOP_RAMP, Limiter, Limits
-from drivers.base.waveform import BurstRandom, Multisine, RandomNoise, Sine, SteppedSine, Sweep, UserWaveform
+from drivers.base.waveform import (
+    BurstRandom,
+    Multisine,
+    RandomNoise,
+    Sine,
+    SteppedSine,
+    Sweep,
+    UserWaveform,
+    Waveform,
+)
 from drivers.rig.player import Player
 
 RATE = 1000.0
@@ -67,3 +77,39 @@ def test_given_any_samples_then_the_limiter_holds_amplitude_and_slew(pieces: lis
     out = np.concatenate([np.zeros(1), *[limiter(np.array(p, dtype=float)) for p in pieces]])
     assert np.isfinite(out).all() and np.abs(out).max() <= 3.0
     assert np.abs(np.diff(out)).max(initial=0.0) <= LIMITS.slew / RATE * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "drive",
+    [
+        Sine(2.0, 40.0, 0.3),
+        SteppedSine(2.0, (20.0, 31.0), 0.07),
+        Sweep(2.0, 5.0, 100.0, 1.0),
+        Multisine(2.0, 10.0, 60.0, 2.5),
+        UserWaveform(0.5, tuple(np.sin(0.4 * np.pi * np.arange(50)) ** 3), 100.0),
+    ],
+    ids=lambda w: w.kind,
+)
+def test_given_stop_in_samples_already_given_out_then_they_fall_as_if_it_had_come_in_time(
+    drive: Waveform,
+) -> None:
+    """The player that was stopped at that very sample is the truth."""
+    ahead, in_time = Player(LIMITS, RATE), Player(LIMITS, RATE)
+    for player in (ahead, in_time):
+        player.play(drive)
+    first = ahead.take(137)
+    mark = ahead.mark()
+    ahead.take(41)
+    reached = ahead.mark()
+    expected = np.concatenate([in_time.take(137), in_time.take(19)])
+    np.testing.assert_array_equal(first, expected[:137])
+    ahead.request_stop("STOP")
+    in_time.request_stop("STOP")
+    state, replaced = ahead.fall_from(mark, 19, 22)
+    assert (state.index, state.reason) == (156, "STOP") and state.level == in_time.state().level
+    np.testing.assert_allclose(replaced, in_time.take(22), atol=1e-12)
+    np.testing.assert_allclose(ahead.take(60), in_time.take(60), atol=1e-12)
+    assert not ahead.state().playing
+    ahead.return_to(reached)  # the device would not have them: they follow behind
+    assert ahead.state().playing and ahead.state().index == 178
+    assert np.abs(ahead.take(100)[50:]).max() == 0.0
