@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
+from analysis.base.gaps import filled
 from analysis.base.record import Channel, Record, Span
 
 
@@ -50,10 +51,6 @@ def calibrate(record: Record, channel: str, factor: float, offset: float, unit: 
 
 
 def _bridged(data: NDArray[np.float64]) -> NDArray[np.float64]:
-    lost = ~np.isfinite(data)
-    if not lost.any():
-        return data
-    if lost.all():
+    if not np.isfinite(data).any():
         raise DataError("A channel without a single number cannot be resampled.")
-    at = np.arange(len(data))
-    return np.interp(at, at[~lost], data[~lost])
+    return filled(data)

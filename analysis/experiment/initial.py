@@ -10,14 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.experiment.noise import noise_of
 from analysis.experiment.run import Run
 from analysis.model import Model
+from analysis.signal.noise import noise_at_order, noise_of
 
 Array = NDArray[np.float64]
 
 _ELSEWHERE = 6.0  # distance of the first sample from what the initial values give, in noise
-_NORMAL = 1.4826022185056018  # standard deviation over median absolute value of a normal variable
 _ROUNDING = 1e-6  # of an output's spread: least noise there
 
 
@@ -56,5 +55,5 @@ def _begins_elsewhere(model: Model, run: Run) -> bool:
 
 def _noise_of_few(row: Array) -> float:
     """Noise of a short channel from its third differences; an upper bound if the motion is fast."""
-    size = np.abs(np.diff(row[np.isfinite(row)], 3))
-    return float(_NORMAL * np.median(size) / np.sqrt(20.0)) if len(size) else np.inf
+    good = row[np.isfinite(row)]
+    return noise_at_order([good], 3) if len(good) > 3 else np.inf

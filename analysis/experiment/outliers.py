@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.signal.noise import median_deviation
+
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
@@ -17,7 +19,6 @@ _LARGEST_SHARE = 0.01  # of the samples: more outliers than this are the signal'
 _SHORTEST = 20  # samples of an unbroken stretch that is looked at
 _WIDEST = 2  # samples in a row that a spike may span
 _NOISE_BETWEEN = np.sqrt(1.0 + 34.0 / 36.0)  # of a sample less the cubic through two on either side
-_NORMAL = 1.4826022185056018  # standard deviation over median absolute value of a normal variable
 _MOST, _NORMAL_MOST = 0.97, 2.170090377584560  # quantile of the distances, and that of a normal variable
 _FLAT, _REPEATS = 3, 0.01  # equal samples in a row that show a limit; share of repeats a plain channel has
 
@@ -34,7 +35,7 @@ def spikes(row: Array) -> Mask:
         return found
     deviations = [np.abs(_off_neighbours(row[a:b])) for a, b in pieces]
     together = np.concatenate(deviations)
-    level = max(_NORMAL * float(np.median(together)), float(np.quantile(together, _MOST)) / _NORMAL_MOST)
+    level = max(median_deviation(together), float(np.quantile(together, _MOST)) / _NORMAL_MOST)
     if level == 0.0 or np.mean(together > SPIKE * level) > 5 * _LARGEST_SHARE:
         return found
     for (a, b), deviation in zip(pieces, deviations, strict=True):

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
+from analysis.base.gaps import filled
 from analysis.base.record import Record
 from analysis.experiment.outliers import pressed_flat, spikes
-from analysis.signal.gaps import filled
 from analysis.signal.inputs import Inputs
 from analysis.signal.smoothing import clean_input
 

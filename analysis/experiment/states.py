@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.base.gaps import filled
 from analysis.experiment.run import Run
 from analysis.model import Model
-from analysis.signal.gaps import filled
 from analysis.signal.smoothing import smooth
 
 if TYPE_CHECKING:

@@ -1,4 +1,7 @@
-"""Noise level of a sampled smooth signal, from its high-order differences."""
+"""Noise level of a sampled smooth signal, from its high-order differences.
+
+A difference of order q raises white noise of variance s^2 to C(2q, q) s^2 and wipes out what is smooth.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,64 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError
 
 HIGHEST_ORDER = 12
+FEWEST_SAMPLES = 20 * HIGHEST_ORDER  # samples, for the median of the highest differences to mean something
 _BLOCKS = 8  # sub-records whose spread gives the standard error
 _PIECE = 5000  # samples of each sub-record of a long record
+_QUICK_PIECE = 1024  # the same where the value alone is wanted
+_NO_LONGER_FALLS = 0.98  # level over that of the order below from which on only noise is left
 _NORMAL = 1.4826022185056018  # standard deviation over median absolute value of a normal variable
 _SETTLED = 1.02  # the level counts as settled within this factor of the lowest ...
 _CHANCE = 3.0  # ... or this over the root of the samples above 1: by so much the levels differ by chance
+
+
+def median_deviation(values: NDArray[np.float64]) -> float:
+    """Standard deviation from the median absolute value: outliers do not count."""
+    return _NORMAL * float(np.median(np.abs(values)))
+
+
+def robust_deviation(values: NDArray[np.float64]) -> float:
+    """Standard deviation in spite of outliers: from the median absolute value, but at most the root mean
+    square, which is the smaller one for uniform noise such as that of quantisation.
+    """
+    return min(median_deviation(values), float(np.sqrt(np.mean(values**2))))
+
+
+def _level(differences: NDArray[np.float64], order: int) -> float:
+    """Noise that the differences of one order show; the median stands for the rms, so that impacts, steps
+    and stick-slip (a few large differences) do not count as noise.
+    """
+    return median_deviation(differences) / sqrt(comb(2 * order, order))
+
+
+def noise_at_order(rows: Sequence[NDArray[np.float64]], order: int) -> float:
+    """Noise from the differences of one order, over several rows (nan: missing); 0 for want of samples.
+
+    An upper bound where the signal still shows in them; short rows have nothing better.
+    """
+    joined = np.concatenate([np.zeros(0), *(np.diff(row, order) for row in rows if len(row) > order)])
+    joined = joined[np.isfinite(joined)]
+    return _level(joined, order) if len(joined) else 0.0
+
+
+def noise_of(row: NDArray[np.float64]) -> float:
+    """Noise of a channel, the value alone; 0 for want of samples.
+
+    The orders go up only until the level no longer falls, and a few thousand samples of a long channel do:
+    for what runs at every identification (0.3 ms against 6 ms of :func:`noise_level` at 3000 samples).
+    """
+    good = row[np.isfinite(row)]
+    if len(good) < FEWEST_SAMPLES:
+        return 0.0
+    starts = np.linspace(0, max(len(good) - _QUICK_PIECE, 0), _BLOCKS).astype(int)
+    pieces = [good[s : s + _QUICK_PIECE] for s in starts]
+    differences = np.stack(pieces if len(good) > _QUICK_PIECE * _BLOCKS else [good])
+    levels: list[float] = []
+    for order in range(1, HIGHEST_ORDER + 1):
+        differences = np.diff(differences, axis=1)
+        levels.append(_level(differences, order))
+        if order > 2 and levels[-1] > _NO_LONGER_FALLS * levels[-2]:
+            return min(levels)
+    return levels[-1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,14 +94,12 @@ class NoiseLevel:
 def noise_level(samples: NDArray[np.float64]) -> NoiseLevel:
     """Noise standard deviation of one channel.
 
-    A difference of order q raises white noise of variance s^2 to C(2q, q) s^2 and wipes out what is smooth,
-    so the rescaled rms of the differences falls with q until only noise is left. The median absolute value
-    stands for the rms, so that impacts, steps and stick-slip (a few large differences) do not count as noise.
+    The level that the differences show falls with their order until only noise is left.
     """
     x = np.asarray(samples, dtype=np.float64)
     x = _enough(x[np.isfinite(x)])
-    if len(x) < 20 * HIGHEST_ORDER:
-        raise DataError(f"The noise level needs {20 * HIGHEST_ORDER} samples; there are {len(x)}.")
+    if len(x) < FEWEST_SAMPLES:
+        raise DataError(f"The noise level needs {FEWEST_SAMPLES} samples; there are {len(x)}.")
     spread = float(np.std(x))
     if spread == 0:
         return NoiseLevel(0.0, 0.0, 1, np.zeros(HIGHEST_ORDER), True)
@@ -53,10 +107,8 @@ def noise_level(samples: NDArray[np.float64]) -> NoiseLevel:
     difference = x
     for q in range(1, HIGHEST_ORDER + 1):
         difference = np.diff(difference)
-        scale = _NORMAL / sqrt(comb(2 * q, q))
-        size = np.abs(difference)
-        levels[q - 1] = scale * np.median(size)
-        blocks[q - 1] = [scale * np.median(part) for part in np.array_split(size, _BLOCKS)]
+        levels[q - 1] = _level(difference, q)
+        blocks[q - 1] = [_level(part, q) for part in np.array_split(difference, _BLOCKS)]
     order = _settled_order(levels, len(x))
     settled = order < HIGHEST_ORDER - 1
     value = float(levels[order - 1])

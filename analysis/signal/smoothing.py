@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.signal.noise import HIGHEST_ORDER, noise_level
+from analysis.signal.noise import FEWEST_SAMPLES, noise_level
+from analysis.signal.tone import tone_basis
 
 if TYPE_CHECKING:
     from analysis.base.record import Excitation
@@ -62,7 +63,7 @@ def clean_input(row: Array, dt: float, drive: Excitation | None = None) -> Clean
     """
     changes = np.count_nonzero(np.diff(row))
     exact = CleanInput(row, np.zeros((0, len(row))))
-    if changes < 0.05 * len(row) or len(row) < 20 * HIGHEST_ORDER:
+    if changes < 0.05 * len(row) or len(row) < FEWEST_SAMPLES:
         return exact
     level = noise_level(row)
     if not level.settled or level.value < _NEGLIGIBLE * np.std(row):
@@ -87,12 +88,10 @@ def _periodic(row: Array, dt: float, frequency: float | None) -> tuple[Array, Ar
             return np.full(N, row.mean()), np.zeros((0, N))
 
     def fit(f: float) -> tuple[Array, Array]:
-        harmonics = [h for h in range(1, _HARMONICS + 1) if h * f < 0.4 / dt]
-        columns = [np.ones(N), t / t[-1] - 0.5]
-        for h in harmonics:
-            columns += [np.cos(2 * np.pi * h * f * t), np.sin(2 * np.pi * h * f * t)]
-        basis = np.stack(columns, axis=1)
-        return basis, np.linalg.lstsq(basis, row, rcond=None)[0]
+        count = sum(h * f < 0.4 / dt for h in range(1, _HARMONICS + 1))
+        basis = np.insert(tone_basis(t, f, count), 1, t / t[-1] - 0.5, axis=1)
+        weights = np.asarray(np.linalg.lstsq(basis, row, rcond=None)[0], dtype=np.float64)
+        return basis, weights
 
     def misfit(f: float) -> float:
         basis, weights = fit(f)
@@ -118,7 +117,7 @@ def _periodic(row: Array, dt: float, frequency: float | None) -> tuple[Array, Ar
 
 
 def _noise(row: Array) -> float:
-    return float(noise_level(row).value) if len(row) >= 20 * HIGHEST_ORDER else 0.0
+    return float(noise_level(row).value) if len(row) >= FEWEST_SAMPLES else 0.0
 
 
 def _centre_weight(width: int) -> float:

@@ -8,6 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+def tone_basis(t: NDArray[np.floating], frequency: float, harmonics: int) -> NDArray[np.float64]:
+    """Columns of a least-squares fit at times t [N]: 1, then cos and sin of each harmonic in turn."""
+    t = np.asarray(t, dtype=np.float64)
+    columns = [np.ones_like(t)]
+    for k in range(1, harmonics + 1):
+        columns += [np.cos(2 * np.pi * k * frequency * t), np.sin(2 * np.pi * k * frequency * t)]
+    return np.stack(columns, axis=1)
+
+
 @dataclass(frozen=True)
 class ToneResponse:
     """What a sensor shows while a tone plays. Units: the channel's, seconds."""
@@ -33,12 +42,8 @@ def tone_response(
     ``frequency`` in Hz, ``rate`` in Hz; both arrays start with the same sample and should hold at least
     five periods.
     """
-    harmonics = [k for k in range(1, 6) if k * frequency < 0.45 * rate]
-    t = np.arange(len(signal)) / rate
-    columns = [np.ones_like(t)]
-    for k in harmonics:
-        columns += [np.cos(2 * np.pi * k * frequency * t), np.sin(2 * np.pi * k * frequency * t)]
-    basis = np.stack(columns, axis=1)
+    count = sum(k * frequency < 0.45 * rate for k in range(1, 6))
+    basis = tone_basis(np.arange(len(signal)) / rate, frequency, count)
     found, *_ = np.linalg.lstsq(basis, signal, rcond=None)
     drive, *_ = np.linalg.lstsq(basis[:, :3], reference, rcond=None)
     sizes = np.hypot(found[1::2], found[2::2])

@@ -15,6 +15,7 @@ from analysis.base.record import Channel, Excitation, Record
 from analysis.model import Model
 from analysis.model.reading import from_tables
 from analysis.signal.inputs import Inputs
+from analysis.signal.tone import tone_basis
 from analysis.simulation.sensor import Sensor
 from analysis.simulation.simulate import (
     States,
@@ -143,9 +144,9 @@ def harmonic(samples: Array, rate: float) -> Excitation | None:
         return None
     spectrum = np.abs(np.fft.rfft(samples * np.hanning(n)))
     w = 2 * np.pi * max(int(np.argmax(spectrum[1:])) + 1, 1) / n  # rad per sample
-    k = np.arange(n)
+    k = np.arange(n, dtype=np.float64)
     for _ in range(30):  # Gauss-Newton for the frequency, the linear part solved each time
-        basis = np.stack([np.cos(w * k), np.sin(w * k)])
+        basis = tone_basis(k, w / (2 * np.pi), 1)[:, 1:].T
         a, b = np.linalg.lstsq(basis.T, samples, rcond=None)[0]
         slope = k * (b * basis[0] - a * basis[1])
         full = np.stack([*basis, slope])

@@ -16,6 +16,7 @@ from analysis.base.record import Record
 from analysis.model import Model
 from analysis.model.drive import drive_of
 from analysis.model.reading import from_tables
+from analysis.signal.tone import tone_basis
 
 Array = NDArray[np.float64]
 
@@ -66,13 +67,11 @@ class Tone:
 
 def tone_of(row: Array, dt: float, frequency: float) -> Tone:
     """Least squares of offset and three harmonics."""
-    t = dt * np.arange(len(row))
-    angles = [2 * np.pi * k * frequency * t for k in range(1, _HARMONICS + 1)]
-    basis = np.stack([np.ones_like(t), *(np.cos(a) for a in angles), *(np.sin(a) for a in angles)])
     good = np.isfinite(row)
-    found, *_ = np.linalg.lstsq(basis[:, good].T, row[good], rcond=None)
-    left = float(np.std(row[good] - found @ basis[:, good]) / max(float(np.std(row[good])), 1e-300))
-    return Tone(float(found[0]), tuple(found[1:4].tolist()), tuple(found[4:7].tolist()), left)
+    basis = tone_basis(dt * np.flatnonzero(good), frequency, _HARMONICS)
+    found, *_ = np.linalg.lstsq(basis, row[good], rcond=None)
+    left = float(np.std(row[good] - basis @ found) / max(float(np.std(row[good])), 1e-300))
+    return Tone(float(found[0]), tuple(found[1::2].tolist()), tuple(found[2::2].tolist()), left)
 
 
 def toned(model: Model, record: Record, frequency: float, noise: float) -> Model:

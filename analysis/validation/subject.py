@@ -19,11 +19,11 @@ from analysis.estimate.finish.fit import fit
 from analysis.estimate.start import Start
 from analysis.experiment import Experiment, Run
 from analysis.experiment.drive_time import DRIVE_TIME, recorded_time
-from analysis.experiment.noise import noise_of
 from analysis.experiment.states import start_states, state_samples
 from analysis.model import Model
 from analysis.signal.drive import drive_frequency
 from analysis.signal.inputs import Inputs
+from analysis.signal.noise import noise_of
 from analysis.simulation.simulate import simulate
 from analysis.validation.drive import drive_period, toned
 

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
-from analysis.estimate.shooting.evidence import robust_deviation
-from analysis.signal.noise import noise_level
+from analysis.signal.noise import noise_level, robust_deviation
 
 if TYPE_CHECKING:
     from analysis.estimate.finish.fitted import Fitted

@@ -18,9 +18,9 @@ from analysis.estimate.finish.fitted import Fitted, Piece
 from analysis.estimate.identifiability import pseudo_inverse
 from analysis.estimate.shooting.build import LEAST_NOISE, Place, problem_of, start_point, stretches_of
 from analysis.estimate.shooting.descent import Descent, minimise
-from analysis.estimate.shooting.evidence import robust_deviation
 from analysis.estimate.shooting.problem import FINE, Point, Problem
 from analysis.estimate.start import Start
+from analysis.signal.noise import robust_deviation
 
 if TYPE_CHECKING:
     from analysis.experiment import Experiment

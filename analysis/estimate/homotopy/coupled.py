@@ -16,6 +16,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from analysis.base.compiling import njit
+from analysis.base.gaps import filled
 from analysis.experiment import Experiment
 from analysis.experiment.states import derivative_pairs
 from analysis.model.compiled import COMPILED
@@ -382,9 +383,8 @@ def rough_states(model: Model, segment: Segment) -> Array:
     for i, name in enumerate(model.states):
         if name in model.outputs:
             measured = segment.outputs[model.outputs.index(name)]
-            seen = np.isfinite(measured)
-            if seen.sum() > 3:
-                states[i] = np.interp(np.arange(len(segment)), np.flatnonzero(seen), measured[seen])
+            if np.isfinite(measured).sum() > 3:
+                states[i] = filled(measured)
                 known.add(i)
     for position, velocity in kinematic_states(model).items():
         if position in known and velocity not in known:
@@ -394,13 +394,8 @@ def rough_states(model: Model, segment: Segment) -> Array:
 
 def _cubics(t0: float, dt: float, outputs: Array) -> Array:
     """Local cubics through the samples [q, N, 4]; NaN in intervals that touch a missing sample."""
-    samples = np.arange(outputs.shape[1])
-    filled = np.zeros_like(outputs)
-    for row, values in zip(filled, outputs, strict=True):
-        seen = np.isfinite(values)
-        if seen.any():
-            row[:] = np.interp(samples, samples[seen], values[seen])
-    coefficients = Inputs.from_samples(t0, dt, filled).coefficients.copy()
+    bridged = np.stack([filled(row) if np.isfinite(row).any() else np.zeros_like(row) for row in outputs])
+    coefficients = Inputs.from_samples(t0, dt, bridged).coefficients.copy()
     lost = ~np.isfinite(outputs)
     touched = lost.copy()
     touched[:, :-1] |= lost[:, 1:]

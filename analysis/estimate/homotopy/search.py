@@ -19,7 +19,7 @@ from analysis.estimate.homotopy.coupled import (
     tangent_growth,
 )
 from analysis.estimate.homotopy.output_error import Evaluation, Fit, OutputError, Point
-from analysis.signal.noise import HIGHEST_ORDER, noise_level
+from analysis.signal.noise import FEWEST_SAMPLES, noise_level
 
 if TYPE_CHECKING:
     from analysis.model import Model
@@ -75,7 +75,7 @@ def noise_levels(segments: Sequence[Segment], known: Array | None = None) -> Arr
             continue
         rows = [s.outputs[r][np.isfinite(s.outputs[r])] for s in segments]
         spread = float(np.std(np.concatenate(rows))) if any(len(row) for row in rows) else 0.0
-        noise = [noise_level(row).value for row in rows if len(row) >= 20 * HIGHEST_ORDER]
+        noise = [noise_level(row).value for row in rows if len(row) >= FEWEST_SAMPLES]
         levels[r] = max(float(np.median(noise)) if noise else 0.0, 1e-3 * spread) or 1.0
     return levels
 

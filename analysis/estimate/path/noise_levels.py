@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.estimate.path.segment import Segment
+from analysis.signal.noise import noise_at_order
 
 Array = NDArray[np.float64]
 
@@ -16,8 +17,6 @@ Array = NDArray[np.float64]
 _RESOLVED = 1e-9
 _LEAST_GIVEN = 1e-300  # a given level of zero must not divide by zero
 _ORDER = 6  # of the differences that the first levels are read from: a smooth signal is gone by then
-_ORDER_GAIN = np.sqrt(924.0)  # by which white noise grows in them, the root of C(12, 6)
-_NORMAL = 1.4826  # standard deviation over median absolute value of a normal variable
 
 
 @dataclass(eq=False)
@@ -37,7 +36,7 @@ class NoiseLevels:
         floor = _RESOLVED * np.array([_size(row[np.isfinite(row)]) for row in data])
         estimated = ~np.isfinite(sigma)
         for i in np.flatnonzero(estimated):
-            sigma[i] = _difference_noise([s.outputs[i] for s in segments])
+            sigma[i] = noise_at_order([s.outputs[i] for s in segments], _ORDER)
         sigma = np.maximum(sigma, np.where(estimated, floor, _LEAST_GIVEN))
         return cls(sigma, estimated, np.isfinite(data).sum(axis=1), floor)
 
@@ -62,11 +61,3 @@ def _size(row: Array) -> float:
     if not len(row):
         return 1.0
     return float(np.ptp(row)) or float(np.max(np.abs(row))) or 1.0
-
-
-def _difference_noise(rows: list[Array]) -> float:
-    """Noise of a smooth signal from its differences (robust to jumps); 0 for want of samples."""
-    sizes = [np.abs(np.diff(row, _ORDER)) for row in rows if len(row) > _ORDER]
-    joined = np.concatenate(sizes) if sizes else np.zeros(0)
-    joined = joined[np.isfinite(joined)]
-    return float(_NORMAL * np.median(joined) / _ORDER_GAIN) if len(joined) else 0.0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError
 from analysis.estimate.shooting.problem import Point, Problem, Stretch
 from analysis.estimate.unknowns import Unknowns
-from analysis.experiment.noise import noise_of
+from analysis.signal.noise import noise_of
 
 if TYPE_CHECKING:
     from analysis.experiment import Experiment, Run

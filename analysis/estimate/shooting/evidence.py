@@ -12,13 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.signal.noise import robust_deviation
+
 Array = NDArray[np.float64]
 
 LARGEST_RATIO = 1.15  # robust residual over noise from differences that a right model may leave
 CHANCE = 1.5  # ... plus this over the root of the samples: both are estimates (counted: 1.3 to 1.6)
 LEAST_P = 1e-6  # Ljung-Box probability below which what is left counts as coloured
 LAGS, SAMPLES_A_LAG = 40, 25  # lags of the two Ljung-Box tests: 40, and the samples over 25
-_NORMAL = 1.4826022185056018  # standard deviation over median absolute value of a normal variable
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,6 @@ def evidence(measured: Sequence[Array], residuals: Sequence[Array], noise: Array
         shares.append(1.0 - float(np.sum(left**2)) / power if power > 0 else 1.0)
     ratio, samples = max(ratios)
     return Evidence(ratio, min(chances), min(shares), samples)
-
-
-def robust_deviation(values: Array) -> float:
-    """Standard deviation in spite of outliers: from the median absolute value, but at most the root mean
-    square, which is the smaller one for uniform noise such as that of quantisation."""
-    return min(_NORMAL * float(np.median(np.abs(values))), float(np.sqrt(np.mean(values**2))))
 
 
 def ljung_box(rows: Sequence[Array], lags: int) -> float:

@@ -23,8 +23,8 @@ from analysis.estimate.weak.fit import Block, WeakEstimate, fit_weak
 from analysis.estimate.weak.plain import REFERENCES, start_plain
 from analysis.estimate.weak.system import Equation, WeakSystem, nodes
 from analysis.experiment import Experiment, Run, Unknown
-from analysis.experiment.noise import noise_of
 from analysis.experiment.states import StateSamples, state_samples
+from analysis.signal.noise import noise_of
 
 if TYPE_CHECKING:
     from analysis.model import Model

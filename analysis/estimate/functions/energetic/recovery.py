@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError, ModelError
+from analysis.base.gaps import filled
 from analysis.base.progress import SILENT, Progress
 from analysis.base.record import Record
 from analysis.estimate.functions.energetic.refinement import OutputError, Run
@@ -214,10 +215,7 @@ def _motion(kernels: object, p: Array, times: Array, both: Array, inputs: Inputs
 
 
 def _bridged(row: Array) -> Array | None:
-    good = np.isfinite(row)
-    if not good.any():
-        return None
-    return row if good.all() else np.interp(np.arange(len(row)), np.flatnonzero(good), row[good])
+    return filled(row) if np.isfinite(row).any() else None
 
 
 def _grids(
