@@ -30,6 +30,7 @@ HELPERS = ("__main__", "machine", "measure", "store", "worker")
 ON_REQUEST = (
     "coverage",
     "homotopy_accuracy",
+    "real",
     "soak",
     "strangers",
 )  # Monte Carlo and endurance, without peers

@@ -100,6 +100,7 @@ class _Portfolio:
     candidates: list[_Candidate] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     tried: list[str] = field(default_factory=list)
+    agreed: bool = False  # several starts of the output error ended at one fit that explains the record
 
     def offer(self, name: str, found: Fitted | str) -> bool:
         """Take a fit, or the sentence that says why there is none; whether the search may end."""
@@ -184,9 +185,11 @@ def _attempts(method: Auto, portfolio: _Portfolio, shown: bool, progress: Progre
     noisy = any(run.input_noise.any() for run in experiment.runs)
     if shown and not noisy:
         yield from _weak(experiment, progress)
-    yield from _shooting(method, experiment, progress)
+    yield from _shooting(method, portfolio, progress)
     if shown and noisy:
         yield from _weak(experiment, progress)
+    if portfolio.agreed:  # what is left is the model's: other ways to the same minimum would not mend it
+        return
     yield from _fitted("path", experiment, lambda: Start("path", experiment.guesses()), progress)
     yield from _homotopy(experiment, progress)
 
@@ -195,7 +198,7 @@ def _other_starts(method: Auto, portfolio: _Portfolio, shown: bool, progress: Pr
     """Fits by the ways that have not been gone yet: a second opinion."""
     experiment, gone = portfolio.experiment, {c.name for c in portfolio.candidates}
     if not any("shooting" in name for name in gone):
-        yield from _shooting(method, experiment, progress)
+        yield from _shooting(method, portfolio, progress)
     elif shown and "weak" not in gone:
         yield from _weak(experiment, progress)
 
@@ -225,9 +228,9 @@ def _homotopy(experiment: Experiment, progress: Progress) -> Iterator[Attempt]:
         yield from _fitted("homotopy", experiment, lambda: load()().start(experiment, progress), progress)
 
 
-def _shooting(method: Auto, experiment: Experiment, progress: Progress) -> Iterator[Attempt]:
+def _shooting(method: Auto, portfolio: _Portfolio, progress: Progress) -> Iterator[Attempt]:
     """Output error; with noisy inputs or where no single motion follows, the path from what it found."""
-    search = Shooting(0, method.seed)
+    experiment, search = portfolio.experiment, Shooting(0, method.seed)
     try:
         found = search.search(experiment, progress)
         if not _is_good(found) and found.windowed is None:
@@ -239,6 +242,7 @@ def _shooting(method: Auto, experiment: Experiment, progress: Progress) -> Itera
     except ShakedownError as error:
         yield "shooting", str(error)
         return
+    portfolio.agreed = found.agreed
     yield from _finished(experiment, found, progress)
     if found.windowed is not None and not _is_good(found) and method.starts:
         found = Shooting(method.starts, method.seed).continue_search(experiment, found, progress)

@@ -6,6 +6,7 @@ scale       size of the states in their own units, for the truth's tolerance (de
 settle      seconds of motion before the record begins (default 0)
 stiff       integrate the truth by an implicit scheme
 max_step    longest step of that integration, for equations with kinks
+dry         the state v whose dry friction stands in the equations as sign(v): the truth sticks and slips
 sensors     outputs that are recorded (default all)
 input_noise noise on the recorded inputs, in units of the noise level (default 0)
 spikes, gap outliers on each output; seconds without outputs
@@ -43,6 +44,7 @@ class System:
     settle: float = 0.0
     stiff: bool = False
     max_step: float = float("inf")
+    dry: str = ""
     input_noise: float = 0.0
     spikes: int = 0
     gap: float = 0.0

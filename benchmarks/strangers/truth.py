@@ -36,7 +36,10 @@ def true_record(system: System, seed: int) -> Record:
     times = np.arange(system.samples) / system.rate
     drives = _drives(system, rng)
     rate, outputs = _functions(text, system.truth)
-    states = _motion(system, rate, drives, times)
+    if system.dry:
+        states = stick_slip(system, text, drives, times)
+    else:
+        states = _motion(system, rate, drives, times)
     shown = system.sensors or list(text.get("outputs", text["states"]))
     columns = {name: np.empty(len(times)) for name in outputs}
     for k, t in enumerate(times):
@@ -101,6 +104,61 @@ def _multisine(kind: dict[str, Any], rng: np.random.Generator) -> tuple[Function
     )
 
 
+def stick_slip(
+    system: System, text: dict[str, Any], drives: dict[str, Function], times: Array
+) -> Array:
+    """Motion under dry friction, sign(v): smooth equations while v keeps its sign, and rest in between.
+
+    At v = 0 the motion sticks while the slopes of v on both sides point towards zero (Filippov 1988); each
+    phase ends at an event that SciPy finds. A step across sign(v) would keep no order, and chatter at rest.
+    """
+    drive, place = list(drives.values()), list(text["states"]).index(system.dry)
+    states = {n: e.replace(f"sign({system.dry})", "(_side)") for n, e in text["states"].items()}
+    phases = {
+        side: _functions({**text, "states": states, "_side": side}, system.truth)[0] for side in (1.0, -1.0)
+    }
+
+    def slope(t: float, x: Array, side: float) -> Array:
+        return np.array(phases[side](t, x, [f(t) for f in drive]))
+
+    def at_rest(t: float, x: Array) -> Array:
+        found = 0.5 * (slope(t, x, 1.0) + slope(t, x, -1.0))
+        found[place] = 0.0
+        return found
+
+    def upwards(t: float, x: Array, side: float) -> float:
+        return float(slope(t, x, side)[place])
+
+    result = np.empty((len(states), len(times)))
+    t, x, done = float(times[0]), np.array(system.initial, dtype=np.float64), 0
+    side = float(np.sign(x[place]))
+    while done < len(times):
+        if side == 0.0:
+            side = 1.0 if upwards(t, x, 1.0) > 0 else -1.0 if upwards(t, x, -1.0) < 0 else 0.0
+        if side == 0.0:
+            events = [lambda t, x: -upwards(t, x, 1.0), lambda t, x: upwards(t, x, -1.0)]
+            function: Any = at_rest
+        else:
+            events = [lambda t, x, side=side: side * x[place] if t > begin + 1e-9 else 1.0]
+            function = lambda t, x, side=side: slope(t, x, side)  # noqa: E731
+        for event in events:
+            event.terminal, event.direction = True, -1.0  # type: ignore[attr-defined]
+        begin = t
+        found = solve_ivp(
+            function, (t, times[-1] + 1.0 / system.rate), x, "DOP853", dense_output=True,
+            events=events, rtol=RTOL, atol=1e-10, max_step=0.25 / system.rate,
+        )  # fmt: skip
+        t, x = float(found.t[-1]), np.array(found.y[:, -1])
+        until = int(np.searchsorted(times, t, side="right"))
+        result[:, done:until] = found.sol(times[done:until])
+        done = until
+        if side == 0.0:
+            side = 1.0 if len(found.t_events[0]) else -1.0
+        else:
+            x[place], side = 0.0, 0.0
+    return result
+
+
 def _functions(text: dict[str, Any], truth: dict[str, float]) -> tuple[Any, dict[str, Any]]:
     """dx/dt (t, x, u) and the outputs as Python functions of the texts of the model file."""
     states = list(text["states"])
@@ -114,7 +172,7 @@ def _functions(text: dict[str, Any], truth: dict[str, float]) -> tuple[Any, dict
     head += [f"    {n} = _u[{i}]" for i, n in enumerate(measured_inputs)]
     head += [f"    {n} = {e}" for n, e in inputs.items() if e != "measured"]
     head += [f"    {n} = {e}" for n, e in text.get("definitions", {}).items()]
-    scope = {**_NAMES, **constants}
+    scope = {**_NAMES, **constants, "_side": text.get("_side", math.nan)}
 
     def function(name: str, expression: str) -> Any:
         source = "\n".join([f"def {name}(t, _x, _u):", *head, f"    return {expression.replace('^', '**')}"])

@@ -1,0 +1,183 @@
+"""`auto` on measurements made by others: the verdict, what is left of the record, and whether validation agrees.
+
+    python -m benchmarks real [--system NAME,...]
+
+The records are not part of the program. Their folder is named by the environment variable SHAKEDOWN_DATA, or
+lies beside the program as ``shared/data``; sources and licences in tests/data/README.md. Guesses are poor on
+purpose: what a user knows before the first fit.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis import Identification, Inputs, Model, Record, ShakedownError, identify, simulate, validate
+from benchmarks.measure import Measurement
+from drivers.library import load_model
+
+Array = NDArray[np.float64]
+
+FOLDER = Path(os.environ.get("SHAKEDOWN_DATA", Path(__file__).parents[1].parent / "shared" / "data"))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model with poor guesses, the record it is fitted to, and the one it has to foretell."""
+
+    model: Model
+    record: Record
+    output: str
+    test: Record | None = None
+    most: float = 1.0  # residual that must be reached, in ``unit``
+    unit: str = ""  # empty: in the output's standard deviation
+    options: Mapping[str, object] = field(default_factory=dict)
+
+
+def silverbox() -> Case:
+    """Electronic Duffing circuit under a multisine (Wigren and Schoukens 2013)."""
+    data = np.genfromtxt(FOLDER / "silverbox" / "SNLS80mV.csv", delimiter=",", skip_header=1)[:, :2]
+    guess = {"m": 8e-6, "d": 1e-4, "k1": 1.5, "k2": 0.0, "k3": 2.0, "c": 0.0}
+    model = load_model("silverbox").with_values(guess)
+
+    def part(first: int) -> Record:
+        u, y = data[first : first + 8000].T
+        return Record.from_arrays(1e7 / 2**14, {"u": u, "y": y})
+
+    return Case(model, part(41_000), "y", part(120_000), 0.4e-3, "V")
+
+
+def emps() -> Case:
+    """Carriage on a ball screw (Janot, Gautier, Brunot 2019)."""
+    from scipy.io import loadmat
+
+    data = loadmat(FOLDER / "emps" / "nlid_emps_sim_data_training.mat")
+    force = np.ravel(data["gtau"]) * np.ravel(data["vir"])
+    record = Record.from_arrays(1000.0, {"q": np.ravel(data["qm"]), "force": force})
+    model = load_model("emps").with_values({"M": 60.0, "Fv": 100.0, "Fc": 10.0, "offset": 0.0})
+    return Case(model, record, "q", None, 0.05, options={"inputs": "hold"})
+
+
+def pendulum() -> Case:
+    """Release of an arm with an encoder (MultiArm-Pendulum, dynamicslab)."""
+    from scipy.io import loadmat
+
+    data = loadmat(FOLDER / "pendulum" / "SinglePendulumDataForParameterEstimation.mat")
+    swings = [np.asarray(y[0], dtype=np.float64)[0, ::5] - np.pi for y in data["Y_id"]]
+    first, second = (Record.from_arrays(200.0, {"angle": angle}) for angle in swings[:2])
+    return Case(load_model("pendulum").with_values({"w2": 50.0, "c": 0.1, "mu": 0.1}), first, "angle", second, 0.02)
+
+
+def friction_damper(name: str, most: float) -> Case:
+    """Banded rotary friction device (ARTS-Laboratory); Bouc-Wen law."""
+    data = np.genfromtxt(FOLDER / "friction-damper" / name, delimiter=",", skip_header=1)
+    record = Record.from_arrays(128.0, {"d": data[:, 1], "F": data[:, 2], "w": data[:, 3]})
+    return Case(load_model("friction_damper"), record, "F", None, most)
+
+
+def tanks() -> Case:
+    """Two tanks with overflow (Schoukens, Mattsson, Wigren, Noël 2016); the pump's voltage is held."""
+    data = np.genfromtxt(FOLDER / "cascaded-tanks" / "dataBenchmark.csv", delimiter=",", skip_header=1)
+    fitted, test = (Record.from_arrays(0.25, {"u": data[:, i], "h2": data[:, 2 + i]}) for i in (0, 1))
+    return Case(load_model("cascaded_tanks"), fitted, "h2", test, 0.25, "V", {"inputs": "hold"})
+
+
+PLAIN_TANKS = """name = "Two tanks without a rim"
+[states]
+h1 = "k3*u - k1*sqrt(max(h1, 0.001))"
+h2 = "k1*sqrt(max(h1, 0.001)) - k2*sqrt(max(h2, 0.001))"
+[inputs]
+u = "measured"
+[parameters]
+k1 = { guess = 0.05, lower = 0 }
+k2 = { guess = 0.05, lower = 0 }
+k3 = { guess = 0.05, lower = 0 }
+[initial]
+h1 = { guess = 4.0, lower = 0, upper = 10 }
+h2 = { guess = 5.0, lower = 0, upper = 10 }
+[outputs]
+h2 = "h2"
+"""
+
+
+def cantilever() -> Case:
+    """Steel cantilever, force in and acceleration out (Dataset-4 of Chowdhury et al.): modes of the band."""
+    from drivers.formats import read
+
+    data = read(FOLDER / "cantilever" / "data_set_1_downsampled_by_64.lvm")
+    record = Record.from_arrays(data.rate, {"f": data["Force"], "a": data["Acceleratio"]})
+    return Case(Model.from_toml(CANTILEVER), record.cut(0, 8000), "a", record.cut(8000, len(record)), 0.2)
+
+
+CANTILEVER = ""
+
+
+CASES: dict[str, Callable[[], Case]] = {
+    "silverbox": silverbox,
+    "emps": emps,
+    "pendulum": pendulum,
+    "friction_damper_0.5Hz": lambda: friction_damper("sine-0.5Hz-1in.csv", 0.16),
+    "friction_damper_0.25Hz": lambda: friction_damper("sine-0.25Hz-1.5in.csv", 0.18),
+    "tanks": tanks,
+    "cantilever": cantilever,
+}
+
+
+def measure(quick: bool = False, system: str = "") -> list[Measurement]:
+    """One row for each record; quick: the two cheapest."""
+    chosen = system.split(",") if system else list(CASES)
+    rows = []
+    for name in chosen[:2] if quick else chosen:
+        rows.append(row_of(name, CASES[name]()))
+        print(f"{name}: {rows[-1].our_seconds:.1f} s, {rows[-1].note}", flush=True)
+    return rows
+
+
+def row_of(name: str, case: Case) -> Measurement:
+    """Identify by `auto`, foretell the test record, validate."""
+    begin = time.process_time()
+    try:
+        result = identify(case.model, case.record, "auto", **case.options)  # type: ignore[arg-type]
+    except ShakedownError as error:
+        return Measurement(name, "-", None, time.process_time() - begin, False, None, str(error))
+    seconds = time.process_time() - begin
+    spread = 1.0 if case.unit else float(np.std(case.record[case.output]))
+    left = result.residual.rms[case.output] / spread
+    missed = left if case.test is None else _missed(case, result) / spread
+    checked = validate(case.model, case.test or case.record, _values(case, result))
+    agrees = result.verdict in ("fits", "close") and checked.passed and missed <= case.most
+    of = case.unit or "of the spread"
+    note = f"{result.verdict}, residual {left:.3g} {of}, test {missed:.3g} {of}; {checked.verdict}"
+    print(result, flush=True)
+    return Measurement(name, "-", None, seconds, agrees, None, note)
+
+
+def _values(case: Case, result: Identification) -> dict[str, float]:
+    return {name: result.parameters[name].value for name in case.model.free if name in result.parameters}
+
+
+def _missed(case: Case, result: Identification) -> float:
+    """RMS error of the simulated test record, its initial state fitted over the whole."""
+    from scipy.optimize import least_squares
+
+    test, model = case.test, case.model.with_values(_values(case, result))
+    assert test is not None
+    inputs = Inputs.from_record(test, model.inputs, str(case.options.get("inputs", "cubic")))
+    measured = test[case.output]
+    place = model.outputs.index(case.output)
+
+    def error(initial: Array) -> Array:
+        found = simulate(model, test.dt * np.arange(len(test)), initial, inputs=inputs, rtol=1e-7)
+        return np.nan_to_num(found.outputs[place] - measured, nan=1e3 * float(np.std(measured)))
+
+    start = np.array([measured[0]] + [0.0] * (len(model.states) - 1))
+    if model.states[place if place < len(model.states) else 0] != case.output:
+        start = np.array([model.initial[s].value if s in model.initial else 0.0 for s in model.states])
+    fitted = least_squares(error, start, x_scale="jac", diff_step=1e-4)
+    return float(np.sqrt(np.mean(fitted.fun**2)))
