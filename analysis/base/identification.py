@@ -116,6 +116,12 @@ class Identification:
         return self.converged and self.verdict not in ("misses", "cannot tell")
 
     @property
+    def stated_miss(self) -> float:
+        """Share of the motion that a model called `close` is said to miss; 0 of any other."""
+        share = _numbers({"": self.extra.get("missed share")}) if self.verdict == "close" else []
+        return share[0] if share else 0.0
+
+    @property
     def headline(self) -> str:
         """The verdict in words, with the share of the variance explained and the share that is missed."""
         r2 = _numbers(self.extra.get("R2"))

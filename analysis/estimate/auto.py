@@ -163,7 +163,7 @@ class _Portfolio:
         rivals = self.rivals(best)
         if rivals:
             findings[RIVALS] = rivals
-        words = [] if best.good else best.fitted.start.warnings  # of a start that the fit has left behind
+        words = [] if best.fitted.converged else best.fitted.start.warnings  # of a start that was left behind
         start = replace(best.fitted.start, findings=findings, warnings=words, finishable=True)
         return replace(start, fitted=replace(best.fitted, start=start))
 

@@ -23,6 +23,7 @@ _A_PERIOD, _MOST = 40, 25_000  # samples a period, and in all
 _NEAR, _FAR = 0.25, 0.5  # relative difference of the exponents: agreement, doubt
 _PHASE = 3.0  # weight of the phase, in spreads of the motion
 _FLAT = 0.02  # nats a period: below it, neighbours do not part
+_LEAST_STATES = 3  # of an undriven motion that can be chaotic
 
 
 def thinned(subject: Subject, states: Array) -> tuple[Array, float]:
@@ -50,6 +51,9 @@ def check_exponents(subject: Subject, spectrum: LyapunovSpectrum | None) -> Chec
     """The record's largest exponent beside the model's, by diverging neighbours; the model's spectrum."""
     if subject.driven is None or subject.fading:
         return impossible(NAME, TITLE, subject.reason or subject.fading)
+    if not subject.forced and len(subject.model.states) < _LEAST_STATES:
+        words = "An undriven motion of two states cannot be chaotic (Poincaré and Bendixson)."
+        return impossible(NAME, TITLE, words)
     if subject.escapes or spectrum is None or subject.twin is None:
         return Check(NAME, TITLE, "failed", "The model escapes: its motion grows without bound.")
     numbers = {f"model_{i}": float(v) for i, v in enumerate(spectrum.exponents, 1)}

@@ -22,6 +22,7 @@ Array = NDArray[np.float64]
 NAME, TITLE = "force", "Restoring force"
 _NEAR, _FAR = 0.05, 0.15  # rms between the curves, of the force's range
 _BINS = 40
+_NONE = 0.01  # range of the model's force at rest over that of the forces in the motion: there is no spring
 
 
 def check_force(subject: Subject) -> Check:
@@ -46,6 +47,8 @@ def check_force(subject: Subject) -> Check:
         X[x][inside], factor * X[v][inside], factor * acceleration[inside], drive=known, bins=_BINS
     )
     own = factor * _own_force(still, found.centres, x, v)
+    if float(np.ptp(own)) < _NONE * float(np.ptp(factor * driven[inside])):
+        return impossible(NAME, TITLE, f"{model.name} has no force that depends on {model.states[x]}.")
     extent = float(np.ptp(found.mean)) or 1.0
     miss = float(np.sqrt(np.average((own - found.mean) ** 2, weights=found.count))) / extent
     status = graded(miss, _NEAR, _FAR)

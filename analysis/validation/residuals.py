@@ -33,10 +33,14 @@ _EXACT = 1e-6  # miss of the equations, of the span, that counts as none
 _LAGS = 40
 _LEVEL = 1e-3  # probability below which white noise is ruled out
 _SMALL, _LARGE = 0.005, 0.01  # systematic part of the residuals, of the spread: unimportant, unacceptable
+_ANOTHER = 1.25  # times the share that an identification says it misses: another record misses more or less
 
 
-def check_residuals(subject: Subject, progress: Progress) -> Check:
-    """Size, autocorrelation and cross-correlation with the input of what the model leaves unexplained."""
+def check_residuals(subject: Subject, progress: Progress, stated: float = 0.0) -> Check:
+    """Size, autocorrelation and cross-correlation with the input of what the model leaves unexplained.
+
+    ``stated``: the share of the spread that the model is known to miss; so much is doubtful, not a failure.
+    """
     segments = _stretches(subject)
     if not segments:
         return impossible(NAME, TITLE, "The record is too short for residuals.")
@@ -51,7 +55,7 @@ def check_residuals(subject: Subject, progress: Progress) -> Check:
     lags, correlation, band = autocorrelation(rows)
     probability = ljung_box(rows, lags)
     noise = float(subject.noise[worst] / subject.spread[worst])  # what the sensor hides cannot be asked for
-    status = graded(float(systematic[worst]), _SMALL, max(_LARGE, noise))
+    status = graded(float(systematic[worst]), _SMALL, max(_LARGE, noise, _ANOTHER * stated))
     inside = bool(np.all(np.abs(correlation) <= band))  # what is drawn is what is tested
     white = probability > _LEVEL and inside
     name = subject.model.outputs[subject.shown[worst]]

@@ -238,11 +238,13 @@ def validate_model(
     values: Mapping[str, float],
     others: Sequence[Path],
     transfer: Path | None,
+    stated: float,
     progress: Progress,
 ) -> Validation:
     """Put a fitted model, given by its text, beside the record: every check that can be made.
 
-    ``others`` are recordings at other settings of the drive, ``transfer`` a measured transfer function.
+    ``others`` are recordings at other settings of the drive, ``transfer`` a measured transfer function,
+    ``stated`` the share of the motion that the identification says it misses.
     """
     from analysis import Model, validate
     from app.transfer_table import read_transfer
@@ -258,4 +260,5 @@ def validate_model(
         progress,
         others=[recording(path) for path in others],
         transfer=None if transfer is None else read_transfer(str(transfer), recording),
+        stated=stated,
     )

@@ -135,7 +135,8 @@ def check(result: Identification, record: Record | None, progress: Progress = SI
     if record is None or not result.model_text:
         return None
     try:
-        return validate(Model.from_toml(result.model_text), record, result.values(), progress)
+        model, stated = Model.from_toml(result.model_text), result.stated_miss
+        return validate(model, record, result.values(), progress, stated=stated)
     except ShakedownError:
         return None
 

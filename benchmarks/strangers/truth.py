@@ -104,9 +104,7 @@ def _multisine(kind: dict[str, Any], rng: np.random.Generator) -> tuple[Function
     )
 
 
-def stick_slip(
-    system: System, text: dict[str, Any], drives: dict[str, Function], times: Array
-) -> Array:
+def stick_slip(system: System, text: dict[str, Any], drives: dict[str, Function], times: Array) -> Array:
     """Motion under dry friction, sign(v): smooth equations while v keeps its sign, and rest in between.
 
     At v = 0 the motion sticks while the slopes of v on both sides point towards zero (Filippov 1988); each
@@ -139,11 +137,10 @@ def stick_slip(
             events = [lambda t, x: -upwards(t, x, 1.0), lambda t, x: upwards(t, x, -1.0)]
             function: Any = at_rest
         else:
-            events = [lambda t, x, side=side: side * x[place] if t > begin + 1e-9 else 1.0]
+            events = [lambda t, x, side=side, begin=t: side * x[place] if t > begin + 1e-9 else 1.0]
             function = lambda t, x, side=side: slope(t, x, side)  # noqa: E731
         for event in events:
             event.terminal, event.direction = True, -1.0  # type: ignore[attr-defined]
-        begin = t
         found = solve_ivp(
             function, (t, times[-1] + 1.0 / system.rate), x, "DOP853", dense_output=True,
             events=events, rtol=RTOL, atol=1e-10, max_step=0.25 / system.rate,

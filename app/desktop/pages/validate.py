@@ -191,6 +191,7 @@ class ValidatePage(Page):
             result.values(),
             self.evidence.others,
             self.evidence.transfer,
+            result.stated_miss,
         )
         self.job.stepped.connect(self._step)
         self.job.done.connect(self._show)

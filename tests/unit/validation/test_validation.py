@@ -294,6 +294,25 @@ def test_given_a_swing_that_dies_away_then_only_what_makes_sense_is_checked(
     assert "not steady" in found["exponents"].sentence
 
 
+def test_given_an_undriven_motion_of_two_states_then_it_is_not_asked_for_chaos() -> None:
+    """A swing that hardly fades: neighbours part as its period changes with amplitude, which is no chaos."""
+    model = load_model("pendulum").with_values({"c": 0.01, "mu": 0.0})
+    angle = simulate(model, np.arange(2000) / 200.0, [1.2, 0.0]).states[0]
+    subject = prepare_subject(model, Record.from_arrays(200.0, {"angle": angle}), {})
+    assert not subject.fading
+    found = check_exponents(subject, None)
+    assert found.status == "not possible" and "two states" in found.sentence
+
+
+def test_given_a_carriage_without_a_spring_then_no_restoring_force_is_asked_for() -> None:
+    times = np.arange(4000) / 1000.0
+    force = 60.0 * np.sin(7.0 * times) + 40.0 * np.sin(3.0 * times + 1.0)
+    motion = simulate(load_model("emps"), times, [0.0, 0.0], inputs=Inputs.from_samples(0.0, 1e-3, [force]))
+    record = Record.from_arrays(1000.0, {"q": motion.states[0], "force": force})
+    found = check_force(prepare_subject(load_model("emps"), record, {}))
+    assert found.status == "not possible" and "no force that depends on q" in found.sentence
+
+
 def test_given_a_coarsely_sampled_lorenz_record_then_the_right_model_leaves_nothing() -> None:
     model = load_model("lorenz")
     states = simulate(model, np.arange(3200) / 40.0).states[:, 800:]
