@@ -144,6 +144,20 @@ def test_given_other_units_then_the_same_relative_answer(method: str, length: fl
         assert b.stderr / factor == pytest.approx(a.stderr, rel=0.03)
 
 
+@pytest.mark.parametrize(("length", "time"), [(1.0, 1.0), (1e-9, 1e-3), (1e6, 1e3)])
+def test_given_a_part_in_any_units_then_a_global_search_ends_at_the_truth(length: float, time: float) -> None:
+    box = {"c": 1 / time, "k": 4 / time**2, "q": 3 / (time * length) ** 2}
+    parameters = {name: {"guess": 0.5 * upper, "lower": 0.0, "upper": upper} for name, upper in box.items()}
+    force = f"{1.2 * length / time**2}*cos({DRIVE / time}*t)"
+    boxed = Model.from_equations({"x": "v", "v": f"-c*v - k*x - q*x**3 + {force}"}, parameters)
+    part = record(3.0, 5, length, time, drive_time=3.0 * time).cut(133, 400)
+    result = identify(boxed, part, "global", generations=25, population=20)
+    assert result.verdict == "fits"
+    for name, factor in {"c": time, "k": time**2, "q": (time * length) ** 2}.items():
+        found = result.parameters[name]
+        assert abs(found.value * factor - TRUTH[name]) < 4 * found.stderr * factor < 0.05 * TRUTH[name]
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_given_a_pair_that_cannot_be_split_then_its_errors_are_infinite(method: str) -> None:
     pair = model("a*g*cos(w*t)", "a = { guess = 1.0, lower = 0 }\ng = { guess = 1.0, lower = 0 }")

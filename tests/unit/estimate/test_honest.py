@@ -143,9 +143,7 @@ def test_given_a_column_when_scored_then_t_coefficient_and_error_are_those_of_re
     assert coefficients[0] == pytest.approx(b[2], rel=1e-9)
     assert errors[0] == pytest.approx(np.sqrt(exact), rel=0.05)
     assert found.freedom == N - 4  # two parameters and the two columns that are not the model's own
-    as_rare = norm.isf(
-        student.sf(coefficients[0] / errors[0], found.freedom)
-    )
+    as_rare = norm.isf(student.sf(coefficients[0] / errors[0], found.freedom))
     assert found.t_values()[0] == pytest.approx(as_rare, rel=1e-9)
     assert found.t_values()[2] == 0.0
     assert not found.own[2]
