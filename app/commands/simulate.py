@@ -26,9 +26,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--input", metavar="FILE", help="recording with the measured inputs, by channel name")
     parser.add_argument(
+        "--map", action="append", default=[], metavar="NAME=CHANNEL",
+        help="the channel of that recording that stands for an input of the model",
+    )  # fmt: skip
+    parser.add_argument(
         "--interpolate", default="cubic", choices=("cubic", "linear", "hold"), help="between input samples"
     )
-    parser.add_argument("--method", default="adaptive", choices=("adaptive", "rk4"), help="the integrator")
+    parser.add_argument(
+        "--method", default="adaptive", choices=("adaptive", "rk4", "implicit"), help="the integrator"
+    )
     parser.add_argument("--rtol", type=float, default=1e-9, help="relative error of an adaptive step")
     sensor = parser.add_argument_group("the sensor of every output")
     sensor.add_argument("--snr", type=float, metavar="DB", help="channel variance over noise variance")
@@ -116,12 +122,15 @@ def _inputs(model: Model, args: argparse.Namespace) -> tuple[Inputs | None, floa
     inputs, seconds, rate = None, args.seconds, args.rate
     if args.input:
         from analysis import Inputs
+        from app.commands.identify import mapped
         from drivers.formats import read
 
-        record = read(args.input)
+        record = mapped(read(args.input), args.map)
         inputs = Inputs.from_record(record, model.inputs, args.interpolate)
         seconds = record.duration - args.transient if seconds is None else seconds
         rate = record.rate if rate is None else rate
+    elif args.map:
+        raise ShakedownError("--map names channels of a recording: give it with --input.")
     elif model.inputs:
         raise DataError(
             f"{model.name} needs the measured inputs {', '.join(model.inputs)}: "

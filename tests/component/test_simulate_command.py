@@ -64,6 +64,11 @@ def test_given_a_recorded_input_when_simulated_then_its_rate_and_length_are_take
     assert response.names == ("x", "v", "base")
     assert len(response) == 2000
     assert 1e-4 < np.std(response["x"]) < 0.01
+    write(record.with_channels(table=3.0 * np.sin(2 * np.pi * 8 * t)), tmp_path / "named.csv")
+    line = f"simulate bistable_beam --input {tmp_path}/named.csv --map base=table --method implicit"
+    assert main(f"{line} --out {tmp_path}/mapped.csv".split()) == 0
+    again = read(tmp_path / "mapped.csv")
+    assert np.abs(again["x"] - response["x"]).max() < 1e-5 * np.abs(response["x"]).max()
 
 
 @pytest.mark.parametrize(
@@ -71,6 +76,7 @@ def test_given_a_recorded_input_when_simulated_then_its_rate_and_length_are_take
     [
         ("simulate silverbox --seconds 1 --rate 100", "--input"),
         ("simulate duffing --seconds 1", "--rate"),
+        ("simulate duffing --seconds 1 --rate 100 --map f=force", "--input"),
         ("simulate duffing --seconds -1 --rate 100", "positive"),
         ("simulate duffing --seconds nan --rate 100", "positive"),
         ("simulate duffing --seconds 1e9 --rate 1e9", "another length"),
