@@ -4,8 +4,8 @@
 [--seconds 10] [--channels 8]` goes up to the highest rate without loss.
 
 A counter on every channel proves each sample. Ours records to disk while a live queue is read 30 times
-a second and turned into min/max envelopes. LDAQ runs its own core with its own live view (offscreen) from a source
-with a buffer of ten seconds, as a device has; its data stay in memory.
+a second and turned into min/max envelopes. LDAQ runs its own core with its own live view (offscreen) from a
+source with a buffer of ten seconds, as a device has; its data stay in memory.
 """
 
 from __future__ import annotations
