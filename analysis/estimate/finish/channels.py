@@ -78,7 +78,7 @@ def _missing(scored: Scores, j: int, kind: str, name: str, own: float, whole: fl
     share = abs(float(coefficients[j])) * np.sqrt(own / whole) if whole > 0 else 0.0
     shift = tuple(float(change) for change in -scored.along[:, j] * coefficients[j])
     t = float(scored.t_values()[j])
-    return Missing(kind, name, t, float(coefficients[j]), float(errors[j]), float(share), shift)
+    return Missing(kind, name, t, float(coefficients[j]), float(errors[j]), float(share), shift=shift)
 
 
 def fault_words(fault: Missing, interval: float, inputs: Sequence[str], outputs: Sequence[str]) -> str:

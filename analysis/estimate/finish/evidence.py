@@ -17,6 +17,7 @@ from analysis.estimate.finish.linearised import Linearisation, Regression, linea
 from analysis.estimate.finish.missing_terms import input_correlation, missing_terms
 from analysis.estimate.finish.score import Missing
 from analysis.estimate.finish.sensor_noise import SensorNoise, sensor_noise
+from analysis.estimate.finish.tones import tone, tone_words
 from analysis.estimate.finish.whiteness import Whiteness, whiteness
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ _MOST_TESTED = 100_000  # samples in which missing terms are looked for
 RARE = 1e-3  # probability of chance below which a test speaks against the model
 NOISELESS = 1e-5  # of an output's spread: a residual below it shows no noise
 _ALIKE = 0.9  # of the surest delay's |t| from which another channel's delay is the same to the data
-SUSPICIOUS = 3.5  # |t| of a missing term that speaks against the model: with a dozen different terms 0.6 %
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +46,7 @@ class Evidence:
     shares: dict[str, float]  # systematic part of the residual, rms over the spread
     white: dict[str, Whiteness]
     noise: dict[str, SensorNoise]
+    tones: dict[str, str]  # sentences on tones that are left, by output
     missing: list[Missing]
     input_trace: float  # probability of the residuals' correlation with the inputs
     prediction: Prediction | None
@@ -89,7 +90,13 @@ class Evidence:
 
     def against(self) -> list[str]:
         """A sentence for each test that the fit does not pass."""
-        return [*self._noise_words(), *self._white_words(), *self._input_words(), *self._missing_words()]
+        return [
+            *self._noise_words(),
+            *self._white_words(),
+            *self.tones.values(),
+            *self._input_words(),
+            *self._missing_words(),
+        ]
 
     def notes(self) -> list[str]:
         return [
@@ -124,7 +131,7 @@ class Evidence:
     @property
     def lacking(self) -> list[Missing]:
         """Terms that would explain part of what is left, the surest first."""
-        return [m for m in self.missing if abs(m.t) > SUSPICIOUS]
+        return [m for m in self.missing if m.speaks_against]
 
     @property
     def delay(self) -> Missing | None:
@@ -138,7 +145,9 @@ class Evidence:
         if sure[0].name in (OFFSET, DELAY):
             interval = float(np.diff(self.linear[0].stretch.times[:2])[0])
             return [fault_words(sure[0], interval, self.inputs, self.outputs)]
-        return [missing_words(sure[0], [m.name for m in sure[1:] if m.name not in (OFFSET, DELAY)][:3])]
+        others = [m for m in sure[1:] if m.name not in (OFFSET, DELAY)][:3]
+        alike = [m.name if m.place == sure[0].place else f"{m.name} in {m.place}" for m in others]
+        return [missing_words(sure[0], alike)]
 
     def figures(self) -> dict[str, Any]:
         """The numbers as they are kept in a result."""
@@ -166,7 +175,7 @@ def gather(fitted: Fitted) -> Evidence:
     processes = noise_processes(regressions, unknowns)
     outputs = fitted.experiment.model.outputs
     left: dict[str, float] = {}
-    r2, shares, white, noise = {}, {}, {}, {}
+    r2, shares, white, noise, tones = {}, {}, {}, {}, {}
     for i, name in enumerate(outputs):
         errors = [r.errors[i] for r in regressions]
         shown = sensor_noise(fitted, i, errors)
@@ -174,6 +183,9 @@ def gather(fitted: Fitted) -> Evidence:
             continue
         rows = np.concatenate([piece.residuals[i] for piece in fitted.pieces])
         size, spread = float(np.sqrt(np.nanmean(rows**2))), output_spread(fitted, i) or 1.0
+        line = tone([piece.residuals[i] for piece in fitted.pieces], fitted.pieces[0].run.dt)
+        if line is not None:
+            tones[name] = tone_words(name, line, spread)
         left[name], r2[name] = size / spread, 1.0 - (size / spread) ** 2
         noise[name], white[name] = shown, whiteness(errors)
         own = max(
@@ -195,6 +207,7 @@ def gather(fitted: Fitted) -> Evidence:
         shares,
         white,
         noise,
+        tones,
         _lacking(fitted, linear, excerpts) if followed else [],
         input_correlation(fitted, linear, excerpts) if followed else 1.0,
         held_out(fitted) if followed else None,

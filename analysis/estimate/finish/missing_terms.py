@@ -98,7 +98,13 @@ def _missing_force(model: Model, motions: Sequence[Along], term: Term, j: int, s
     share = abs(coefficients[j]) * np.sqrt(own / whole) if whole > 0 else 0.0
     place = f"d{model.states[term.equation]}/dt"
     return Missing(
-        term.name, place, float(scored.t_values()[j]), float(coefficients[j]), float(errors[j]), float(share)
+        term.name,
+        place,
+        float(scored.t_values()[j]),
+        float(coefficients[j]),
+        float(errors[j]),
+        float(share),
+        term.common,
     )
 
 

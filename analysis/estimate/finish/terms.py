@@ -27,6 +27,7 @@ class Term:
     name: str  # such as x^5
     equation: int  # of the state whose derivative it is added to
     values: Motion
+    common: bool = False  # odd in one state: what restoring forces and damping lack most often
     of_input: bool = False  # made of an input: without meaning where the noise of that input counts
 
 
@@ -68,13 +69,13 @@ def _terms_of(
     for j in own:
         name = model.states[j]
         yield Term(name, equation, lambda X, U, j=j: X[j])  # type: ignore[misc]
-        yield Term(f"{name}|{name}|", equation, lambda X, U, j=j: X[j] * np.abs(X[j]))  # type: ignore[misc]
-        yield Term(f"{name}^3", equation, lambda X, U, j=j: X[j] ** 3)  # type: ignore[misc]
+        yield Term(f"{name}|{name}|", equation, lambda X, U, j=j: X[j] * np.abs(X[j]), True)  # type: ignore[misc]
+        yield Term(f"{name}^3", equation, lambda X, U, j=j: X[j] ** 3, True)  # type: ignore[misc]
         if name in velocities:
-            yield Term(f"sign({name})", equation, lambda X, U, j=j: np.sign(X[j]))  # type: ignore[misc]
+            yield Term(f"sign({name})", equation, lambda X, U, j=j: np.sign(X[j]), True)  # type: ignore[misc]
         else:
             yield Term(f"{name}^2", equation, lambda X, U, j=j: X[j] ** 2)  # type: ignore[misc]
-            yield Term(f"{name}^5", equation, lambda X, U, j=j: X[j] ** 5)  # type: ignore[misc]
+            yield Term(f"{name}^5", equation, lambda X, U, j=j: X[j] ** 5, True)  # type: ignore[misc]
     for j, i in combinations(own, 2):
         a, b = model.states[j], model.states[i]
         yield Term(f"{a} {b}", equation, lambda X, U, j=j, i=i: X[j] * X[i])  # type: ignore[misc]

@@ -1,0 +1,74 @@
+"""Is a tone left in the residuals? Hum of the mains, a motor, a loose part: one line far above the rest.
+
+The periodogram of white residuals has ordinates that are exponential about their mean, so that the highest of
+N/2 exceeds g times the mean with probability N/2 exp(-g) (Fisher 1929). The mean is taken over the lines
+close by, which lets coloured noise pass: only a narrow line stands out of those. With n lines for the mean
+exp(-g) becomes (1 + g/n)^-n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+_AROUND = 25  # lines on either side from which the level is taken
+_OWN = 3  # lines on either side that a tone itself may fill
+_SHORTEST = 4 * _AROUND  # samples below which there are no neighbours to speak of
+_EFFICIENT = 0.48  # lines whose mean is known as well as from one line's part in a median
+_FINER = 4  # lines for each independent one: a tone between two lines would lose half its power
+_RARE = 1e-4  # probability of chance below which a line is a tone
+
+
+@dataclass(frozen=True)
+class Tone:
+    """A line in the residuals of one output."""
+
+    frequency: float  # cycles per unit of time
+    amplitude: float  # in the output's unit
+    probability: float  # that noise alone has such a line
+
+
+def tone(rows: Sequence[Array], dt: float) -> Tone | None:
+    """The highest line of residuals, given row by row (nan: missing), if chance does not make it."""
+    row = max(rows, key=lambda r: int(np.isfinite(r).sum()))
+    good = np.isfinite(row)
+    count = int(good.sum())
+    if count < _SHORTEST:
+        return None
+    place = np.linspace(-1.0, 1.0, len(row))
+    values = np.where(good, row - np.polynomial.Polynomial.fit(place[good], row[good], 1)(place), 0.0)
+    length = _FINER * len(row)
+    power = np.abs(np.fft.rfft(values, length)) ** 2
+    level = _local_level(power[::_FINER])
+    ratio = power / np.maximum(
+        np.interp(np.arange(len(power)) / _FINER, np.arange(len(level)), level), 1e-300
+    )
+    ratio[: _FINER * 2] = 0.0  # a mean or a drift is no tone
+    peak = int(np.argmax(ratio))
+    lines = _EFFICIENT * 2 * (_AROUND - _OWN)
+    probability = float(min(1.0, _FINER * len(row) / 2 * (1.0 + ratio[peak] / lines) ** -lines))
+    if probability > _RARE:
+        return None
+    return Tone(peak / (length * dt), 2.0 * float(np.sqrt(power[peak])) / count, probability)
+
+
+def _local_level(power: Array) -> Array:
+    """Mean of the lines around each, its own neighbourhood left out, from the median (ln 2 of the mean)."""
+    padded = np.pad(power, _AROUND, mode="reflect")
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * _AROUND + 1)
+    beside = np.abs(np.arange(-_AROUND, _AROUND + 1)) > _OWN
+    return np.asarray(np.median(windows[:, beside], axis=1) / np.log(2.0))
+
+
+def tone_words(name: str, found: Tone, spread: float) -> str:
+    """What was found, in words."""
+    share = 100.0 * found.amplitude / np.sqrt(2.0) / spread if spread > 0 else float("nan")
+    return (
+        f"What is left of {name} holds a tone at {found.frequency:.4g} cycles per unit of time, amplitude "
+        f"{found.amplitude:.2g} ({share:.2g} % of its spread): hum, or a drive that the model lacks."
+    )
