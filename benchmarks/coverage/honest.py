@@ -3,10 +3,11 @@
 `python -m benchmarks.coverage.honest [CASE ...] [--runs 60] [--noise 0.02] [--share 0.02]`
 
 A Duffing oscillator under a random force, 2000 samples of the displacement. Cases: everything right; noise of
-an autoregressive process (0.9); hum near resonance; noise on the measured force; a missing term of a share of
-the force (x^5, x|x|, v|v|, dry friction). Counted: verdicts, coverage of the parameters by the ideal and by
-the reported intervals (of the best-approximating parameters where a term is missing: the mean over noise-free
-records), and the terms that were named.
+an autoregressive process (0.9); hum near resonance; noise on the measured force; two spikes; a gap of 6 s;
+tops cut off at 1.5 deviations; a force held between samples, recorded on the same clock; a force recorded
+half a sample late; a missing term of a share of the force (x^5, x|x|, v|v|, dry friction). Counted: verdicts,
+coverage of the parameters by the ideal and by the reported intervals (of the best-approximating parameters
+where a term is missing: the mean over noise-free records), and the terms that were named.
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ MISSING = {
     "vv": lambda x, v: v * np.abs(v),
     "dry": lambda x, v: np.sign(v),
 }
-CASES = ("right", "coloured", "hum", "noisy-force", *MISSING)
+BROKEN = ("spikes", "gap", "clipped", "held", "late")
+CASES = ("right", "coloured", "hum", "noisy-force", *BROKEN, *MISSING)
+LATE = 0.5  # samples by which the force of the case "late" was recorded late
 
 
 def motion(case: str, seed: int, share: float) -> tuple[np.ndarray, np.ndarray]:
@@ -56,7 +59,7 @@ def motion(case: str, seed: int, share: float) -> tuple[np.ndarray, np.ndarray]:
     t = np.arange(SAMPLES + SETTLE) * DT
     frequencies, phases = rng.uniform(0.05, 0.8, 40), rng.uniform(0, 2 * np.pi, 40)
     f = 0.45 * np.cos(2 * np.pi * frequencies[:, None] * t + phases[:, None]).sum(axis=0)
-    inputs = Inputs.from_samples(0.0, DT, f[None])
+    inputs = Inputs.from_samples(0.0, DT, f[None], "hold" if case == "held" else "cubic")
     extra: dict[str, float] = {}
     for _ in range(4 if case in MISSING else 1):
         z = simulate(TRUTH, t, np.array([0.3, 0.0]), extra, inputs, rtol=1e-10, atol=1e-12).states[:, SETTLE:]
@@ -79,10 +82,31 @@ def noise_of(case: str, rng: np.random.Generator) -> np.ndarray:
     return np.asarray(white[SETTLE:])
 
 
+def disturbed(case: str, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """The displacement as a sensor with a fault gives it: two spikes, 6 s lost, its tops cut off."""
+    x = x.copy()
+    if case == "spikes":
+        x[rng.choice(SAMPLES, 2, replace=False)] += 5 * x.std() * rng.choice([-1, 1], 2)
+    if case == "gap":
+        first = int(rng.integers(200, SAMPLES - 400))
+        x[first : first + round(6 / DT)] = np.nan
+    return np.clip(x, -1.5 * x.std(), 1.5 * x.std()) if case == "clipped" else x
+
+
+def recorded(case: str, f: np.ndarray) -> np.ndarray:
+    """The force as recorded: half a sample late, or as it is."""
+    from scipy.interpolate import CubicSpline
+
+    if case != "late":
+        return f
+    t = np.arange(len(f))
+    return np.asarray(CubicSpline(t, f)(t - LATE))
+
+
 def fitted(case: str, f: np.ndarray, z: np.ndarray, noise: np.ndarray, rng: np.random.Generator) -> Fitted:
     if case == "noisy-force":
         f = f + 0.01 * np.std(f) * rng.standard_normal(len(f))
-    record = Record.from_arrays(1 / DT, {"x": z[0] + noise, "f": f})
+    record = Record.from_arrays(1 / DT, {"x": disturbed(case, z[0] + noise, rng), "f": recorded(case, f)})
     experiment = Experiment(MODEL, record, Conditions(denoise=case == "noisy-force"))
     return fit(experiment, Start("truth", experiment.guesses(), [z]))
 
