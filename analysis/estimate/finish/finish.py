@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from analysis.base.identification import Identification
@@ -49,6 +49,8 @@ def finish(
         better = no_worse_than_start(fitted, progress)
         if better is not fitted:
             fitted, judgement = better, judge(better)
+    if judgement.verdict == "fits":  # also where nothing but rounding is left for a search to lower
+        fitted = replace(fitted, converged=True, message="" if not fitted.converged else fitted.message)
     result = assemble(fitted, judgement, options or {})
     if names:
         from analysis.estimate.finish.profiles import with_profiled

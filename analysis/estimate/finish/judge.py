@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from analysis.base.identification import Z95, Curve
 from analysis.base.progress import SILENT, Progress
 from analysis.estimate.finish.errors import ROUNDING, ErrorBars, error_bars, noiseless_bars
-from analysis.estimate.finish.evidence import Evidence, gather
+from analysis.estimate.finish.evidence import NOISELESS, Evidence, gather
 from analysis.estimate.finish.fitted import RIVALS, Fitted
 from analysis.estimate.finish.linearised import joined
 from analysis.estimate.finish.missing_force import missing_force
@@ -51,12 +51,14 @@ class Judgement:
 
 def judge(fitted: Fitted, progress: Progress = SILENT) -> Judgement:
     """Verdict, reasons and error bars of a fit."""
-    unusable = _unusable(fitted)
     if not np.all(np.isfinite(fitted.estimate)) or not all(
         np.isfinite(p.states).all() for p in fitted.pieces
     ):
-        return _ideal(fitted, unusable)
+        return _ideal(fitted, _unusable(fitted, fitted.converged))
     evidence = gather(fitted)
+    # a search among rounding errors has nowhere to end; a path may still miss its equations
+    rounding = evidence.noiseless and fitted.findings.get("defect", 0.0) < NOISELESS
+    unusable = _unusable(fitted, fitted.converged or rounding)
     bars = noiseless_bars(fitted) if evidence.noiseless else error_bars(fitted, evidence, progress)
     unusable += _at_bounds(fitted, evidence, bars)
     elsewhere = None if unusable else alias(fitted, progress) or rival(fitted, progress)
@@ -102,10 +104,10 @@ def _verdict(
     return verdict, [*against, *evidence.notes()]
 
 
-def _unusable(fitted: Fitted) -> list[str]:
+def _unusable(fitted: Fitted, ended: bool) -> list[str]:
     """What makes the numbers unusable whatever the residuals say."""
     words = []
-    if not fitted.converged:
+    if not ended:
         words.append("The search did not end: the numbers are where it stopped.")
     if not np.all(np.isfinite(fitted.estimate)):
         words.append("The estimate is not finite.")
