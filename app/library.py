@@ -26,6 +26,7 @@ from drivers.base.files import read_text, replaced
 
 THUMBNAIL = 140  # bins
 SUFFIX = ".h5"
+NOTES = ".notes.toml"  # behind the name of a recording
 READ_AT_ONCE = 20  # new recordings that are opened before the list is shown
 
 
@@ -73,8 +74,8 @@ def scan(folder: Path, known: Mapping[Path, Entry], progress: Progress) -> list[
     progress.report(0.0, "Reading the library")
     kept = library_index.load(folder)
     entries = []
-    for path, status in _files(folder):
-        entry = _bare(path, status)
+    for path, status, noted in _files(folder):
+        entry = _bare(path, status, noted)
         stamp, fields = kept.get(path.name, ("", {}))
         if (old := known.get(path)) is not None and old.stamp == entry.stamp and not old.pending:
             entry = old
@@ -108,7 +109,7 @@ def look(path: Path) -> Entry:
     from drivers.formats import open_lazily
 
     try:
-        entry = replace(_bare(path, path.stat()), pending=False)
+        entry = replace(_bare(path, path.stat(), _noted(path)), pending=False)
     except OSError as error:
         return Entry(path, "", problem=f"{path.name} cannot be read: {error.strerror}.")
     try:
@@ -137,26 +138,33 @@ def look(path: Path) -> Entry:
     )
 
 
-def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Regular files of the folder with the ending of recordings; what is gone meanwhile is left out."""
+def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result, int]]:
+    """Regular files that end like recordings, with the time of their notes; what is gone is left out."""
     try:
         with os.scandir(folder) as found:
-            for item in found:
-                with contextlib.suppress(OSError):
-                    if item.name.endswith(SUFFIX) and stat.S_ISREG((status := item.stat()).st_mode):
-                        yield folder / item.name, status
+            items = {item.name: item for item in found}
     except FileNotFoundError:
         return
+    for name, item in items.items():
+        with contextlib.suppress(OSError):
+            if name.endswith(SUFFIX) and stat.S_ISREG((status := item.stat()).st_mode):
+                beside = items.get(name + NOTES)
+                yield folder / name, status, 0 if beside is None else beside.stat().st_mtime_ns
 
 
-def _bare(path: Path, status: os.stat_result) -> Entry:
-    """What is known of a file without opening it."""
-    beside = 0
-    with contextlib.suppress(OSError):
-        beside = _notes_path(path).stat().st_mtime_ns
-    stamp = f"{status.st_mtime_ns} {status.st_size} {status.st_ino} {beside}"
+def _bare(path: Path, status: os.stat_result, noted: int) -> Entry:
+    """What is known of a file without opening it; ``noted``: when its notes were changed, in ns."""
+    stamp = f"{status.st_mtime_ns} {status.st_size} {status.st_ino} {noted}"
     changed = datetime.fromtimestamp(status.st_mtime).astimezone().isoformat(timespec="seconds")
     return Entry(path, stamp, status.st_size, changed, pending=True)
+
+
+def _noted(path: Path) -> int:
+    """When the notes beside a recording were changed, in ns; 0 without any."""
+    try:
+        return _notes_path(path).stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _fields(entry: Entry) -> dict[str, Any]:
@@ -178,7 +186,7 @@ def _filled(entry: Entry, kept: Mapping[str, Any]) -> Entry:
 
 
 def _notes_path(path: Path) -> Path:
-    return path.with_name(path.name + ".notes.toml")
+    return path.with_name(path.name + NOTES)
 
 
 def read_notes(path: Path) -> dict[str, Any]:
