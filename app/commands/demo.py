@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
             "--seconds takes a length between 4 and 3600: the beam needs a few to show its motion."
         )
     folder = Path(args.out) if args.out else data_folder() / "demo"
-    say = _Teller(quiet=args.json == "-")
+    say = _Printer(quiet=args.json == "-")
     path = folder / "beam.h5"
     _check_own(folder, path, args.force)
     session = Session.create(folder, TITLE, NOTES)
@@ -279,7 +279,7 @@ def _print(summary: Mapping[str, Any]) -> None:
     print("\nReport: " + ", ".join(summary["files"]))
 
 
-class _Teller:
+class _Printer:
     """Says what is being done: a line for each stage, rewritten while it runs on a terminal."""
 
     def __init__(self, quiet: bool) -> None:

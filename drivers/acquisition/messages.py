@@ -20,27 +20,27 @@ from drivers.base.waveform import Waveform
 
 @dataclass(frozen=True)
 class Command:
-    """Something that the rig's process is asked to do. Commands of one lane are done one after the other."""
+    """Something that the rig's process is asked to do. Each worker does its commands one after the other."""
 
-    lane: ClassVar[str] = "stream"  # a stalled source must not keep the drive's commands waiting
+    worker: ClassVar[str] = "stream"  # a stalled source must not keep the drive's commands waiting
 
 
 @dataclass(frozen=True)
 class Play(Command):
-    lane: ClassVar[str] = "drive"
+    worker: ClassVar[str] = "drive"
     waveform: Waveform
 
 
 @dataclass(frozen=True)
 class Change(Command):
-    lane: ClassVar[str] = "drive"
+    worker: ClassVar[str] = "drive"
     frequency: float | None = None
     amplitude: float | None = None
 
 
 @dataclass(frozen=True)
 class EndDrive(Command):
-    lane: ClassVar[str] = "drive"
+    worker: ClassVar[str] = "drive"
     reason: str = "stopped"
 
 
@@ -48,13 +48,13 @@ class EndDrive(Command):
 class Arm(Command):
     """Release the latch, for a person who has seen this many stops: a later STOP wins."""
 
-    lane: ClassVar[str] = "drive"
+    worker: ClassVar[str] = "drive"
     seen: int = 0
 
 
 @dataclass(frozen=True)
 class AskDriveState(Command):
-    lane: ClassVar[str] = "drive"
+    worker: ClassVar[str] = "drive"
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Record(Command):
 
 @dataclass(frozen=True)
 class EndRecording(Command):
-    lane: ClassVar[str] = "recording"
+    worker: ClassVar[str] = "recording"
     failure: str = ""
 
 
@@ -88,7 +88,7 @@ class EndRecording(Command):
 class UseInstrument(Command):
     """Call a sensor's controller, or the calibration of the source (``name`` "source"); may take long."""
 
-    lane: ClassVar[str] = "instruments"
+    worker: ClassVar[str] = "instruments"
     name: str
     method: str
     arguments: tuple[Any, ...] = ()
@@ -96,7 +96,7 @@ class UseInstrument(Command):
 
 @dataclass(frozen=True)
 class CloseRig(Command):
-    lane: ClassVar[str] = "recording"
+    worker: ClassVar[str] = "recording"
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 Its main thread only watches (:class:`Watch`): the STOP byte of the shared page, the window's sign of life,
 the ends of the links, signals. It never calls an instrument and never waits for anything. Commands are done
-by workers, one for each lane; the source is read, blocks are sent and the drive's status is published by
-threads of their own. Whatever happens to the window, the drive ramps to zero and the recording is finished:
+by workers, each in a thread of its own; the source is read, blocks are sent and the drive's status is published
+by threads too. Whatever happens to the window, the drive ramps to zero and the recording is finished:
 
 * STOP, from any thread of the window or from another process (``shakedown stop``);
 * the window's sign of life stays away, its process is killed or suspended, or the link breaks;
@@ -100,7 +100,7 @@ class Watch:
                 self._check_window(now)
             if self._signal:
                 self._server.end(f"the rig's process was asked to end ({self._signal})")
-            elif self._server.orphaned or os.getppid() != self._parent:
+            elif self._server.window_link_closed or os.getppid() != self._parent:
                 self._server.end(WINDOW_GONE)
             time.sleep(WATCH_SECONDS)
 
@@ -143,14 +143,14 @@ class RigServer:
         self._capture: Capture | None = None
         self._alarmed: Capture | None = None
         self._sending = threading.Lock()
-        self._lanes: dict[str, queue.Queue[m.Request]] = {}
+        self._requests: dict[str, queue.Queue[m.Request]] = {}
         self._stop_kind = ""  # of the STOP that holds the latch
         self._ending = ""  # why the process ends
         self._publishing = threading.Lock()
         self._stop_numbers = itertools.count(1)
         self._drove = ""  # what plays, or played when the latch was set; empty: nothing
         self.driving = False  # as last seen, or about to: read by the watch
-        self.orphaned = False  # the window's end of the link is gone
+        self.window_link_closed = False  # the window's end of the link is gone
         self.opened = False  # a STOP that comes before waits for the rig, and is then obeyed first
         self.over = threading.Event()
 
@@ -241,26 +241,28 @@ class RigServer:
     # -- the window's commands
 
     def _receive(self) -> None:
-        """Sort requests into their lanes; the end of the link is noted for the watch."""
+        """Hand requests to their workers; the end of the link is noted for the watch."""
         while True:
             try:
                 request = self._links.control.recv()
             except (EOFError, OSError):
-                self.orphaned = True
+                self.window_link_closed = True
                 return
-            lane = request.command.lane
-            if lane not in self._lanes:
-                self._lanes[lane] = queue.Queue()
-                threading.Thread(target=self._work, args=(lane,), name=f"lane {lane}", daemon=True).start()
-            self._lanes[lane].put(request)
+            worker = request.command.worker
+            if worker not in self._requests:
+                self._requests[worker] = queue.Queue()
+                threading.Thread(
+                    target=self._work, args=(worker,), name=f"{worker} commands", daemon=True
+                ).start()
+            self._requests[worker].put(request)
 
-    def _work(self, lane: str) -> None:
+    def _work(self, worker: str) -> None:
         while True:
-            request = self._lanes[lane].get()
+            request = self._requests[worker].get()
             try:
                 answer: Any = m.Answer(request.number, self._do(request.command))
             except Exception as error:
-                if not isinstance(error, ShakedownError) and lane == "drive":
+                if not isinstance(error, ShakedownError) and worker == "drive":
                     self.stop_drive(f"a command failed ({error})", "trip")
                 answer = _refusal(request.number, error)
             self._send(answer)

@@ -43,6 +43,10 @@ class DriveMachine(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
+        self.words = 0
+        self._open()
+
+    def _open(self) -> None:
         self._folder = tempfile.TemporaryDirectory()
         folder = Path(self._folder.name)
         self.rig = open_guarded(with_slow_parts(load_rig("two_well_beam"), folder / "stall"), patience=60)
@@ -52,7 +56,7 @@ class DriveMachine(RuleBasedStateMachine):
         self.capture = self.engine.record(recording_to(folder / "run", self.rig.source, {}))
         self.playing = self.latched = False
         self.alive = True
-        self.words = 0
+        self.first_word = self.words
 
     def _exciter(self):  # type: ignore[no-untyped-def]
         DriveMachine.steps += 1
@@ -130,13 +134,21 @@ class DriveMachine(RuleBasedStateMachine):
         self.playing, self.latched = False, True
         self._silent()
 
-    @precondition(lambda self: self.alive and self.words > 12)
+    @precondition(lambda self: self.alive and self.words > self.first_word + 12)
     @rule()
     def kill(self) -> None:
         self._exciter()
         os.kill(self.link.pid or 0, signal.SIGKILL)
         wait_until(lambda: self.link.output == 0.0 and not self.link.page.path.exists(), "nobody zeroed it")
         self.alive = False
+
+    @precondition(lambda self: not self.alive)
+    @rule()
+    def open_again(self) -> None:
+        """After a kill the recording is whole all the same, and the rig opens anew, armed."""
+        DriveMachine.steps += 1
+        self._close()
+        self._open()
 
     def _silent(self) -> None:
         page = self.link.page
@@ -145,6 +157,9 @@ class DriveMachine(RuleBasedStateMachine):
             wait_until(lambda: self.rig.drive_status().latched, "not latched")
 
     def teardown(self) -> None:
+        self._close()
+
+    def _close(self) -> None:
         reached = self.capture.recorded
         self.engine.stop()
         self.rig.close()
