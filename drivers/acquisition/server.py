@@ -2,8 +2,8 @@
 
 Its main thread only watches (:class:`Watch`): the STOP byte of the shared page, the window's sign of life,
 the ends of the links, signals. It never calls an instrument and never waits for anything. Commands are done
-by workers, each in a thread of its own; the source is read, blocks are sent and the drive's status is published
-by threads too. Whatever happens to the window, the drive ramps to zero and the recording is finished:
+by workers, each a thread; other threads read the source, send blocks and publish the drive's status.
+Whatever happens to the window, the drive ramps to zero and the recording is finished:
 
 * STOP, from any thread of the window or from another process (``shakedown stop``);
 * the window's sign of life stays away, its process is killed or suspended, or the link breaks;

@@ -104,9 +104,10 @@ def window(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Window]:
 
 @pytest.mark.parametrize("window", ["wait"], indirect=True)
 def test_given_the_window_is_killed_then_the_drive_is_zero_within_100_ms(window: Window) -> None:
+    killed = time.monotonic()  # a large process is not gone for a while: that counts too
     os.kill(window.process.pid, signal.SIGKILL)
     window.process.wait()
-    taken, reason = window.silence(time.monotonic())
+    taken, reason = window.silence(killed)
     assert taken < ALLOWED
     assert "window is gone" in reason
 
