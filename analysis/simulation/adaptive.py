@@ -39,6 +39,7 @@ class AdaptiveRun:
     atol: float  # of every state, added to the relative tolerance
     bound: float
     columns: NDArray[np.int64] | None = None
+    most_steps: int = MAX_STEPS
     column: int = 0  # the next one to be filled
     t: float = 0.0
     h: float = 0.0
@@ -55,11 +56,11 @@ class AdaptiveRun:
         while True:
             self._look_at_rounding()
             if how == STIFF:
-                how = self._implicit(MAX_STEPS) if stiff else self._implicit_if_longer()
+                how = self._implicit(self.most_steps) if stiff else self._implicit_if_longer()
                 watched = False
             else:
                 how = self._explicit(watched)
-            if how in (FINISHED, DIVERGED):
+            if how in (FINISHED, DIVERGED) or self.steps >= self.most_steps:
                 return self.column, self.t, self.steps
 
     def _look_at_rounding(self) -> None:
@@ -78,7 +79,8 @@ class AdaptiveRun:
         kernels, n = self.model.kernels(), len(self.model.states)
         own_step = self.columns is None and kernels.has_own_step
         kernel_type: Any = RHS_TYPE if self.columns is None else JAC_TYPE
-        own, budget = None, next((steps for steps in EARLY if steps > self.steps), MAX_STEPS)
+        left = self.most_steps - self.steps
+        own, budget = None, next((steps for steps in EARLY if steps > self.steps), left)
         f = kernels.rhs if self.columns is None else kernels.jac
         if (
             own_step and self.steps >= LONG
@@ -88,7 +90,7 @@ class AdaptiveRun:
             budget = min(budget, LONG)
         self.column, self.t, self.h, taken, how = adaptive(kernel_type)(
             f, own, self._system(), self.t, self.h, self.column, self.times, self.y, n, self.inputs.breaks,
-            self.rtol, self.atol, self._noise, self.bound, MAX_STEPS, budget, int(watched), self._work,
+            self.rtol, self.atol, self._noise, self.bound, self.most_steps, budget, int(watched), self._work,
             self.out,
         )  # fmt: skip
         self.steps += taken
@@ -103,7 +105,7 @@ class AdaptiveRun:
         before, explicit = (self.column, self.t, self.h, self.y.copy()), self.h
         how = self._implicit(TRIAL)
         if how == UNFINISHED and self.t - before[1] > WORTH * TRIAL * explicit:
-            how = self._implicit(MAX_STEPS)
+            how = self._implicit(self.most_steps)
         if how == FINISHED:
             return FINISHED
         if how == DIVERGED:  # perhaps at a corner that explicit steps can pass
@@ -116,7 +118,7 @@ class AdaptiveRun:
         m = 0 if self.columns is None else len(self.columns)
         self.column, self.t, self.h, taken, how = implicit()(
             kernels.jac, self._system(), self.t, self.h, self.column, self.times, self.y, n,
-            self.inputs.breaks, self.rtol, self.atol, self._noise, self.bound, MAX_STEPS, budget,
+            self.inputs.breaks, self.rtol, self.atol, self._noise, self.bound, self.most_steps, budget,
             tuple(radau_table(stages_for(n))), workspace(n, m), self._work[3], self.out,
         )  # fmt: skip
         self.steps += taken

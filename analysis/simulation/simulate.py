@@ -15,7 +15,7 @@ from analysis.model import Model
 from analysis.model.kernels import JAC_TYPE, RHS_TYPE
 from analysis.model.switching import switching_of
 from analysis.signal.inputs import Inputs
-from analysis.simulation.adaptive import AdaptiveRun
+from analysis.simulation.adaptive import MAX_STEPS, AdaptiveRun
 from analysis.simulation.integrate import RK4_ROWS, rk4
 from analysis.simulation.slope import system_of
 
@@ -82,17 +82,19 @@ def simulate(
     atol: float = 0.0,
     substeps: int = 1,
     bound: float = BOUND,
+    most_steps: int = MAX_STEPS,
 ) -> Trajectory:
     """The motion of the model from ``initial`` at times[0], given at ``times`` (ascending, same unit as dt).
 
     ``adaptive``: order 8 with dense output, error per step within rtol (|x| + 0.001 largest |x| so far) for
     each state, whatever its unit, and ``atol`` on top. ``rk4``: ``substeps`` steps of order 4 between
     consecutive times. ``implicit``: order 9 (5 beyond 12 states) for stiff models; ``adaptive`` goes over
-    to it by itself where it pays. A run that diverges stops early; see ``diverged_at``.
+    to it by itself where it pays. A run that diverges, or needs more than ``most_steps`` steps of adaptive
+    size, stops early; see ``diverged_at``.
     """
     run = _Run.prepare(model, times, initial, values, inputs, method)
     states = np.empty((len(run.initial), len(run.times)))
-    diverged_at, steps = run.integrate(None, run.initial, states, rtol, atol, substeps, bound)
+    diverged_at, steps = run.integrate(None, run.initial, states, rtol, atol, substeps, bound, most_steps)
     return Trajectory(model, run.times, states, run.parameters, run.inputs, diverged_at, steps)
 
 
@@ -109,6 +111,7 @@ def sensitivities(
     atol: float = 0.0,
     substeps: int = 1,
     bound: float = BOUND,
+    most_steps: int = MAX_STEPS,
 ) -> tuple[Array, Array]:
     """States[n, N] and S[n, len(wrt) + len(wrt_initial), N], their derivatives by parameters (the free ones
     unless named) and by initial values of states, from the variational equations; not-a-number once diverged.
@@ -122,7 +125,7 @@ def sensitivities(
         start[state_index(model, name), len(names) + c] = 1.0
     out = np.empty((n * (1 + len(columns)), len(run.times)))
     y0 = np.concatenate([run.initial, start.ravel()])
-    run.integrate(columns, y0, out, rtol, atol, substeps, bound)
+    run.integrate(columns, y0, out, rtol, atol, substeps, bound, most_steps)
     return out[:n], out[n:].reshape(n, len(columns), len(run.times))
 
 
@@ -207,6 +210,7 @@ class _Run:
         atol: float,
         substeps: int,
         bound: float,
+        most_steps: int,
     ) -> tuple[float | None, int]:
         """Fill ``out``; the time of divergence (None: complete) and the number of steps."""
         if self.method == "rk4":
@@ -219,7 +223,7 @@ class _Run:
             given = (self.model, self.times, self.parameters, self.inputs, y0, out, rtol, float(atol), bound)
             met = self._switched(columns, given) if self.method == "adaptive" else None
             if met is None:
-                met = AdaptiveRun(*given, columns).run(self.method == "implicit")
+                met = AdaptiveRun(*given, columns, most_steps).run(self.method == "implicit")
             done, reached, steps = met
         if done == len(self.times):
             return None, steps

@@ -223,8 +223,8 @@ class Problem:
     def settle_substeps(self, point: Point, tolerance: float) -> None:
         """Choose sub-steps whose doubling moves no output by ``tolerance`` of its noise.
 
-        Where the finest are still lost (a stiff model) steps of adaptive size take over; where they are not,
-        but kinks keep the outputs from settling, the finest must do.
+        Where the finest are still lost and steps of adaptive size are not (a stiff model), these take over;
+        where kinks keep the outputs from settling, the finest must do.
         """
         measured = [np.isfinite(s.outputs) for s in self.stretches]
         self.substeps = 1
@@ -241,8 +241,15 @@ class Problem:
             if worst <= tolerance:
                 return
             self.substeps, coarse = 2 * self.substeps, fine
-        if not np.isfinite(worst):
+        if not np.isfinite(worst) and self._is_stiff(point):
             self.substeps = ADAPTIVE
+
+    def _is_stiff(self, point: Point) -> bool:
+        """Whether steps of adaptive size reach the end; else the motion itself is lost, however it is run."""
+        for stretch, initial in zip(self.stretches, point.initials, strict=True):
+            if self.motion(stretch, point.values[stretch.record], initial, False, ADAPTIVE).diverged:
+                return False
+        return True
 
     def _outputs(self, point: Point, substeps: int) -> list[Array]:
         return [

@@ -31,6 +31,8 @@ _LOST = 1e30  # a state beyond this, in whatever unit, is not coming back
 
 _ADAPTIVE = 1e-6  # relative error a step of the adaptive integrator: a hundredth of the noise of good sensors
 
+_STEPS_A_SAMPLE = 200  # a motion that needs more is lost: equations this stiff go over to implicit steps
+
 _1 = types.float64[::1]
 _2 = types.float64[:, ::1]
 _3 = types.float64[:, :, ::1]
@@ -180,14 +182,14 @@ def run_adaptive(
 ) -> Motion:
     """The same by steps of adaptive size, implicit where the model is stiff."""
     n, N, q, k = len(initial), len(times), len(model.outputs), len(values)
-    names = list(model.parameters)
+    names, most = list(model.parameters), _STEPS_A_SAMPLE * N
     if parameters is None:
-        states = simulate(model, times, initial, values, inputs, rtol=_ADAPTIVE).states
+        states = simulate(model, times, initial, values, inputs, rtol=_ADAPTIVE, most_steps=most).states
         by_unknown = np.zeros((n, 0, N))
     else:
         wanted = [names[i] for i in parameters]
         states, by_unknown = sensitivities(
-            model, times, initial, values, inputs, wanted, model.states, rtol=_ADAPTIVE
+            model, times, initial, values, inputs, wanted, model.states, rtol=_ADAPTIVE, most_steps=most
         )
     reached = int(np.count_nonzero(np.isfinite(states).all(axis=0)))
     Y, Yx, Yp = np.full((q, N), np.nan), np.full((q, n, N), np.nan), np.full((q, k, N), np.nan)

@@ -15,8 +15,10 @@ from analysis.estimate.observability import observability, shown_at_an_instant
 from analysis.estimate.shooting.build import problem_of, start_point
 from analysis.estimate.shooting.evidence import ljung_box
 from analysis.estimate.shooting.method import Shooting
-from analysis.experiment import Experiment
+from analysis.estimate.shooting.problem import ADAPTIVE, ROUGH, Point
+from analysis.experiment import Conditions, Experiment
 from analysis.model import Model
+from analysis.simulation.simulate import simulate
 from benchmarks.strangers.system import System, load
 from benchmarks.strangers.truth import measured, true_record
 
@@ -116,3 +118,23 @@ def test_given_white_and_coloured_residuals_then_ljung_and_box_tell_them_apart()
     coloured = np.convolve(rng.standard_normal(600), [1.0, 0.5], "valid")
     coloured[100:130] = np.nan
     assert ljung_box([coloured], 40) < 1e-6
+
+
+def test_given_a_motion_that_no_steps_can_follow_then_it_is_lost_and_not_stiff() -> None:
+    """dx/dt = x² + 1 is infinite at t = pi/2: no adaptive integrator may be asked to go on."""
+    model = Model.from_equations({"x": "a*x**2 + 1"}, {"a": 1.0})
+    times = np.linspace(0.0, 4.0, 81)
+    record = Record.from_arrays(20.0, {"x": np.sin(times)})
+    problem = problem_of(Experiment(model.with_free(["a"]), [record], Conditions()))
+    point = Point(np.array([[1.0, 0.0, 0.0, 0.0]]), (np.zeros(1),))
+    problem.settle_substeps(point, ROUGH)
+    assert problem.substeps != ADAPTIVE
+    assert problem.evaluate(point).cost == np.inf
+
+
+def test_given_more_steps_than_allowed_then_a_run_ends_where_it_is() -> None:
+    model = Model.from_equations({"x": "v", "v": "-k*x"}, {"k": 1e6})
+    found = simulate(model, np.linspace(0.0, 10.0, 11), [1.0, 0.0], most_steps=500)
+    assert found.steps <= 600
+    assert found.diverged_at is not None and 0 < found.diverged_at < 10.0
+    assert not np.isfinite(found.states[:, -1]).any()
