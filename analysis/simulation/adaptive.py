@@ -80,7 +80,7 @@ class AdaptiveRun:
         own_step = self.columns is None and kernels.has_own_step
         kernel_type: Any = RHS_TYPE if self.columns is None else JAC_TYPE
         left = self.most_steps - self.steps
-        own, budget = None, next((steps for steps in EARLY if steps > self.steps), left)
+        own, budget = None, min(next((steps for steps in EARLY if steps > self.steps), left), left)
         f = kernels.rhs if self.columns is None else kernels.jac
         if (
             own_step and self.steps >= LONG
