@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from app.arguments import Parser
+
 # Command, module, one line of help. Modules are imported only when their command is used: --help stays fast.
 COMMANDS: dict[str, tuple[str, str]] = {
     "devices": ("app.commands.devices", "what is connected to this machine"),
@@ -74,7 +76,7 @@ def _run(argv: list[str]) -> int:
     try:
         module = import_module(module_name)
         module.configure(parser)
-        args = parser.parse_command(argv[1:])
+        args = _parsed(parser, argv)
         if argv[0] != "stop":  # which stops first, whatever was asked for besides
             check_outputs(argv[0], args)
         return int(module.run(args) or 0)
@@ -91,6 +93,18 @@ def _run(argv: list[str]) -> int:
     except Exception as error:
         _say(_unexpected(error))
     return 1
+
+
+def _parsed(parser: Parser, argv: list[str]) -> argparse.Namespace:
+    """The arguments; exits with 2 if they make no sense. Whoever mistypes `stop` wants STOP all the same."""
+    try:
+        return parser.parse_command(argv[1:])
+    except SystemExit as end:
+        if argv[0] == "stop" and end.code:  # not after --help
+            from app.commands.stop import stop_at_once
+
+            stop_at_once()
+        raise
 
 
 def _say(words: object) -> None:

@@ -165,10 +165,17 @@ def test_given_pages_of_ours_with_nonsense_in_them_then_stop_goes_past_them(driv
             path.unlink(missing_ok=True)
 
 
-def test_given_a_result_that_cannot_be_written_then_stopped_first_and_said(driving: GuardedRig) -> None:
+def test_given_options_that_make_no_sense_then_stopped_all_the_same_and_said(driving: GuardedRig) -> None:
     done = stop("--json", "/nowhere/at/all.json")
     assert done.returncode == 1 and "no folder" in done.stderr and "Stopped: two_well_beam" in done.stdout
     assert driving.link.output == 0.0 and driving.drive_status().state == "latched"
+    driving.arm()
+    driving.play()
+    wait_until(lambda: driving.link.output > 0)
+    done = stop("--now!")
+    assert done.returncode == 2 and "--now!" in done.stderr and "Stopped: two_well_beam" in done.stdout
+    assert driving.link.output == 0.0 and driving.drive_status().state == "latched"
+    assert stop("--help").returncode == 0
 
 
 def test_given_a_killed_process_then_its_end_is_seen_before_anybody_has_asked_for_its_code() -> None:
