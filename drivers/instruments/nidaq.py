@@ -31,6 +31,7 @@ from drivers.rig.profile import ChannelProfile, RigError, RigProfile
 
 BUFFER_SECONDS = 10.0  # of the input: what may pile up before samples are lost
 AHEAD_SECONDS = 0.04  # of the output: what is written and not yet played
+SHORTEST_AHEAD, LONGEST_AHEAD = 0.005, 0.5  # s, of a profile
 REPLACE_SECONDS = (0.004, 0.012, 0.025)  # of that, what STOP leaves: it is being played while it is replaced
 PACE_SECONDS = 0.002  # between two looks at STOP while nothing is to be written
 STALLED_SECONDS = 0.04  # beyond what a stop takes: then the output's clock is taken for stalled
@@ -289,8 +290,13 @@ class NidaqExciter:
         self._source = source
         self._oversampling = int(table.get("oversampling", 1))
         self._rate = source.rate * self._oversampling
-        # A device server across a network may need more; STOP takes that much longer.
+        # A device server across a network may need more; STOP may take that much longer.
         self._ahead_seconds = float(table.get("ahead_seconds", AHEAD_SECONDS))
+        if not (SHORTEST_AHEAD <= self._ahead_seconds <= LONGEST_AHEAD and self._oversampling >= 1):
+            raise RigError(
+                f"[instruments.exciter]: ahead_seconds is a time from {SHORTEST_AHEAD:g} to "
+                f"{LONGEST_AHEAD:g} s (STOP may take as long), oversampling a number of at least 1."
+            )
         self._ahead = max(4, round(self._ahead_seconds * self._rate))
         self._chunk = max(1, self._ahead // 4)
         self._range = float(table.get("range", 10.0))

@@ -415,6 +415,18 @@ def test_given_a_device_unplugged_then_said_and_closing_is_harmless(simple: Benc
         blocks(simple.source, 50)
 
 
+@pytest.mark.parametrize(
+    "odd", [{"ahead_seconds": 5.0}, {"ahead_seconds": float("nan")}, {"oversampling": 0}]
+)
+def test_given_a_profile_whose_stop_would_take_seconds_then_refused(
+    simple: Bench, odd: dict[str, Any]
+) -> None:
+    profile = bench(DRIVE, TABLE)
+    profile.instruments["exciter"].update(odd)
+    with pytest.raises(RigError, match="ahead_seconds"):
+        NidaqExciter(profile, simple.source)
+
+
 def test_given_wrong_names_then_said_in_words() -> None:
     device = SimulatedDevice(still_plant, WIRES)
     session = GrpcSessionOptions(InProcessChannel(DeviceServer(device)), "")
