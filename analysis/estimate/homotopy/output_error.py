@@ -156,9 +156,12 @@ class OutputError:
         slopes = np.where(seen[:, None, :], run.slopes / self.sigma[:, None, None], 0.0)
         slopes[:, :k] *= scale[None, :, None]
         flat = slopes.transpose(1, 0, 2).reshape(slopes.shape[1], residual.size)
-        gram = flat @ flat.T
-        gradient = flat @ residual.ravel()
+        with np.errstate(over="ignore", invalid="ignore"):  # sensitivities of a motion that is all but lost
+            gram = flat @ flat.T
+            gradient = flat @ residual.ravel()
         result.cost += 0.5 * float(residual.ravel() @ residual.ravel())
+        if not (np.isfinite(gram).all() and np.isfinite(gradient).all()):
+            result.cost = np.inf  # no step can be told from here
         result.gradient += gradient[:k]
         result.hessian += gram[:k, :k]
         result.local.append((gradient[k:], gram[k:, k:], gram[:k, k:]))

@@ -33,6 +33,7 @@ _SAME_NOISE = 0.02  # relative change of the noise levels that leaves the optimu
 # How the equations come to hold
 _TIGHTER, _LITTLE_TIGHTER = 0.1, 0.5  # slack after a full step, and after a shortened one, of that before
 _NO_SLACK = 0.01  # slack over the spread of the states given the data: below it the equations hold exactly
+_HELD = 1e-12  # miss of the equations, in ranges, that is rounding: they hold from the start
 _PENALTY = 2.0  # weight of a miss of the equations, in largest multipliers: above 1 the optimum stays one
 
 # Length of a step
@@ -63,7 +64,11 @@ def iterate(problem: PathProblem, max_iterations: int, progress: Progress) -> Ou
     """Gauss-Newton from the path and the parameters where the problem stands."""
     problem.soft, problem.accepted = True, None
     problem.linearise()
-    return _Iteration(problem, _first_slack(problem)).run(max_iterations, progress)
+    iteration = _Iteration(problem, _first_slack(problem))
+    if np.all(iteration.slack <= _HELD * problem.scale):  # such as a simulated path
+        iteration.bind()
+        problem.linearise()
+    return iteration.run(max_iterations, progress)
 
 
 @dataclass(frozen=True)
@@ -104,8 +109,13 @@ class _Iteration:
                     converged, message = True, _kinks(proposal.size)
                     break
                 if self.damping > _MOST_DAMPING:
-                    message = "No step lowers the misfit."
-                    break
+                    if not soft:
+                        message = "No step lowers the misfit."
+                        break
+                    self.damping = 0.0
+                    self.bind()
+                    problem.linearise()
+                    continue
                 self.damping = max(10 * self.damping, _FIRST_DAMPING)
                 continue
             self.damping = self.damping / 10 if self.damping > _LEAST_DAMPING else 0.0
@@ -167,8 +177,12 @@ class _Iteration:
         spread = np.sqrt(np.mean([np.mean(variance, axis=0) for variance in of_states], axis=0))
         self.slack = self.slack * (_TIGHTER if taken == 1.0 else _LITTLE_TIGHTER)
         if np.all(self.slack < _NO_SLACK * spread):
-            self.slack = np.zeros(problem.n)
-            problem.soft, problem.accepted = False, None  # from now on with the flow's own sub-steps
+            self.bind()
+
+    def bind(self) -> None:
+        """From now on the equations hold exactly, with the flow's own sub-steps."""
+        self.slack = np.zeros(self.problem.n)
+        self.problem.soft, self.problem.accepted = False, None
 
     def _settled(self, size: float, taken: float, residuals: list[Array]) -> bool:
         """Whether this step and the change of the noise levels were small enough to end."""
