@@ -201,7 +201,9 @@ a = { guess = 900.0, lower = 500 }
 x = 1.0
 """
     with pytest.raises(DataError, match="grows beyond all bounds"):
-        identify(Model.from_toml(wild), Record.from_arrays(10.0, {"x": np.ones(400)}), "homotopy")
+        identify(
+            Model.from_toml(wild), Record.from_arrays(10.0, {"x": np.linspace(1.0, 1.1, 400)}), "homotopy"
+        )
 
 
 def test_given_cancel_then_the_work_stops() -> None:
@@ -248,4 +250,4 @@ def test_given_an_unknown_algorithm_or_no_bounds_then_one_sentence_says_what_the
         parse_options(GlobalSearch, ["algorithm=annealing"])
     free = Model.from_toml('name = "a"\n[states]\nx = "-k*x"\n[parameters]\nk = { guess = 1.0 }\n')
     with pytest.raises(DataError, match="needs a lower and an upper bound"):
-        identify(free, Record.from_arrays(1.0, {"x": np.ones(300)}), "global")
+        identify(free, Record.from_arrays(1.0, {"x": np.exp(-np.linspace(0, 3, 300))}), "global")
