@@ -355,7 +355,8 @@ def initial_information(V, G, R, variance):  # type: ignore[no-untyped-def]
                         total[a, b] += G[node, i, a] * G[node, i, b]
         for i in range(n):
             if variance[i] > 0.0:
-                column[:] = total[:, i]
+                for a in range(n):  # copied as a slice it would take four times as long to compile
+                    column[a] = total[a, i]
                 weight = 1.0 / (1.0 / variance[i] + column[i])
                 for a in range(n):
                     for b in range(n):
