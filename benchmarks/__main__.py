@@ -29,6 +29,7 @@ FOLDER = Path(__file__).parent
 HELPERS = ("__main__", "machine", "measure", "store", "worker")
 ON_REQUEST = (
     "coverage",
+    "growth",
     "homotopy_accuracy",
     "real",
     "soak",
