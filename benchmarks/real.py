@@ -131,7 +131,8 @@ def row_of(name: str, case: Case) -> Measurement:
     checked = validate(case.model, case.test or case.record, _values(case, result), stated=result.stated_miss)
     agrees = result.verdict in ("fits", "close") and checked.passed and missed <= case.most
     of = case.unit or "of the spread"
-    note = f"{result.verdict}, residual {left:.3g} {of}, test {missed:.3g} {of}; {checked.verdict}"
+    told = "no other record" if case.test is None else f"test {missed:.3g} {of}"
+    note = f"{result.verdict}, residual {left:.3g} {of}, {told}; {checked.verdict}"
     print(result, flush=True)
     return Measurement(name, "-", None, seconds, agrees, None, note)
 
