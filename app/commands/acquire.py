@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from drivers.acquisition.engine import Engine
     from drivers.rig.profile import Rig, RigProfile
 
-SOFT_START = 0.5  # s until the drive is up
 TAIL_SECONDS = 0.5  # recorded after a STOP, so that the ramp and the first of the decay are seen
 
 
@@ -132,7 +131,9 @@ def _record(
     if driven:
         rig.play()
     settle = rig.profile.settle if args.settle is None else args.settle
-    _advance(rig, engine, settle + (SOFT_START if driven else 0.0), progress, "settling", driven)
+    if driven:
+        _await_drive(rig, engine, progress)
+    _advance(rig, engine, settle, progress, "settling", driven)
     capture = engine.record(
         recording_to(target, rig.source, metadata), length, _trigger(args), max(1, args.captures)
     )
@@ -184,6 +185,17 @@ def _advance(
         progress.report(0.999 * part, f"{message}, {seconds * (1 - part):.0f} s left")
 
     engine.advance(seconds, watch)
+
+
+def _await_drive(rig: Rig, engine: Engine, progress: Progress) -> None:
+    from drivers.acquisition.rise import advance_until_risen
+
+    def watch(_: float) -> None:
+        rig.beat()
+        rig.check_drive()
+        progress.report(0.0, "the drive rises")
+
+    advance_until_risen(rig, engine, watch)
 
 
 def _ramp_down(rig: Rig, engine: Engine) -> None:

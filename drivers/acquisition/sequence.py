@@ -30,6 +30,7 @@ import numpy as np
 from analysis import SILENT, Progress, ShakedownError, parse_toml
 from drivers.acquisition.capture import recording_to
 from drivers.acquisition.engine import Engine
+from drivers.acquisition.rise import advance_until_risen
 from drivers.base.latch import DriveStopped
 from drivers.base.protocols import InstrumentError
 from drivers.base.waveform import Sine
@@ -234,7 +235,9 @@ class SequenceRun:
 
         split = step.settle / step.duration
         # a change of frequency or a soft start has to be over before it counts as settling
-        engine.advance(step.settle + 0.5, lambda part: watch(part, 0.0, split))
+        advance_until_risen(rig, engine, lambda _: watch(0.0, 0.0, split))
+        if step.settle:
+            engine.advance(step.settle, lambda part: watch(part, 0.0, split))
         path = self.folder / f"step-{number + 1:04d}"
         length = max(1, round(step.seconds * engine.source.rate))
         metadata = {**self._metadata, "sequence": self.sequence.name, "step": number + 1, **asdict(step)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -149,4 +150,25 @@ def test_given_a_plan_beyond_the_limits_then_nothing_moves(tmp_path: Path) -> No
     with pytest.raises(LimitError, match="80"):
         SequenceRun(plan, tmp_path / "x").run(rig, engine)
     assert not (tmp_path / "x").exists() and engine.status.samples == 0
+    closed(rig, engine)
+
+
+def test_given_a_slow_ramp_of_the_profile_then_a_step_is_recorded_at_its_full_amplitude(
+    tmp_path: Path,
+) -> None:
+    """From 0.3 to 1.5 V at 0.4 V/s takes three seconds, with nothing left to settle."""
+    profile = load_rig("two_well_beam")
+    slow = replace(profile, limits=replace(profile.limits, ramp=0.4))
+    rig = open_rig(slow, InstantClock(), 3)
+    engine = Engine(rig.source, rig.exciter, 0.05)
+    engine.start(held=True)
+    steps = "".join(
+        f"[[steps]]\nfrequency = 7.5\namplitude = {a}\nsettle = 0\nseconds = 1\n" for a in (0.3, 1.5, 0.5)
+    )
+    done = SequenceRun(sequence_from_text(steps), tmp_path).run(rig, engine)
+    for path, amplitude in zip(done, (0.3, 1.5, 0.5), strict=True):
+        drive = read(path)["drive"]
+        period = round(rig.source.rate / 7.5)
+        assert np.abs(drive[:period]).max() == pytest.approx(amplitude, rel=0.03)
+        assert np.abs(drive).max() == pytest.approx(amplitude, rel=0.03)
     closed(rig, engine)
