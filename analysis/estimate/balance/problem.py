@@ -123,10 +123,7 @@ class Balance:
             factors |= dict.fromkeys(group, np.diag(1 / deviation))
         for i, (row, shift) in enumerate(zip(self.rows, shifts, strict=True)):
             if i not in factors:
-                covariance = row.covariance(self.model, values, offsets, shift)
-                floor = 1e-12 * np.trace(covariance) / len(covariance) + 1e-300
-                lower = np.linalg.cholesky(covariance + floor * np.eye(len(covariance)))
-                factors[i] = np.linalg.inv(lower)
+                factors[i] = _whitening(row.covariance(self.model, values, offsets, shift))
         return [factors[i] for i in range(len(self.rows))]
 
     def _step(
@@ -255,6 +252,18 @@ def _scaled_step(jacobian: Array, residual: Array, least: float) -> Array:
     if seen.any():
         step[seen] = -np.linalg.lstsq(jacobian[:, seen] / scale[seen], residual, rcond=least)[0] / scale[seen]
     return step
+
+
+def _whitening(covariance: Array) -> Array:
+    """Inverse Cholesky factor of a covariance, which is overwritten: of a long orbit it is large."""
+    from scipy.linalg.lapack import dpotrf, dtrtri
+
+    floor = 1e-12 * np.trace(covariance) / len(covariance) + 1e-300
+    covariance[np.diag_indices_from(covariance)] += floor
+    lower, failed = dpotrf(covariance.T, lower=1, clean=1, overwrite_a=1)
+    if failed:
+        raise np.linalg.LinAlgError("The covariance of the rows is not positive definite.")
+    return np.asarray(dtrtri(lower, lower=1, overwrite_c=1)[0])
 
 
 def _pooled_variance(rows: Array, equations: int) -> Array:

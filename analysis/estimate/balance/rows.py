@@ -24,8 +24,8 @@ Flags = NDArray[np.bool_]
 _ROUNDING = 1e-12  # of a sum over the samples, relative to the sizes of its parts
 _ROLL_OFF = 0.15  # width of its edge, of the kept band
 _AT_ONCE = 32  # rows that are filtered together
-_BLOCK = 500_000  # numbers of the test functions that are held at once
-_STORED = 4_000_000  # numbers of the derivatives by the samples that are held at once
+_BLOCK = 125_000  # numbers of the test functions that are held at once, in a dozen arrays
+_STORED = 1_000_000  # numbers of the derivatives by the samples that are held at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +71,11 @@ class TestFunctions:
     def __len__(self) -> int:
         return len(self.rates)
 
-    def blocks(self, size: int | None = None) -> list[slice]:
-        """Rows that are dealt with together."""
+    def blocks(self, size: int | None = None, stop: int | None = None) -> list[slice]:
+        """Rows that are dealt with together, up to ``stop``."""
         size = max(_BLOCK // len(self.times), 1) if size is None else size
-        return [slice(i, min(i + size, len(self))) for i in range(0, len(self), size)]
+        stop = len(self) if stop is None else stop
+        return [slice(i, min(i + size, stop)) for i in range(0, stop, size)]
 
     def rows(self, block: slice) -> tuple[Array, Array, Array]:
         """w, w' and w'' [rows, K] of a block."""
@@ -244,15 +245,16 @@ class OrbitRows:
         rows = len(self.tests)
         total = np.zeros((len(self.equations), rows, len(self.equations), rows))
         for channel, deviation in enumerate(self.noise):
-            at_once = max(_STORED // (len(self.equations) * len(self.data[channel])), 1)
-            blocks = self.tests.blocks(at_once)
-            for number, one in enumerate(blocks):
-                left = deviation * self._by_data(jx, channel, one)
-                for other in blocks[: number + 1]:  # made again for each, unless all fit in at once
-                    right = left if other == one else deviation * self._by_data(jx, channel, other)
-                    part = np.einsum("arl,bsl->arbs", left, right, optimize=True)
+            width = len(self.equations) * len(self.data[channel])
+            for one in self.tests.blocks(max(_STORED // width, 1)):
+                left = self._by_data(jx, channel, one)
+                # The rows before them are made again, a few at a time, unless all fit in at once.
+                for other in (one, *self.tests.blocks(max(_BLOCK // width, 1), one.start)):
+                    right = left if other is one else self._by_data(jx, channel, other)
+                    flat = left.reshape(-1, left.shape[2]) @ right.reshape(-1, left.shape[2]).T
+                    part = deviation**2 * flat.reshape(*left.shape[:2], *right.shape[:2])
                     total[:, one, :, other] += part
-                    if other != one:
+                    if other is not one:
                         total[:, other, :, one] += part.transpose(2, 3, 0, 1)
         return total.reshape(len(self.equations) * rows, -1)
 
