@@ -1,6 +1,6 @@
 """Output error: parameters and initial values whose simulated outputs are nearest to the measured ones.
 
-Levenberg-Marquardt on the weighted residuals of several segments that share the parameters, with forward
+The common descent on the weighted residuals of several segments that share the parameters, with forward
 sensitivities, bounds, and logarithmic scale for parameters whose bounds span decades. A trajectory that
 diverges costs infinity, so the damping grows and the search goes on.
 """
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.estimate.descent import Own, bordered_step, minimise, promised_decrease
 from analysis.estimate.homotopy.coupled import CLASSICAL, Controller, CoupledRun, Scheme, Segment, run_coupled
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ Array = NDArray[np.float64]
 _LOG_SPAN = 1e3  # bounds further apart than this factor want a logarithmic scale
 _LARGEST_LOG_STEP = np.log(1e3)  # three decades in one step: beyond it the linearisation means nothing
 _REPEATABLE = 1e-11  # change of the outputs over their size that a trajectory in double precision resolves
-_NO_GAIN = 1e-10  # decrease over cost so small that a heavily damped search cannot go on
+_FIRST_DAMPING = 1e-4  # a coupled motion follows the record: its linearisation is trusted from the start
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +86,7 @@ class Evaluation:
     runs: list[CoupledRun]
     gradient: Array = field(default_factory=lambda: np.zeros(0))
     hessian: Array = field(default_factory=lambda: np.zeros((0, 0)))
-    local: list[tuple[Array, Array, Array]] = field(default_factory=list)  # per segment: g_i, H_ii, H_theta,i
+    local: list[Own] = field(default_factory=list)  # of each segment's initial values
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,88 +182,33 @@ class OutputError:
         Ends when a step would lower the cost by less than ``tolerance`` of it, or move the outputs by less
         than rounding does, or when the cost is at most ``good_enough``.
         """
-        damping, growth = 1e-4, 4.0
-        unresolved = 0.5 * _REPEATABLE**2 * self.power
         history = [self._entry(here, strength)]
-        for iteration in range(1, most_iterations + 1):
-            if not np.isfinite(here.cost):
-                return Fit(here, False, iteration - 1, history)
-            if here.cost <= good_enough:
-                return Fit(here, True, iteration - 1, history)
-            step, locals_, predicted = self._step(here, damping)
-            least = tolerance if damping <= 1.0 else _NO_GAIN  # a damped step promises little anywhere
-            if predicted <= max(least * here.cost, unresolved):
-                return Fit(here, True, iteration, history)
-            trial = self.evaluate(self._moved(here.point, step, locals_), controller, strength)
-            ratio = (here.cost - trial.cost) / predicted if np.isfinite(trial.cost) else -1.0
-            if ratio > 1e-4:
-                settled = here.cost - trial.cost <= tolerance * here.cost
-                here = trial
-                damping = max(damping * (0.1 if ratio > 0.5 else 1.0), 1e-12)
-                growth = 4.0
-                history.append(self._entry(here, strength))
-                if self.on_iteration is not None:
-                    self.on_iteration(here, strength)
-                if settled:
-                    return Fit(here, True, iteration, history)
-            else:
-                damping = max(damping * growth, 1e-2)
-                growth *= 2.0
-        return Fit(here, False, most_iterations, history)
 
-    def _step(self, here: Evaluation, damping: float) -> tuple[Array, list[Array], float]:
-        """Damped Gauss-Newton step in search coordinates; initial values are eliminated by segment."""
-        active = self._active(here)
-        gradient, hessian = here.gradient.copy(), here.hessian + damping * np.diag(np.diag(here.hessian))
-        eliminated = []
-        for g, h, cross in here.local:
-            inner = h + damping * np.diag(np.diag(h)) + 1e-300 * np.eye(len(g))
-            back = (
-                np.linalg.solve(inner, np.column_stack([g[:, None], cross.T])) if len(g) else np.zeros((0, 0))
-            )
-            if len(g):
-                gradient -= cross @ back[:, 0]
-                hessian -= cross @ back[:, 1:]
-            eliminated.append(back)
-        step = self._in_box(here.point, gradient, hessian, active)
-        locals_ = [b[:, 0] - b[:, 1:] @ step if len(b) else np.zeros(0) for b in eliminated]
-        return step, locals_, self._predicted(here, step, locals_)
+        def taken(now: Evaluation) -> None:
+            history.append(self._entry(now, strength))
+            if self.on_iteration is not None:
+                self.on_iteration(now, strength)
 
-    def _active(self, here: Evaluation) -> NDArray[np.bool_]:
-        """Parameters at a bound that the gradient would push further out."""
-        values = here.point.values[self.unknowns.positions]
-        outwards_low = (values <= self.unknowns.lower) & (here.gradient < 0)
-        outwards_high = (values >= self.unknowns.upper) & (here.gradient > 0)
-        return outwards_low | outwards_high
+        found = minimise(
+            _Steps(self, controller, strength),
+            here,
+            tolerance,
+            most_iterations,
+            first_damping=_FIRST_DAMPING,
+            unresolved=0.5 * _REPEATABLE**2 * self.power,
+            enough=good_enough,
+            taken=taken,
+        )
+        return Fit(found.evaluation, found.converged, found.iterations, history)
 
-    def _in_box(self, point: Point, gradient: Array, hessian: Array, active: NDArray[np.bool_]) -> Array:
-        """Minimiser of the quadratic model within the bounds; what hits a bound stays there."""
+    def reach(self, point: Point) -> tuple[Array, Array]:
+        """How far each parameter may move in one step, in search coordinates."""
         limit = np.where(self.unknowns.logarithmic, _LARGEST_LOG_STEP, np.inf)
         now = self.unknowns.to_search(point.values[self.unknowns.positions])
         low, high = self.unknowns.search_bounds
-        lowest, highest = np.maximum(low - now, -limit), np.minimum(high - now, limit)
-        step, held = np.zeros_like(gradient), active.copy()
-        for _ in range(len(gradient)):
-            inside = np.flatnonzero(~held)
-            if not len(inside):
-                break
-            rest = gradient[inside] - hessian[np.ix_(inside, np.flatnonzero(held))] @ step[held]
-            wanted = _solve_scaled(hessian[np.ix_(inside, inside)], rest)
-            outside = (wanted < lowest[inside]) | (wanted > highest[inside])
-            step[inside] = np.clip(wanted, lowest[inside], highest[inside])
-            if not outside.any():
-                break
-            held[inside[outside]] = True
-        return step
+        return np.maximum(low - now, -limit), np.minimum(high - now, limit)
 
-    def _predicted(self, here: Evaluation, step: Array, locals_: list[Array]) -> float:
-        """Decrease of the cost that the quadratic model promises."""
-        gain = here.gradient @ step - 0.5 * step @ here.hessian @ step
-        for (g, h, cross), move in zip(here.local, locals_, strict=True):
-            gain += g @ move - 0.5 * move @ h @ move - step @ cross @ move
-        return float(gain)
-
-    def _moved(self, point: Point, step: Array, locals_: list[Array]) -> Point:
+    def moved(self, point: Point, step: Array, locals_: list[Array]) -> Point:
         values = point.values.copy()
         positions = self.unknowns.positions
         values[positions] = self.unknowns.to_values(self.unknowns.to_search(values[positions]) + step)
@@ -291,10 +237,20 @@ class OutputError:
         }
 
 
-def _solve_scaled(matrix: Array, right: Array) -> Array:
-    """Solve a symmetric system whose unknowns differ by many powers of ten."""
-    scale = 1.0 / np.sqrt(np.maximum(np.diag(matrix), 1e-300))
-    return scale * np.linalg.lstsq(matrix * np.outer(scale, scale), scale * right, rcond=1e-13)[0]
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """The problem at one strength of the coupling, as the descent takes it."""
+
+    problem: OutputError
+    controller: Controller
+    strength: float
+
+    def proposed(self, here: Evaluation, damping: float) -> tuple[tuple[Array, list[Array]], float]:
+        step, own = bordered_step(here, *self.problem.reach(here.point), damping)
+        return (step, own), promised_decrease(here, step, own)
+
+    def after(self, here: Evaluation, step: tuple[Array, list[Array]]) -> Evaluation:
+        return self.problem.evaluate(self.problem.moved(here.point, *step), self.controller, self.strength)
 
 
 def information(evaluation: Evaluation, unknowns: Unknowns) -> Array:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.estimate.descent import Own
 from analysis.estimate.shooting.run import Motion, run, run_adaptive
 from analysis.estimate.unknowns import ABSENT, Unknowns
 from analysis.signal.inputs import Inputs
@@ -69,7 +70,7 @@ class Evaluation:
     motions: list[Motion] = field(default_factory=list)
     gradient: Array = field(default_factory=lambda: np.zeros(0))  # downhill: J'r
     hessian: Array = field(default_factory=lambda: np.zeros((0, 0)))
-    local: list[tuple[Array, Array, Array]] = field(default_factory=list)  # per stretch: g, H, cross
+    local: list[Own] = field(default_factory=list)  # of each stretch's initial state
 
 
 @dataclass(eq=False)
