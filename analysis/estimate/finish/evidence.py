@@ -15,7 +15,7 @@ from analysis.estimate.finish.held_out import Prediction, held_out, output_sprea
 from analysis.estimate.finish.honest import noise_processes
 from analysis.estimate.finish.linearised import Linearisation, Regression, linearisations, regressions_of
 from analysis.estimate.finish.missing_terms import input_correlation, missing_terms
-from analysis.estimate.finish.score import Missing
+from analysis.estimate.finish.score import Missing, with_limits
 from analysis.estimate.finish.sensor_noise import SensorNoise, sensor_noise
 from analysis.estimate.finish.tones import tone, tone_words
 from analysis.estimate.finish.whiteness import Whiteness, whiteness
@@ -220,7 +220,7 @@ def _lacking(fitted: Fitted, linear: list[Linearisation], excerpts: list[Regress
     Delays of input and output that are the same to the data stand as the one that comes late.
     """
     found = [*missing_terms(fitted, linear, excerpts), *channel_faults(fitted, linear, excerpts)]
-    found = sorted((m for m in found if m.t != 0.0), key=lambda m: -abs(m.t))
+    found = sorted(with_limits([m for m in found if m.t != 0.0]), key=lambda m: -abs(m.t))
     if found and found[0].name == DELAY and found[0].coefficient < 0:
         same = _ALIKE * abs(found[0].t)
         late = next((m for m in found if m.name == DELAY and m.coefficient > 0 and abs(m.t) > same), found[0])

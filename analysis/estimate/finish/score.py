@@ -9,7 +9,7 @@ from zero (Rao 1948). The variance is that of the residuals' own process, colour
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,9 @@ from analysis.estimate.identifiability import pseudo_inverse
 
 Array = NDArray[np.float64]
 
-# |t| beyond which a term speaks against the model. Of the common ones about four are different enough to
-# count, of the others eight: 0.8 and 0.2 % of false alarms.
-COMMON, RARER = 3.1, 3.7
+# Chance that one of the terms that are missing most often, or one of the others, is found in a right model,
+# and how many of each are counted at least. One oscillator has six and about eight: |t| > 3.1 and 3.7.
+FALSE_ALARMS = {True: (0.012, 6), False: (0.0017, 8)}
 _TOGETHER = 1e-3  # eigenvalue of the scaled information below which columns cannot be told apart
 _MANY = 1000.0  # degrees of freedom from which on Student's t is normal as far as it matters
 _SPARE = 5.0  # samples for each fitted number without which the columns may not explain the noise away
@@ -41,12 +41,24 @@ class Missing:
     stderr: float
     share: float  # rms of the term over rms of the right-hand side (of the output)
     common: bool = False  # among the terms that are missing most often
+    limit: float = np.inf  # |t| beyond which it speaks against the model
     shift: tuple[float, ...] = ()  # of each unknown, if the term were fitted, too; empty: not known
 
     @property
     def speaks_against(self) -> bool:
         """Whether chance alone hardly makes a coefficient so far from zero."""
-        return abs(self.t) > (COMMON if self.common else RARER)
+        return abs(self.t) > self.limit
+
+
+def with_limits(tried: Sequence[Missing]) -> list[Missing]:
+    """The terms tried with their limits: the more of a kind, the further from zero one of them must be."""
+    from scipy.special import ndtri
+
+    limits = {}
+    for kind, (chance, least) in FALSE_ALARMS.items():
+        count = max(sum(m.common == kind for m in tried), least)
+        limits[kind] = float(-ndtri(chance / (2 * count)))
+    return [replace(m, limit=limits[m.common]) for m in tried]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline
 from scipy.signal import lfilter
+from scipy.stats import norm
 
 from analysis.base.record import Record
 from analysis.estimate.finish.evidence import gather
@@ -17,7 +18,7 @@ from analysis.estimate.finish.fitted import Fitted
 from analysis.estimate.finish.judge import judge
 from analysis.estimate.finish.linearised import joined, linearisations
 from analysis.estimate.finish.missing_terms import Along
-from analysis.estimate.finish.score import force_columns
+from analysis.estimate.finish.score import Missing, force_columns, with_limits
 from analysis.estimate.finish.terms import candidate_terms
 from analysis.estimate.start import Start
 from analysis.experiment import Conditions, Experiment
@@ -125,6 +126,17 @@ def test_given_a_term_of_two_per_cent_is_missing_then_it_is_named_with_its_share
     assert np.all(np.sqrt(np.diag(judged.covariance)) > 1.5 * ideal)
     assert judged.quantile[0] == pytest.approx(2.3646, abs=1e-3)  # eight parts
     assert np.all(np.abs(z_values(judged.estimate, judged.covariance))[0] < 4)
+
+
+def test_given_more_terms_tried_then_each_must_be_further_from_zero():
+    tried = [Missing("x^5", "dv/dt", 3.2, 1.0, 0.3, 0.01, common=True)] * 6
+    tried += [Missing("1", "dv/dt", 3.2, 1.0, 0.3, 0.01)] * 8
+    few = with_limits(tried)
+    assert few[0].limit == pytest.approx(norm.isf(0.001), abs=1e-6)  # 1.2 % over six, two-sided
+    assert few[0].speaks_against and not few[-1].speaks_against
+    assert few[-1].limit == pytest.approx(norm.isf(0.0017 / 16), abs=1e-6)
+    assert not with_limits(tried * 4)[0].speaks_against
+    assert with_limits(tried[:1])[0].limit == few[0].limit
 
 
 def test_given_coloured_noise_then_it_is_said_and_the_errors_follow_the_colour(right):
