@@ -39,4 +39,4 @@ def test_given_the_miura_ori_when_the_surface_is_drawn_then_it_lies_beside_the_m
 
 def test_given_no_oscillator_when_asked_for_a_surface_then_refused():
     with pytest.raises(ModelError, match="single oscillator"):
-        identify(load_model("lorenz"), Record.from_arrays(100, {"x": np.zeros(100)}), "surface")
+        identify(load_model("lorenz"), Record.from_arrays(100, {"x": np.sin(np.arange(100.0))}), "surface")
