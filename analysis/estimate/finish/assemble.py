@@ -176,11 +176,12 @@ def _follows(slope: Array, free: Array) -> NDArray[np.bool_]:
 
 
 def _expected(fitted: Fitted) -> Array:
-    """The guess of every parameter; zero for what is expected to be zero, as offsets are."""
-    guesses = fitted.experiment.guesses()
-    return np.array(
-        [guesses[max(u.record, 0), u.index] if u.kind == "parameter" else 0.0 for u in fitted.unknowns]
-    )
+    """The guess of every parameter; zero for what is expected to be zero, as offsets are.
+
+    The drive's time counts as one of those: to scan for its guess would cost more than the fit.
+    """
+    guesses = fitted.experiment.model.values()
+    return np.array([guesses[u.index] if u.kind == "parameter" else 0.0 for u in fitted.unknowns])
 
 
 def _residual(fitted: Fitted) -> Residual:
