@@ -195,10 +195,10 @@ def _attempts(method: Auto, portfolio: _Portfolio, shown: bool, progress: Progre
 
 
 def _other_starts(method: Auto, portfolio: _Portfolio, shown: bool, progress: Progress) -> Iterator[Attempt]:
-    """Fits by the ways that have not been gone yet: a second opinion."""
+    """Fits by the ways that have not been gone yet: a second opinion, from the guess alone."""
     experiment, gone = portfolio.experiment, {c.name for c in portfolio.candidates}
     if not any("shooting" in name for name in gone):
-        yield from _shooting(method, portfolio, progress)
+        yield from _shooting(replace(method, starts=0), portfolio, progress)
     elif shown and "weak" not in gone:
         yield from _weak(experiment, progress)
 
