@@ -25,8 +25,18 @@ def rng() -> np.random.Generator:
 def own_control_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """With a control folder of its own no test process stops the drives of another one, nor those of a
     program in use on this machine."""
+    yield from _in_control_folder(tmp_path_factory)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def control_folder_of_the_module(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A drive whose device is gone stays on record until the amplifier is off: not for the next tests."""
+    yield from _in_control_folder(tmp_path_factory)
+
+
+def _in_control_folder(folders: pytest.TempPathFactory) -> Iterator[None]:
     before = os.environ.get("SHAKEDOWN_CONTROL_FOLDER")
-    folder = tmp_path_factory.mktemp("control")
+    folder = folders.mktemp("control")
     folder.chmod(0o700)
     os.environ["SHAKEDOWN_CONTROL_FOLDER"] = str(folder)
     yield
