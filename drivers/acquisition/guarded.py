@@ -122,7 +122,8 @@ class RigLink:
         for theirs in (control, data):
             theirs.close()  # ours are copies: with them open the end of the process would not be seen
         atexit.register(self.close)  # a window that ends with an exception still ramps down
-        threading.Thread(target=self._listen, name="rig link", daemon=True).start()
+        self._listener = threading.Thread(target=self._listen, name="rig link", daemon=True)
+        self._listener.start()
         try:
             self.opened: m.Opened = self._answer(0, self._pending[0], OPENING_SECONDS)
         except BaseException:
@@ -219,7 +220,7 @@ class RigLink:
         while True:
             try:
                 message = self._control.recv()
-            except (EOFError, OSError, TypeError):  # TypeError: closed by us in this very moment
+            except (EOFError, OSError):
                 break
             if isinstance(message, m.RecordingNews):
                 if self._capture is not None:
@@ -264,18 +265,32 @@ class RigLink:
             self._control.send(m.Request(next(self._numbers), m.CloseRig()))
         deadline = time.monotonic() + CLOSING_SECONDS
         while self._process.is_alive() and time.monotonic() < deadline:
-            with contextlib.suppress(EOFError, OSError):
-                while self._data.poll(0):
-                    self._data.recv()  # a full pipe must not keep the process from ending
+            self._drop_stream()
             self._process.join(0.02)
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
         if not self.page.closed:
             self.make_safe()
-        for link in (self._control, self._data):
-            link.close()
+        self._listener.join(END_SECONDS)  # sees the end of the process: nothing is closed under its hands
+        held = self._receiving.acquire(timeout=END_SECONDS)
+        self._data.close()
+        if held:
+            self._receiving.release()
+        self._control.close()
         self.page.remove()
+
+    def _drop_stream(self) -> None:
+        """A full pipe must not keep the process from ending; a reader that holds it empties it itself."""
+        if not self._receiving.acquire(blocking=False):
+            return
+        try:
+            while self._data.poll(0):
+                self._data.recv()
+        except (EOFError, OSError):
+            pass
+        finally:
+            self._receiving.release()
 
     def make_safe(self) -> None:
         """Zero the outputs of a rig whose process died: each by itself, whatever became of the rest.
