@@ -64,9 +64,6 @@ class Auto:
         for name, found in _attempts(self, portfolio, not seen.hidden, progress):
             if portfolio.offer(name, found):
                 break
-        if portfolio.doubtful():
-            for name, found in _other_starts(self, portfolio, not seen.hidden, progress):
-                portfolio.offer(name, found)
         return portfolio.winner(seen.words)
 
 
@@ -115,19 +112,6 @@ class _Portfolio:
         ended = "" if found.converged else ", not converged"
         self.tried.append(f"{name}: {judged.words}{ended}")
         return candidate.good
-
-    def doubtful(self) -> bool:
-        """Whether the best fit follows the record and yet leaves a parameter open within its own error.
-
-        Then another set of numbers may follow it as well (a steady motion with a trace of noise taken for a
-        transient), which only another start can show.
-        """
-        if not self.candidates or not self._best().good:
-            return False
-        fitted = self._best().fitted
-        error = np.sqrt(np.maximum(np.diag(covariance_of(fitted.information)), 0.0))
-        kinds = np.array([u.kind == "parameter" for u in fitted.unknowns])
-        return bool(np.any(kinds & (np.abs(fitted.estimate) < error)))
 
     def rivals(self, best: _Candidate) -> list[str]:
         """Sentences on fits that follow the record as well as the best one, with other numbers."""
@@ -192,15 +176,6 @@ def _attempts(method: Auto, portfolio: _Portfolio, shown: bool, progress: Progre
         return
     yield from _fitted("path", experiment, lambda: Start("path", experiment.guesses()), progress)
     yield from _homotopy(experiment, progress)
-
-
-def _other_starts(method: Auto, portfolio: _Portfolio, shown: bool, progress: Progress) -> Iterator[Attempt]:
-    """Fits by the ways that have not been gone yet: a second opinion, from the guess alone."""
-    experiment, gone = portfolio.experiment, {c.name for c in portfolio.candidates}
-    if not any("shooting" in name for name in gone):
-        yield from _shooting(replace(method, starts=0), portfolio, progress)
-    elif shown and "weak" not in gone:
-        yield from _weak(experiment, progress)
 
 
 def _apart(one: Fitted, other: Fitted) -> list[str]:

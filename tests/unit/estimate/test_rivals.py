@@ -31,7 +31,7 @@ def record(seed: int, transient: float) -> Record:
     return Record.from_arrays(20.0, {"x": steady + free + 0.02 * steady.std() * rng.standard_normal(len(t))})
 
 
-@pytest.mark.parametrize("method", ["weak", "path", "shooting"])
+@pytest.mark.parametrize("method", ["weak", "path", "shooting", "auto"])
 def test_given_a_steady_sine_then_no_method_can_tell_its_four_unknowns(method: str) -> None:
     for seed in range(2):
         result = identify(model(), record(seed, 0.0), method)
