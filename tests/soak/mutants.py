@@ -113,7 +113,7 @@ def changed(node: ast.AST) -> ast.AST | None:
         return node.operand
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
         value = cast(float, node.value)
-        return ast.Constant(value * 3 + 1 if type(value) is int else value * 3.0)
+        return ast.Constant(value * 3 + 1 if type(value) is int else value * 3.0 or 1.0)
     if isinstance(node, ast.Name) and node.id in _NAMES:
         return ast.Name(_NAMES[node.id], node.ctx)
     if isinstance(node, ast.Attribute) and node.attr in _NAMES:
