@@ -89,12 +89,11 @@ def _groups(terms: Sequence[Term], linear: Sequence[Linearisation]) -> list[Sequ
 
 def _missing_force(model: Model, motions: Sequence[Along], term: Term, j: int, scored: Scores) -> Missing:
     coefficients, errors = scored.coefficients()
-    own, whole, count = 0.0, 0.0, 0
+    own, whole = 0.0, 0.0
     for motion in motions:
         s = motion.linearisation.stretch
         own += float(np.sum(term.values(s.states, motion.inputs(s.times)) ** 2))
         whole += float(np.sum(motion.rates[term.equation] ** 2))
-        count += len(s.times)
     share = abs(coefficients[j]) * np.sqrt(own / whole) if whole > 0 else 0.0
     place = f"d{model.states[term.equation]}/dt"
     return Missing(
