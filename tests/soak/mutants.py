@@ -1,7 +1,7 @@
 """Mutation testing, run by hand: small wrong changes to the sources, and whether the tests notice.
 
     python -m tests.soak.mutants analysis/estimate/finish=3 analysis/validation --lines /tmp/lines.json \
-        --record tests/unit/estimate tests/unit/validation --count 200 --seed 1 --results /tmp/results.jsonl
+        --record "tests/unit/estimate tests/unit/validation" --count 200 --seed 1 --results /tmp/results.jsonl
 
 Each mutant is one change of one expression (a sign, a comparison, a constant, a bound) in a copy of the
 project. ``--record`` runs the given tests once and keeps in the file of ``--lines`` which of them execute
@@ -25,6 +25,7 @@ import importlib
 import json
 import os
 import random
+import shlex
 import shutil
 import signal
 import subprocess
@@ -349,9 +350,7 @@ def main(arguments: list[str] | None = None) -> int:
         "places", nargs="+", help="files or folders to change, with =WEIGHT where it is not 1"
     )
     parser.add_argument("--lines", type=Path, required=True, help="which test executes which line")
-    parser.add_argument(
-        "--record", nargs="+", default=[], help="tests (and options of pytest) to measure first"
-    )
+    parser.add_argument("--record", default="", help="tests to measure first, with options of pytest")
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=60.0, help="of tests for one mutant")
@@ -369,7 +368,7 @@ def main(arguments: list[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         copy = copy_of_the_project(Path(folder))
         if options.record:
-            record(copy, options.lines.absolute(), list(places), options.record)
+            record(copy, options.lines.absolute(), list(places), shlex.split(options.record))
         recorded = Lines.read(options.lines)
         callers = Callers(recorded)
         for name in PRELOADED:
@@ -400,7 +399,8 @@ def main(arguments: list[str] | None = None) -> int:
     answers = Counter(results[mutant] for mutant in chosen)
     caught = answers[NOTICED] + answers[TIME]
     print(", ".join(f"{count} {answer}" for answer, count in answers.items()))
-    print(f"{len(chosen)} of {len(every)} possible mutants tried, {100 * caught / len(chosen):.0f} % noticed")
+    share = 100 * caught / max(len(chosen), 1)
+    print(f"{len(chosen)} of {len(every)} possible mutants tried, {share:.0f} % noticed")
     return 0
 
 
