@@ -22,7 +22,7 @@ run: setup
 
 test: setup check unit
 
-setup: system $(VENV)/.ready
+setup: system $(VENV)/.prepared
 
 # Fails only where it has to: without a way to install, it says what is missing and goes on.
 system:
@@ -36,6 +36,12 @@ $(UV): requirements/bootstrap.txt
 $(VENV)/.ready: $(UV) requirements/dev.txt pyproject.toml
 	$(UV) pip install --quiet --python $(BIN)/python --compile-bytecode --require-hashes -r requirements/dev.txt
 	$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $@
+
+# What is compiled on first use is compiled here: the first identification would wait for it.
+$(VENV)/.prepared: $(VENV)/.ready
+	@echo "Compiling the numerical core: half a minute, once."
+	@$(BIN)/python -m app.prepare
 	@touch $@
 
 check: $(VENV)/.ready
