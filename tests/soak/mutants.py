@@ -370,7 +370,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.record:
             record(copy, options.lines.absolute(), list(places), shlex.split(options.record))
         recorded = Lines.read(options.lines)
-        callers = Callers(recorded)
+        callers = Callers(recorded, copy)
         for name in PRELOADED:
             importlib.import_module(name)
         unchanged = noticed(
