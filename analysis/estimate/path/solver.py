@@ -56,6 +56,7 @@ def linearise(  # type: ignore[no-untyped-def]
     back, Vback = np.empty(n), np.empty((n, n + a))
     dx, Jx, Jp = np.empty(n), np.empty((n, n)), np.empty((n, k))
     y, Yx, Yp = np.empty(q), np.empty((q, n)), np.empty((q, k))
+    ahead, behind, aside = np.empty(q), np.empty(q), (np.empty((q, n)), np.empty((q, k)))
     delayed = False
     for i in range(q):
         delayed = delayed or p_all[k + q + i] != 0.0
@@ -97,7 +98,13 @@ def linearise(  # type: ignore[no-untyped-def]
                 jac(t - lag, back, u, p, dx, Jx, Jp)
                 out_jac(t - lag, back, u, p, y, Yx, Yp)
                 R[node, i] = (Y[i, node] - y[i] - p_all[k + i] - p_all[k + 2 * q + i] * (t - t0)) / sigma[i]
-                rate = 0.0
+                within = t - lag - t0 - piece * dt
+                apart = 1e-4 * dt  # of the output itself by time: it may hold inputs, such as a force
+                piece_values(piece, within + apart, coefficients, u)
+                out_jac(t - lag + apart, back, u, p, ahead, aside[0], aside[1])
+                piece_values(piece, within - apart, coefficients, u)
+                out_jac(t - lag - apart, back, u, p, behind, aside[0], aside[1])
+                rate = (ahead[i] - behind[i]) / (2.0 * apart)
                 for m in range(n):
                     rate += Yx[i, m] * dx[m]
                 for j in range(n + a):
