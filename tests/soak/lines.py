@@ -67,7 +67,7 @@ class Lines:
     def of(self, file: str, first: int, last: int) -> set[str]:
         """The tests that execute one of these lines."""
         lines = self.tests.get(file, {})
-        return set().union(*(lines.get(line, set()) for line in range(first, last + 1)))
+        return set().union(*(found for line, found in lines.items() if first <= line <= last))
 
     def cheapest_first(self, tests: set[str]) -> list[str]:
         return sorted(tests, key=lambda test: (self.seconds[test], test))

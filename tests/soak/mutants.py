@@ -180,7 +180,11 @@ class Callers:
 
     def tests(self, mutant: Mutant) -> set[str]:
         node = list(ast.walk(self.trees[mutant.file]))[mutant.position]
-        return self._tests(mutant.file, node, set())
+        found = self._tests(mutant.file, node, set())
+        inside = any(isinstance(n, ast.FunctionDef | ast.Lambda) for n in self._chain(node))
+        if found or inside:
+            return found
+        return self.recorded.of(mutant.file, 1, 10**6)  # a name that only the tests use
 
     def _tests(self, file: str, node: ast.AST, known: set[str]) -> set[str]:
         chain = list(self._chain(node))
@@ -193,7 +197,8 @@ class Callers:
             if body[0].lineno <= node.lineno:  # type: ignore[attr-defined]
                 return self._executing(file, node, chain)
             return self.recorded.of(file, body[0].lineno, body[-1].end_lineno or body[-1].lineno)
-        found: set[str] = set()  # a line of the module, which is executed once
+        # a line of the module, which is executed once, but for what stands in a lambda
+        found = self._executing(file, node, chain) if any(isinstance(n, ast.Lambda) for n in chain) else set()
         for statement in chain:
             if isinstance(statement, ast.ClassDef):
                 found |= self._naming(statement.name, known)
