@@ -5,7 +5,7 @@ covariance.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 import numpy as np
@@ -13,13 +13,16 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
 from analysis.base.progress import SILENT, Progress
-from analysis.estimate.descent import bounded_step
+from analysis.estimate.descent import bounded_step, minimise
 from analysis.estimate.identifiability import pseudo_inverse
 from analysis.estimate.unknowns import Unknowns
 from analysis.estimate.weak.system import WeakSystem
 
 Array = NDArray[np.float64]
 
+_STEPS = 60  # of the descent on the scaled rows, at most
+_CLOSE = 1e-3  # step in standard errors at which it ends
+_REPEATABLE = 1e-12  # change of a row over its size that is rounding
 _ROUNDS = 12  # of reweighting, at most
 _SETTLED = 0.05  # step in standard errors at which it ends
 _ALIKE = 0.02  # relative step of the parameters that leaves their weights as they are
@@ -80,6 +83,21 @@ Rows = tuple[Array, Array]  # weighted residual and weighted derivatives, such t
 Weighting = Callable[[int, Array, Array], Rows]
 
 
+@dataclass(frozen=True, eq=False)
+class _Normal:
+    """Normal equations of the weighted rows at ``values`` [records, k]."""
+
+    values: Array
+    information: Array
+    gradient: Array  # downhill
+    squares: float  # sum of them; infinite where the rows are not finite
+    step: float = np.nan  # that led here, in standard errors
+
+    @property
+    def cost(self) -> float:
+        return 0.5 * self.squares
+
+
 class _Fit:
     def __init__(
         self,
@@ -122,10 +140,10 @@ class _Fit:
 
     # descent
 
-    def _normal(self, weighting: Weighting, values: Array) -> tuple[Array, Array, float]:
+    def _normal(self, weighting: Weighting, values: Array) -> _Normal:
         self.evaluations += 1
         size = len(self.unknowns)
-        information, gradient, cost = np.zeros((size, size)), np.zeros(size), 0.0
+        information, gradient, total = np.zeros((size, size)), np.zeros(size), 0.0
         k = self.blocks[0].system.parameters
         plain = weighting == self._scaled and (self.scanning or all(j < k for j in self.unknowns.free))
         for i, b in enumerate(self.blocks):
@@ -135,37 +153,44 @@ class _Fit:
                 r, A = weighting(i, *b.system.linearised(values[b.record], self.unknowns.free))
                 H, g, squares = A @ A.T, -A @ r, float(r @ r)
             self.unknowns.add(b.record, information, gradient, H, g)
-            cost += squares
-        return information, gradient, cost
+            total += squares
+        if not np.isfinite(total):
+            return _Normal(values, np.eye(size), np.zeros(size), np.inf)
+        return _Normal(values, information, gradient, total)
 
-    def _descend(self, weighting: Weighting, progress: Progress, most: int = 60) -> tuple[bool, Array, float]:
-        """Levenberg-Marquardt; returns convergence, information and cost at the end."""
-        damping = 0.0
-        information, gradient, cost = self._normal(weighting, self.values)
-        if not np.isfinite(cost):
-            return False, np.eye(len(self.unknowns)), np.inf
-        rows = max(self._rows() - len(self.unknowns), 1)
-        for _ in range(most):
-            here = self.unknowns.current(self.values)
-            step = bounded_step(information, gradient, here, self.low, self.high, damping)
-            trial = self.unknowns.moved(self.values, step)
-            there = self._normal(weighting, trial)
-            new = there[2] if np.isfinite(there[2]) else np.inf
-            self.iterations += 1
-            relative = _in_errors(step, here, information * (rows / cost if cost > 0 else 1.0))
-            self.history.append({"cost": min(new, 1e300), "step": relative})
-            progress.report(self.iterations / (self.iterations + 10), "weak form", cost=cost)
-            if new <= cost * (1 + 1e-12) or relative < 1e-9:
-                self.values = trial
-                information, gradient, cost = there
-                damping = damping / 10 if damping > 1e-8 else 0.0
-                if relative < 1e-3 or self._solved(step, here):
-                    return True, information, cost
-            else:
-                damping = max(10 * damping, 1e-4)
-                if damping > 1e12:
-                    return relative < 1e-2, information, cost
-        return False, information, cost
+    def proposed(self, here: _Normal, damping: float) -> tuple[Array, float]:
+        now = self.unknowns.current(here.values)
+        step = bounded_step(here.information, here.gradient, now, self.low, self.high, damping)
+        return step, float(here.gradient @ step - 0.5 * step @ here.information @ step)
+
+    def after(self, here: _Normal, step: Array) -> _Normal:
+        per_row = here.squares / self._dof()
+        now = self.unknowns.current(here.values)
+        size = _in_errors(step, now, here.information / (per_row if per_row > 0 else 1.0))
+        return replace(self._normal(self._scaled, self.unknowns.moved(here.values, step)), step=size)
+
+    def _descend(self, progress: Progress) -> tuple[bool, _Normal]:
+        """Lower the squares of the scaled rows; the first step is undamped, for rows linear in the unknowns.
+
+        A step of s standard errors lowers the cost by s^2/dof of it.
+        """
+
+        def taken(now: _Normal) -> None:
+            self.history.append({"cost": now.squares, "step": now.step})
+            progress.report(len(self.history) / (len(self.history) + 10), "weak form", cost=now.squares)
+
+        found = minimise(
+            self,
+            self._normal(self._scaled, self.values),
+            _CLOSE**2 / self._dof(),
+            _STEPS,
+            first_damping=0.0,
+            unresolved=0.5 * _REPEATABLE**2 * self._rows(),
+            taken=taken,
+        )
+        self.values = found.evaluation.values
+        self.iterations += found.iterations
+        return found.converged, found.evaluation
 
     def _solved(self, step: Array, here: Array) -> bool:
         """Whether one step was exact: all unknowns enter linearly and none was stopped by a bound."""
@@ -175,12 +200,15 @@ class _Fit:
     def _rows(self) -> int:
         return sum(len(b.system) for b in self.blocks)
 
+    def _dof(self) -> int:
+        return max(self._rows() - len(self.unknowns), 1)
+
     def run(self, reweight: bool, progress: Progress) -> WeakEstimate:
-        converged, information, cost = self._descend(self._scaled, progress.part(0, 0.4))
-        dof = max(self._rows() - len(self.unknowns), 1)
-        if self._astray(converged, cost):
+        converged, found = self._descend(progress.part(0, 0.4))
+        if self._astray(converged, found.squares):
             self._scan(progress.part(0.4, 0.6))
-            converged, information, cost = self._descend(self._scaled, progress.part(0.6, 0.7))
+            converged, found = self._descend(progress.part(0.6, 0.7))
+        information, cost, dof = found.information, found.squares, self._dof()
         bands = self._covariances() if reweight else None
         misfit = float(np.sqrt(cost / self._expected(bands)))
         wrong = misfit > _WRONG_MODEL and np.sqrt(cost / dof) > _WRONG_SHARE
@@ -219,7 +247,8 @@ class _Fit:
             progress.report(turn / _ROUNDS, "weak form, weighted", cost=cost)
             self.factors = [_factor(band) for band in bands or self._covariances()]
             bands = None
-            information, gradient, cost = self._normal(self._whitened, self.values)
+            rows = self._normal(self._whitened, self.values)
+            information, gradient, cost = rows.information, rows.gradient, rows.squares
             here = self.unknowns.current(self.values)
             step = bounded_step(information, gradient, here, self.low, self.high, 0.0)
             relative = _in_errors(step, here, information)
@@ -293,9 +322,8 @@ class _Fit:
         self.blocks, self.scanning = whole, False
 
     def _projected(self, values: Array) -> tuple[float, Array]:
-        information, gradient, cost = self._normal(self._scaled, values)
-        if not np.isfinite(cost):
-            return np.inf, values
+        rows = self._normal(self._scaled, values)
+        information, gradient = rows.information, rows.gradient
         inside = [i for i, (j, _) in enumerate(self.unknowns.items) if j in self.linear]
         here = self.unknowns.current(values)
         step = np.zeros(len(here))
@@ -304,7 +332,7 @@ class _Fit:
             self.high[inside], 1e-12,
         )  # fmt: skip
         gain = 2 * gradient @ step - step @ information @ step
-        return cost - float(gain), self.unknowns.moved(values, step)
+        return rows.squares - float(gain), self.unknowns.moved(values, step)
 
 
 def _thinned(blocks: list[Block], functions: int = 300) -> list[Block]:
