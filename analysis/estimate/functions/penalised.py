@@ -15,10 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.progress import SILENT, Progress
+from analysis.estimate.descent import Descent, minimise
 
 Array = NDArray[np.float64]
 QUIET = 8  # stages in which a penalty is let go without any effect
 HEAVIEST = 1e14  # weight at which a penalty has won
+_FIRST_DAMPING = 1e-3
+_ROUNDED = 1e-9  # of the cost, below which a gain is none
 
 
 @dataclass(frozen=True)
@@ -85,8 +88,9 @@ def fit_penalised(
     for stage in range(stages):
         penalty = penalty_matrix(smooths, weights, len(theta))
         last = theta
-        theta, current, steps, settled = descend(task, theta, current, penalty, directions, largest=largest)
-        iterations += steps
+        found = descend(task, theta, current, penalty, directions, largest=largest)
+        theta, current = found.evaluation.theta, found.evaluation.misfit
+        iterations += found.iterations
         covariance = inverted(current.hessian + penalty, directions)
         errors = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
         before, freedom = freedom, float(np.sum(covariance * current.hessian))
@@ -100,11 +104,20 @@ def fit_penalised(
         weights = new
         current = task.misfit(theta)
         quiet = quiet + 1 if abs(freedom - before) < 0.005 else 0
-        if settled and drift < 0.01 and (move < 0.05 or quiet >= (QUIET if let_go else 2)):
+        if found.converged and drift < 0.01 and (move < 0.05 or quiet >= (QUIET if let_go else 2)):
             converged = True
             break
     covariance = inverted(current.hessian + penalty_matrix(smooths, weights, len(theta)), directions)
     return Fit(theta, covariance, current.hessian, weights, current, freedom, converged, iterations, history)
+
+
+@dataclass(frozen=True, eq=False)
+class Place:
+    """The misfit at one value of the unknowns, and its cost with the penalty."""
+
+    theta: Array
+    misfit: Misfit
+    cost: float
 
 
 def descend(
@@ -116,33 +129,45 @@ def descend(
     limit: int = 30,
     tolerance: float = 1e-4,
     largest: float = np.inf,
-) -> tuple[Array, Misfit, int, bool]:
-    """Levenberg-Marquardt on the penalised misfit, to a gain below ``tolerance``; True if it settled."""
-    damping = 1e-3
-    cost = current.cost + 0.5 * float(theta @ penalty @ theta)
-    for step in range(limit):
-        gradient = current.gradient + penalty @ theta
-        matrix = current.hessian + penalty
-        if directions is not None:
-            gradient, matrix = directions.T @ gradient, directions.T @ matrix @ directions
-        scale = np.maximum(np.diag(matrix), 1e-300)
-        while True:
-            move = -_solve(matrix + damping * np.diag(scale), gradient)
-            move = move if directions is None else directions @ move
-            move = move * min(1.0, largest / max(float(np.max(np.abs(move))), 1e-300))
-            trial = task.misfit(theta + move)
-            after = trial.cost + 0.5 * float((theta + move) @ penalty @ (theta + move))
-            if np.isfinite(after) and after <= cost:
-                break
-            damping *= 8.0
-            if damping > 1e10:
-                return theta, current, step, True  # no descent left within rounding
-        gained = cost - after
-        theta, current, cost = theta + move, trial, after
-        damping = max(damping / 8.0, 1e-12)
-        if gained < tolerance + 1e-9 * cost:
-            return theta, current, step + 1, True
-    return theta, current, limit, False
+) -> Descent[Place]:
+    """Lower the penalised misfit, to a gain below ``tolerance``."""
+    problem = _Penalised(task, penalty, directions, largest)
+    return minimise(
+        problem,
+        problem.place(theta, current),
+        _ROUNDED,
+        limit,
+        first_damping=_FIRST_DAMPING,
+        unresolved=tolerance,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Penalised:
+    """A task with its penalty, as the descent takes it."""
+
+    task: Task
+    penalty: Array
+    directions: Array | None
+    largest: float
+
+    def place(self, theta: Array, misfit: Misfit) -> Place:
+        return Place(theta, misfit, misfit.cost + 0.5 * float(theta @ self.penalty @ theta))
+
+    def proposed(self, here: Place, damping: float) -> tuple[Array, float]:
+        gradient = here.misfit.gradient + self.penalty @ here.theta
+        matrix = here.misfit.hessian + self.penalty
+        if self.directions is None:
+            move = -_solve(_damped(matrix, damping), gradient)
+        else:
+            inner = _damped(self.directions.T @ matrix @ self.directions, damping)
+            move = -self.directions @ _solve(inner, self.directions.T @ gradient)
+        move *= min(1.0, self.largest / max(float(np.max(np.abs(move))), 1e-300))
+        return move, float(-gradient @ move - 0.5 * move @ matrix @ move)
+
+    def after(self, here: Place, step: Array) -> Place:
+        theta = here.theta + step
+        return self.place(theta, self.task.misfit(theta))
 
 
 def heavy(smooths: Sequence[Smooth], hessian: Array) -> Array:
@@ -191,6 +216,10 @@ def inverted(matrix: Array, directions: Array | None = None) -> Array:
         scale, scale
     )
     return np.asarray(result if directions is None else directions @ result @ directions.T)
+
+
+def _damped(matrix: Array, damping: float) -> Array:
+    return matrix + damping * np.diag(np.maximum(np.diag(matrix), 1e-300))
 
 
 def _solve(matrix: Array, right: Array) -> Array:

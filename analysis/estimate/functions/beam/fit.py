@@ -196,7 +196,7 @@ def _first_guess(task: Problem, progress: Progress) -> Array:
         current = part.misfit(theta)
         smooths = _smooths(part.unknowns)
         penalty = penalty_matrix(smooths, heavy(smooths, current.hessian), len(theta))
-        theta = descend(part, theta, current, penalty, limit=20, largest=LARGEST)[0]
+        theta = descend(part, theta, current, penalty, limit=20, largest=LARGEST).evaluation.theta
     return theta
 
 

@@ -21,9 +21,8 @@ def fit_plain(task: Problem, start: Array | None = None, limit: int = 200) -> Fi
     task.noise = [np.ones(len(o.names)) for o in task.observations]
     theta = task.unknowns.start if start is None else start
     none = np.zeros((len(theta), len(theta)))
-    theta, final, steps, settled = descend(
-        task, theta, task.misfit(theta), none, limit=limit, tolerance=1e-14
-    )
+    found = descend(task, theta, task.misfit(theta), none, limit=limit, tolerance=1e-14)
+    theta, final = found.evaluation.theta, found.evaluation.misfit
     left = max(task.samples - len(theta), 1)
     variance = 2.0 * final.cost / left
     history = [{"cost": final.cost}]
@@ -35,7 +34,7 @@ def fit_plain(task: Problem, start: Array | None = None, limit: int = 200) -> Fi
         np.zeros(0),
         final,
         float(len(theta)),
-        settled,
-        steps,
+        found.converged,
+        found.iterations,
         history,
     )

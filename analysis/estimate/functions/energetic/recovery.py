@@ -132,15 +132,16 @@ def _settled(task: OutputError, fit: Fit, unknowns: Unknowns, fixed_start: bool)
     smooths = unknowns.smooths()
     weights = np.array([fit.weights[i] for i in rest])
     penalty = penalty_matrix([smooths[i] for i in rest], weights, len(theta))
-    theta, current, steps, settled = descend(task, theta, task.misfit(theta), penalty, directions)
+    found = descend(task, theta, task.misfit(theta), penalty, directions)
+    current = found.evaluation.misfit
     return replace(
         fit,
-        theta=theta,
+        theta=found.evaluation.theta,
         covariance=inverted(current.hessian + penalty, directions),
         hessian=current.hessian,
         misfit=current,
-        iterations=fit.iterations + steps,
-        converged=fit.converged and settled,
+        iterations=fit.iterations + found.iterations,
+        converged=fit.converged and found.converged,
     )
 
 
