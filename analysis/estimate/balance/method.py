@@ -143,7 +143,7 @@ def _as_start(
     c, k = len(problem.channels), len(problem.free)
     channels = found.settings[0].channels
     names = [*model.free, *(f"offset {channels[i]}" for i in range(c))]
-    estimate = np.concatenate([solution.values[problem.free], solution.offsets[problem.channels]])
+    estimate = np.concatenate([solution.point.values[problem.free], solution.point.offsets[problem.channels]])
     ratio, warnings = solution.chi2 / solution.dof, list(found.messages)
     if not options.plain and ratio > _WIDENED:
         warnings.append(
@@ -151,7 +151,7 @@ def _as_start(
             "something, or the noise is not white. The error bars were widened accordingly."
         )
     if problem.phases:
-        angles = 2 * np.pi * solution.shifts / problem.drive_period()
+        angles = 2 * np.pi * solution.point.shifts / problem.drive_period()
         for entry, angle in zip(found.described, angles, strict=True):
             entry["phase"] = float(angle % (2 * np.pi))
     own = OwnEstimate(
@@ -206,19 +206,19 @@ def _pieces(
 
 def _values(pieces: Experiment, solution: Solution) -> Array:
     """Parameters [segments, k], with the drive's time of each segment behind them where it is unknown."""
-    rows = np.tile(solution.values, (len(pieces.runs), 1))
+    rows = np.tile(solution.point.values, (len(pieces.runs), 1))
     if len(pieces.model.parameters) == rows.shape[1]:
         return rows
-    return np.column_stack([rows, solution.shifts])
+    return np.column_stack([rows, solution.point.shifts])
 
 
 def _paths(found: _Found, solution: Solution) -> list[Array | None]:
-    return [row.states(solution.offsets) for row in found.rows]
+    return [row.states(solution.point.offsets) for row in found.rows]
 
 
 def _sensors(pieces: Experiment, channels: list[str], solution: Solution) -> Array:
     outputs = pieces.model.outputs
     sensors = np.zeros(3 * len(outputs))
-    for channel, offset in zip(channels, solution.offsets, strict=True):
+    for channel, offset in zip(channels, solution.point.offsets, strict=True):
         sensors[outputs.index(channel)] = offset
     return sensors
