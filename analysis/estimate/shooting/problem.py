@@ -176,15 +176,17 @@ class Problem:
         k, q = self.parameters, self.outputs
         offset, delay, drift = values[k : k + q], values[k + q : k + 2 * q], values[k + 2 * q :]
         since = stretch.times - stretch.origin
-        shifted, rate = found.outputs, np.zeros_like(found.outputs)
+        shifted, rate, inside = found.outputs, np.zeros_like(found.outputs), found.slopes
         if delay.any() or any(k + q <= i < k + 2 * q for i in self.free):
             shifted, rate = _delayed(stretch.times, found.outputs, delay)
+        if delay.any() and inner is not None:
+            inside = _delayed(stretch.times, found.slopes, delay)[0]
         outputs = shifted + offset[:, None] + drift[:, None] * since
         if inner is None:
             return replace(found, outputs=outputs)
         slopes = np.zeros((q, len(self.free) + self.states, len(since)))
-        slopes[:, : len(inner)] = found.slopes[:, : len(inner)]
-        slopes[:, len(self.free) :] = found.slopes[:, len(inner) :]
+        slopes[:, : len(inner)] = inside[:, : len(inner)]
+        slopes[:, len(self.free) :] = inside[:, len(inner) :]
         for column, i in enumerate(self.free):
             if i >= k:
                 row, kind = (i - k) % q, (i - k) // q
@@ -259,10 +261,13 @@ class Problem:
         ]
 
 
-def _delayed(times: Array, outputs: Array, delay: Array) -> tuple[Array, Array]:
-    """Outputs [q, N] a delay [q] earlier, and their rates of change, by splines through the samples."""
+def _delayed(times: Array, rows: Array, delay: Array) -> tuple[Array, Array]:
+    """Rows [q, ..., N] a delay [q] earlier, and their rates of change, by splines through the samples."""
     from scipy.interpolate import CubicSpline
 
-    spline = CubicSpline(times, outputs, axis=1)
-    rows = [(spline(times - d)[i], spline(times - d, 1)[i]) for i, d in enumerate(delay)]
-    return np.stack([value for value, _ in rows]), np.stack([rate for _, rate in rows])
+    splines = [CubicSpline(times, row, axis=-1) for row in rows]
+    early = [times - d for d in delay]
+    return (
+        np.stack([spline(t) for spline, t in zip(splines, early, strict=True)]),
+        np.stack([spline(t, 1) for spline, t in zip(splines, early, strict=True)]),
+    )
