@@ -188,15 +188,12 @@ class Callers:
 
     def _tests(self, file: str, node: ast.AST, known: set[str]) -> set[str]:
         chain = list(self._chain(node))
-        functions = [n for n in chain if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef)]
+        functions = [n for n in chain if isinstance(n, ast.FunctionDef)]
         compiled = [f for f in functions if any("njit" in ast.unparse(d) for d in f.decorator_list)]
         if compiled:
             return self._naming(compiled[-1].name, known)
         if functions:
-            body = functions[0].body
-            if body[0].lineno <= node.lineno:  # type: ignore[attr-defined]
-                return self._executing(file, node, chain)
-            return self.recorded.of(file, body[0].lineno, body[-1].end_lineno or body[-1].lineno)
+            return self._in_function(file, node, chain, functions, known)
         # a line of the module, which is executed once, but for what stands in a lambda
         found = self._executing(file, node, chain) if any(isinstance(n, ast.Lambda) for n in chain) else set()
         for statement in chain:
@@ -209,6 +206,27 @@ class Callers:
                 for part in ast.walk(target):
                     if isinstance(part, ast.Name):
                         found |= self._naming(part.id, known)
+        return found
+
+    def _in_function(
+        self,
+        file: str,
+        node: ast.AST,
+        chain: list[ast.AST],
+        functions: list[ast.FunctionDef],
+        known: set[str],
+    ) -> set[str]:
+        body = functions[0].body
+        if body[0].lineno <= node.lineno:  # type: ignore[attr-defined]
+            found = self._executing(file, node, chain)
+        else:
+            found = self.recorded.of(file, body[0].lineno, body[-1].end_lineno or body[-1].lineno)
+        outer = functions[-1]
+        once = any(
+            "cache" in ast.unparse(d) for d in outer.decorator_list
+        )  # executed for the first that asks
+        if once or not self.recorded.of(file, outer.body[0].lineno, outer.end_lineno or outer.lineno):
+            found = found | self._naming(outer.name, known)  # or compiled where it is named
         return found
 
     def _chain(self, node: ast.AST) -> Iterator[ast.AST]:
@@ -330,10 +348,14 @@ def noticed(copy: Path, tests: list[str], seconds: float) -> str:
 
 
 def weighted(every: list[tuple[Mutant, float]], count: int, seed: int) -> list[Mutant]:
-    """Drawn without repetition, each with a chance in proportion to its weight."""
-    draw = random.Random(seed)
-    keyed = [(draw.random() ** (1 / weight), i) for i, (_, weight) in enumerate(every)]
-    return [every[i][0] for _, i in sorted(keyed, reverse=True)[:count]]
+    """Drawn without repetition, each with a chance in proportion to its weight; a change of one file leaves
+    the draws from the others as they are."""
+
+    def key(mutant: Mutant, weight: float) -> float:
+        return random.Random(f"{seed} {mutant.file} {mutant.position}").random() ** (1 / weight)
+
+    keyed = sorted(((key(m, w), i) for i, (m, w) in enumerate(every)), reverse=True)
+    return [every[i][0] for _, i in keyed[:count]]
 
 
 def within(tests: list[str], recorded: Lines, seconds: float) -> list[str]:
