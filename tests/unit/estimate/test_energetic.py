@@ -10,7 +10,7 @@ from analysis.base.errors import DataError, ModelError
 from analysis.base.identification import Identification
 from analysis.base.progress import SILENT
 from analysis.base.record import Record
-from analysis.estimate.functions.energetic import Options, identify, to_model
+from analysis.estimate.functions.energetic import Options, _faint, identify, to_model
 from analysis.estimate.functions.energetic.boundary import Ends, boundary_functions
 from analysis.estimate.functions.energetic.examples import EXAMPLES
 from analysis.model import Model
@@ -245,3 +245,19 @@ def test_given_a_model_that_is_no_oscillator_when_asked_then_one_sentence():
             Options(h_known=(1.0,)),
             SILENT,
         )
+
+
+def test_given_a_band_that_widens_inside_the_range_then_the_place_is_named() -> None:
+    x = np.linspace(0.0, 10.0, 101)
+    even = np.ones(101)
+    assert _faint(x, even, "x") == []
+    wide = even.copy()
+    wide[40:61] = 7.0
+    (words,) = _faint(x, wide, "x")
+    assert words.startswith("The motion hardly went through x = 4 to 6: the band there is up to 7 times")
+    ends = even.copy()
+    ends[:7] = ends[-7:] = 50.0  # at its ends a band is always wide
+    assert _faint(x, ends, "x") == []
+    less = even.copy()
+    less[50] = 3.9
+    assert _faint(x, less, "x") == []

@@ -25,8 +25,10 @@ from analysis.estimate.shooting.starts import hypercube, scan, without_effect
 from analysis.estimate.shooting.windows import _cuts
 from analysis.estimate.weak.plain import _splined
 from analysis.estimate.weak.recursive import RecursiveWeak
+from analysis.estimate.weak.system import nodes
 from analysis.model import Model
 from analysis.orbits.forced import PeriodicOrbit
+from analysis.signal.inputs import Inputs
 from analysis.simulation.simulate import simulate
 
 Functions.__test__ = False  # type: ignore[attr-defined]
@@ -457,3 +459,20 @@ def test_given_a_stream_then_its_error_bars_are_the_scatter_of_its_estimates() -
         off.append([(found[n].value - v) / found[n].stderr for n, v in (("k", 0.8), ("a", 1.5))])
     scatter = np.std(off, axis=0)
     assert np.all((scatter > 0.7) & (scatter < 1.4))
+
+
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
+def test_given_a_held_input_in_any_unit_then_each_jump_is_a_node_of_two_values(unit: float) -> None:
+    steps = np.array([0.0, 0.0, 1.0, 1.0, 1.0, -2.0, -2.0, -2.0, -2.0, -2.0, -2.0, -2.0])
+    times, valid = 0.5 * np.arange(12), np.ones(12, dtype=bool)
+    held = Inputs.from_samples(0.0, 0.5, unit * steps[None], "hold")
+    (found,) = nodes(times, times[None], held, valid)
+    assert found.times == pytest.approx(np.sort([*times, times[2], times[5]]))
+    assert found.inputs[0] == pytest.approx(unit * np.insert(steps, [2, 5], [0.0, 1.0]))
+    assert list(found.pieces) == [0, 3, 7]
+    smooth = Inputs.from_samples(0.0, 0.5, unit * np.cos(times)[None])
+    (found,) = nodes(times, times[None], smooth, valid)
+    assert len(found.times) == 12
+    valid[9] = False
+    (part,) = nodes(times, times[None], smooth, valid)  # what lies behind is too short
+    assert len(part.times) == 9
