@@ -16,6 +16,7 @@ import os
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -69,8 +70,12 @@ class Lines:
         lines = self.tests.get(file, {})
         return set().union(*(found for line, found in lines.items() if first <= line <= last))
 
-    def cheapest_first(self, tests: set[str]) -> list[str]:
-        return sorted(tests, key=lambda test: (self.seconds[test], test))
+    def best_first(self, tests: set[str]) -> list[str]:
+        """The cheapest and those that execute least beside: they look closest at what they execute."""
+        breadth = Counter(
+            t for lines in self.tests.values() for found in lines.values() for t in found & tests
+        )
+        return sorted(tests, key=lambda test: (self.seconds[test] * breadth[test], test))
 
 
 class Tracer:

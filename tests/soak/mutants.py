@@ -6,7 +6,7 @@
 Each mutant is one change of one expression (a sign, a comparison, a constant, a bound) in a copy of the
 project. ``--record`` runs the given tests once and keeps in the file of ``--lines`` which of them execute
 which line (see `tests.soak.lines`); after that each mutant is met by the tests that execute its line only,
-cheapest first, until one fails or the next would pass the limit of ``--seconds``. A place with a weight
+the cheapest and most special first, until one fails or the limit of ``--seconds`` is reached. A place with a weight
 (``=3``) gives that many times more of its mutants. Results are added to the file of ``--results``, and what
 stands there already is not tried again: a run that was stopped goes on.
 
@@ -359,13 +359,12 @@ def weighted(every: list[tuple[Mutant, float]], count: int, seed: int) -> list[M
 
 
 def within(tests: list[str], recorded: Lines, seconds: float) -> list[str]:
-    """The cheapest tests that together take no longer; one in any case."""
+    """The first tests that together take no longer; one in any case."""
     kept: list[str] = []
     for test in tests:
-        seconds -= recorded.seconds[test]
-        if kept and seconds < 0:
-            break
-        kept.append(test)
+        if not kept or recorded.seconds[test] <= seconds:
+            seconds -= recorded.seconds[test]
+            kept.append(test)
     return kept
 
 
@@ -400,15 +399,13 @@ def main(arguments: list[str] | None = None) -> int:
         callers = Callers(recorded, copy)
         for name in PRELOADED:
             importlib.import_module(name)
-        unchanged = noticed(
-            copy, within(recorded.cheapest_first(set(recorded.seconds)), recorded, 5.0), 120.0
-        )
+        unchanged = noticed(copy, within(recorded.best_first(set(recorded.seconds)), recorded, 5.0), 120.0)
         if unchanged != SURVIVED:
             parser.error(f"without any change: {unchanged}\n{(Path(folder) / 'said.txt').read_text()}")
         for number, mutant in enumerate(chosen, start=1):
             if mutant in results and not (options.again and results[mutant] in (SURVIVED, NEVER)):
                 continue
-            tests = recorded.cheapest_first(callers.tests(mutant)) if mutant.file in recorded.tests else []
+            tests = recorded.best_first(callers.tests(mutant)) if mutant.file in recorded.tests else []
             few = within(tests, recorded, options.seconds)
             start, answer = time.monotonic(), NEVER
             if few:
