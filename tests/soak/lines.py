@@ -11,6 +11,7 @@ program, which costs 0.1 s each time.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
@@ -28,12 +29,21 @@ import pytest
 FILE, PLACES = "SHAKEDOWN_LINES", "SHAKEDOWN_LINES_OF"
 
 
+def stamp(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else ""
+
+
 @dataclass
 class Lines:
-    """The seconds of each test with the fixtures it uses, and by file and line the tests that execute it."""
+    """The seconds of each test with the fixtures it uses, and by file and line the tests that execute it.
+
+    Of a file that has changed since then, every test that executes any line of it counts.
+    """
 
     seconds: dict[str, float] = field(default_factory=dict)
     tests: dict[str, dict[int, set[str]]] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)  # hash of each file when it was measured
+    changed: set[str] = field(default_factory=set)
 
     @staticmethod
     def read(path: Path) -> Lines:
@@ -45,6 +55,7 @@ class Lines:
                 file: {int(line): {names[i] for i in tests} for line, tests in lines.items()}
                 for file, lines in kept["tests"].items()
             },
+            kept["sources"],
         )
 
     def write(self, path: Path) -> None:
@@ -53,7 +64,9 @@ class Lines:
             file: {line: sorted(number[t] for t in found) for line, found in lines.items()}
             for file, lines in self.tests.items()
         }
-        path.write_text(json.dumps({"seconds": self.seconds, "tests": tests}), encoding="utf-8")
+        path.write_text(
+            json.dumps({"seconds": self.seconds, "tests": tests, "sources": self.sources}), encoding="utf-8"
+        )
 
     def renew(self, other: Lines) -> None:
         """Take over what was measured later."""
@@ -62,13 +75,19 @@ class Lines:
             for found in lines.values():
                 found -= other.seconds.keys()
         for file, lines in other.tests.items():
+            if self.sources.setdefault(file, other.sources[file]) != other.sources[file]:
+                self.sources[file] = "mixed"
             for line, found in lines.items():
                 self.tests.setdefault(file, {}).setdefault(line, set()).update(found)
+
+    def compare(self, root: Path) -> None:
+        self.changed = {file for file, known in self.sources.items() if stamp(root / file) != known}
 
     def of(self, file: str, first: int, last: int) -> set[str]:
         """The tests that execute one of these lines."""
         lines = self.tests.get(file, {})
-        return set().union(*(found for line, found in lines.items() if first <= line <= last))
+        every = file in self.changed
+        return set().union(*(found for line, found in lines.items() if every or first <= line <= last))
 
     def best_first(self, tests: set[str]) -> list[str]:
         """The cheapest and those that execute least beside: they look closest at what they execute."""
@@ -182,7 +201,9 @@ class Recorder:
         }
         found = Lines({t: round(s, 3) for t, s in alone.items() if t not in self.failed})
         for (file, context), lines in self.tracer.found.items():
-            by_line = found.tests.setdefault(str(Path(file).relative_to(self.root)), {})
+            name = str(Path(file).relative_to(self.root))
+            found.sources[name] = stamp(Path(file))
+            by_line = found.tests.setdefault(name, {})
             for line in lines:
                 by_line.setdefault(line, set()).update(users.get(context, set()))
         every = Lines.read(path) if path.exists() else Lines()

@@ -6,9 +6,9 @@
 Each mutant is one change of one expression (a sign, a comparison, a constant, a bound) in a copy of the
 project. ``--record`` runs the given tests once and keeps in the file of ``--lines`` which of them execute
 which line (see `tests.soak.lines`); after that each mutant is met by the tests that execute its line only,
-the cheapest and most special first, until one fails or the limit of ``--seconds`` is reached. A place with a weight
-(``=3``) gives that many times more of its mutants. Results are added to the file of ``--results``, and what
-stands there already is not tried again: a run that was stopped goes on.
+the cheapest and most special first, until one fails or the limit of ``--seconds`` is reached. A place with a
+weight (``=3``) gives that many times more of its mutants. Results are added to the file of ``--results``, and
+what stands there already is not tried again: a run that was stopped goes on.
 
 What runs as machine code, or once when its module is imported, executes no line of a test: there the tests
 count that execute a line which names it. Compiled code that is kept on disk is put back after each mutant.
@@ -168,7 +168,12 @@ class Callers:
 
     def __init__(self, recorded: Lines, root: Path = ROOT) -> None:
         self.recorded = recorded
-        self.trees = {f: ast.parse((root / f).read_text(encoding="utf-8")) for f in recorded.tests}
+        recorded.compare(root)
+        self.trees = {
+            f: ast.parse((root / f).read_text(encoding="utf-8"))
+            for f in recorded.tests
+            if (root / f).exists()
+        }
         self.named: dict[str, list[tuple[str, ast.AST]]] = {}  # where each name is used
         self.above: dict[int, ast.AST] = {}  # by node: the node that holds it
         for file, tree in self.trees.items():
