@@ -79,14 +79,9 @@ _NAMES = {"max": "min", "min": "max", "maximum": "minimum", "minimum": "maximum"
 
 # Imported once, before the copies of this process that run the tests are made.
 PRELOADED = (
-    "numpy",
-    "scipy.integrate",
-    "scipy.optimize",
-    "scipy.signal",
-    "scipy.sparse",
-    "numba",
-    "hypothesis",
-)
+    "numpy", "numba", "h5py", "hypothesis", "PyQt6.QtWidgets", "PyQt6.QtTest", "pytestqt.plugin",
+    "scipy.integrate", "scipy.interpolate", "scipy.optimize", "scipy.signal", "scipy.sparse", "scipy.stats",
+)  # fmt: skip
 NOTICED, TIME, SURVIVED, NEVER = "noticed", "noticed by time", "survived", "not executed by any test"
 ASTRAY = "tests not found"
 

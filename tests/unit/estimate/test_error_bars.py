@@ -12,6 +12,7 @@ from scipy.stats import t as student
 
 from analysis.estimate.finish import errors as errors_module
 from analysis.estimate.finish import honest
+from analysis.estimate.finish.assemble import _residual
 from analysis.estimate.finish.autoregression import Autoregression
 from analysis.estimate.finish.errors import (
     ErrorBars,
@@ -475,3 +476,26 @@ def test_given_shares_and_a_prediction_then_the_worst_of_them_is_missed() -> Non
     assert _white_part(WHITE, errors) == pytest.approx(5.0)
     assert _white_part(Autoregression(np.zeros(1), 2.0), errors) == 2.0
     assert _white_part(Autoregression(np.zeros(1), 9.0), errors) == pytest.approx(5.0)
+
+
+def test_given_an_output_with_gaps_then_its_residual_is_that_of_the_samples_there() -> None:
+    left = np.array([[1.0, np.nan, -1.0, 1.0], [np.nan] * 4])
+    run = about(outputs=np.array([[5.0, 99.0, 1.0, 3.0], [np.nan] * 4]))
+    fitted = about(
+        experiment=about(model=about(outputs=("x", "y"))),
+        pieces=[about(residuals=left, run=run, first=0, stop=4)],
+        sigma=np.array([0.9, 1.0]), chi2=3.3, dof=2,
+    )  # fmt: skip
+    found = _residual(fitted)
+    assert found.rms == {"x": 1.0} and found.noise == {"x": 0.9}
+    assert found.r2["x"] == pytest.approx(1 - 1 / np.var([5.0, 1.0, 3.0]))
+
+
+def test_given_a_regression_then_one_infinite_error_spoils_it_and_a_missing_one_does_not() -> None:
+    errors, jacobian = np.zeros((1, 4)), np.ones((1, 4, 2))
+    errors[0, 1] = np.nan
+    assert Regression(errors, jacobian).finite
+    errors[0, 2] = np.inf
+    assert not Regression(errors, jacobian).finite
+    jacobian[0, 0, 1] = np.nan
+    assert not Regression(np.zeros((1, 4)), jacobian).finite

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from analysis.estimate.homotopy.coupled import (
     _cubics,
     run_coupled,
 )
+from analysis.estimate.homotopy.plain import objective
 from analysis.estimate.methods import identify
 from analysis.estimate.shooting.problem import Point, Problem, Stretch
 from analysis.estimate.shooting.run import run, run_adaptive
@@ -116,6 +118,19 @@ def test_given_missing_samples_then_the_controller_lets_go_of_them(measured: np.
     cubics = _cubics(TIMES[0], DT, gappy)
     assert np.isnan(cubics[0, [9, 10]]).all()
     assert np.isfinite(cubics[0, [8, 11]]).all() and np.isfinite(cubics[1]).all()
+
+
+def test_given_the_published_objective_then_it_is_half_the_integral_of_the_squared_error(
+    measured: np.ndarray,
+) -> None:
+    segment = Segment(
+        float(TIMES[0]), DT, measured, INPUTS, START, np.array([1]), _cubics(TIMES[0], DT, measured)
+    )
+    problem: Any = SimpleNamespace(model=MODEL, segments=[segment, segment], substeps=2)
+    point: Any = SimpleNamespace(values=MODEL.values(), initials=[START, START])
+    left = measured - outputs_of(followed(None, np.zeros_like(measured), 0.0), TIMES)
+    each = 0.5 * np.trapezoid(np.sum(left**2, axis=0), dx=DT)
+    assert objective(problem, point, Controller.none(MODEL), 0.0) == pytest.approx(2 * each, rel=1e-4)
 
 
 def test_given_a_free_motion_then_fixed_and_adaptive_steps_agree_with_an_independent_integration() -> None:

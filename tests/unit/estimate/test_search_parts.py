@@ -20,6 +20,7 @@ from analysis.estimate.homotopy.observer import Linearised, _room_of_zero
 from analysis.estimate.shooting import search as search_module
 from analysis.estimate.shooting.evidence import Evidence, evidence, ljung_box
 from analysis.estimate.shooting.grow import grow
+from analysis.estimate.shooting.input_noise import _largest_ratio
 from analysis.estimate.shooting.search import Search, from_elsewhere
 from analysis.estimate.shooting.starts import hypercube, scan, without_effect
 from analysis.estimate.shooting.windows import _cuts
@@ -434,7 +435,8 @@ def test_given_a_sample_that_is_not_a_number_then_the_stream_goes_on_behind_it()
     broken[0, [700, 1400]] = np.nan
     one = RecursiveWeak(DECAY, 20.0, ["x"], drive_time=2.0)
     other = RecursiveWeak(DECAY, 20.0, ["x"], drive_time=2.0)
-    one.update(broken)
+    one.update(broken[:, :1400])
+    one.update(broken[:, 1400:])  # the second one is the first sample of its block
     for first, stop in ((0, 700), (701, 1400), (1401, 3000)):
         other.update(rows[:, first:stop], start=first)
     for name in ("k", "a"):
@@ -471,3 +473,41 @@ def test_given_a_held_input_in_any_unit_then_each_jump_is_a_node_of_two_values(u
     valid[9] = False
     (part,) = nodes(times, times[None], smooth, valid)  # what lies behind is too short
     assert len(part.times) == 9
+
+
+def test_given_more_blocks_than_are_kept_apart_then_nothing_is_lost_or_counted_twice() -> None:
+    rows = decay_stream(1)
+    whole, blocks = (RecursiveWeak(DECAY, 20.0, ["x"], drive_time=2.0) for _ in range(2))
+    whole.update(rows)
+    for block in np.split(rows, 300, axis=1):
+        blocks.update(block)
+    one, many = whole.estimate(), blocks.estimate()
+    assert many.residual.other["functions"] == one.residual.other["functions"]
+    for name in ("k", "a"):
+        assert many.parameters[name].value == pytest.approx(one.parameters[name].value, rel=1e-9)
+    # merged in pairs the scores of stretches scatter as before
+    few = RecursiveWeak(DECAY, 20.0, ["x"], drive_time=2.0)
+    for block in np.split(rows, 50, axis=1):
+        few.update(block)
+    assert many.parameters["k"].stderr == pytest.approx(few.estimate().parameters["k"].stderr, rel=0.5)
+
+
+def test_given_a_memory_then_old_blocks_fade_with_its_time() -> None:
+    rows = decay_stream(2, 2001)
+    live = RecursiveWeak(DECAY, 20.0, ["x"], memory=15.0, drive_time=2.0)
+    counts = [live.update(block) for block in np.split(rows[:, :2000], 10, axis=1)]
+    spans = 0.05 * 4 * np.array(counts)  # time that each block's functions advance
+    later = np.concatenate([np.cumsum(spans[::-1])[::-1][1:], [0.0]])
+    expected = float(np.sum(np.array(counts) * np.exp(-later / 15.0)))
+    assert live.estimate().residual.other["functions"] == pytest.approx(expected, rel=1e-9)
+
+
+def test_given_what_noisy_inputs_do_then_it_is_held_against_what_is_left() -> None:
+    rng = np.random.default_rng(7)
+    left = rng.standard_normal((2, 500)) * np.array([[1.0], [0.2]])
+    moved = rng.standard_normal((2, 500)) * np.array([[0.5], [0.3]])
+    left[1, 100:200] = np.nan
+    ratio = _largest_ratio([moved[:, :300], moved[:, 300:]], [left[:, :300], left[:, 300:]])
+    seen = np.isfinite(left[1])
+    assert ratio == pytest.approx(np.sqrt(np.mean(moved[1, seen] ** 2) / np.mean(left[1, seen] ** 2)))
+    assert _largest_ratio([moved], [np.full((2, 500), np.nan)]) == 0.0

@@ -408,3 +408,24 @@ def test_given_a_stiffness_then_the_restoring_force_is_graded_by_its_difference(
     expected = abs(stiffness - 4.0) / (4.0 * 2 * np.sqrt(2))
     assert found.numbers["miss_of_range"] == pytest.approx(expected, rel=0.05, abs=0.01)
     assert found.status == status
+
+
+@pytest.mark.parametrize(
+    ("sizes", "steady"),
+    [
+        ((1.0, 1.9, 1.0, 1.5), True),
+        ((1.0, 2.1, 1.0, 1.5), False),
+        ((1.0, 1.05, 1.1, 1.18), True),
+        ((1.0, 1.05, 1.1, 1.22), False),
+        ((1.22, 1.1, 1.05, 1.0), False),
+    ],
+)
+def test_given_a_spread_that_changes_then_a_trend_is_borne_less_than_a_wander(
+    subject: Subject, sizes: tuple[float, ...], steady: bool
+) -> None:
+    wave = np.cos(TURN * np.arange(1000) / 50)
+    states = np.tile(np.concatenate([size * wave for size in sizes]), (2, 1))
+    found = replace(subject, states=states).fading
+    assert (found == "") is steady
+    if not steady:
+        assert f"factor of {max(sizes) / min(sizes):.3g} " in found
