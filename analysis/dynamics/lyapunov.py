@@ -21,7 +21,6 @@ from analysis.model import Model
 from analysis.model.compiled import COMPILED
 from analysis.model.kernels import JAC_TYPE
 from analysis.signal.inputs import Inputs
-from analysis.signal.mean_error import correlated_mean_error
 from analysis.simulation.integrate import (
     ADAPTIVE_ROWS,
     adaptive_step,
@@ -29,6 +28,7 @@ from analysis.simulation.integrate import (
     breaks_until,
     first_step,
     inside,
+    next_break,
 )
 from analysis.simulation.rounding import slope_noise
 from analysis.simulation.simulate import BOUND, States, Values, initial_vector, parameter_vector
@@ -87,8 +87,8 @@ def lyapunov_spectrum(
 ) -> LyapunovSpectrum:
     """The ``count`` largest exponents (all by default) of the motion over ``duration`` after ``transient``.
 
-    Lengths of time are in the model's unit. The error is that of the mean over ``blocks``, their correlation
-    counted (long visits to one part of the motion); it does not see what the run never visited.
+    Lengths of time are in the model's unit. The error is that of the mean over ``blocks``; it does not see
+    what the run never visited.
     """
     if not (duration > 0 and transient >= 0 and blocks >= 2):
         raise DataError(
@@ -117,7 +117,7 @@ def lyapunov_spectrum(
             rates[:, block] = logs / (b - a)
         progress.report((block + 2) / (blocks + 1), "Lyapunov spectrum")
     mean = rates.mean(axis=1)
-    error = np.array([correlated_mean_error(row) for row in rates])
+    error = rates.std(axis=1, ddof=1) / np.sqrt(blocks)
     order = np.argsort(-mean)
     return LyapunovSpectrum(mean[order], error[order], rates[order], float(duration), y[:n].copy())
 
@@ -153,7 +153,7 @@ def _stretch(f, system, start, end, state, n, breaks, rtol, noise, bound, work, 
     for i in range(n):
         peak[i] = abs(y[i])
     while t < end:
-        limit = breaks[jump] if jump < len(breaks) else np.inf
+        limit = next_break(breaks, jump)
         latest = before(limit, dt)
         slope(f, system, t, latest, y, k[0])
         if h < 0:

@@ -21,10 +21,11 @@ from analysis.simulation.dop853 import dense_value, prepare_dense
 from analysis.simulation.integrate import (
     ADAPTIVE_ROWS,
     adaptive_step,
+    arrive,
     before,
-    breaks_until,
-    first_step,
+    begin,
     inside,
+    next_break,
 )
 from analysis.simulation.rounding import slope_noise
 from analysis.simulation.simulate import (
@@ -36,7 +37,7 @@ from analysis.simulation.simulate import (
     simulate,
     state_index,
 )
-from analysis.simulation.slope import FLOAT, INT, MATRIX, SYSTEM_TYPE, VECTOR, slope, system_of
+from analysis.simulation.slope import FLOAT, INT, MATRIX, SYSTEM_TYPE, VECTOR, system_of
 
 Array = NDArray[np.float64]
 
@@ -105,7 +106,7 @@ def poincare(
     u = given.values(np.zeros(1))[:, 0].copy()
     noise = slope_noise(model.kernels().rhs, 0.0, x, np.abs(x), u, p, end)
     times, states = np.empty(count), np.empty((len(x), count))
-    work = np.empty((ADAPTIVE_ROWS, len(x)))
+    work = np.zeros((ADAPTIVE_ROWS, len(x)))
     found, reached = compiled_crossings()(
         model.kernels().rhs, system, transient, end, x.copy(), given.breaks, normal, level, direction, rtol,
         noise, BOUND, work, times, states,
@@ -165,20 +166,15 @@ def _crossings(  # type: ignore[no-untyped-def]
 ):
     """Crossings after ``transient``; the number found and the time reached."""
     n, dt = len(state), system[3]
-    y, y_new, w, peak, k, dense = work[0], work[1], work[2], work[3], work[4:20], work[20:]
-    for i in range(n):
-        y[i] = state[i]
-        peak[i] = abs(state[i])
+    y, y_new, w, k, dense = work[0], work[1], work[2], work[4:20], work[20:]
     t = 0.0
-    jump = breaks_until(breaks, t + 1e-9 * dt)
-    limit = breaks[jump] if jump < len(breaks) else np.inf
-    slope(f, system, t, before(limit, dt), y, k[0])
-    h = first_step(f, system, t, before(limit, dt), y, k, w, n, rtol, 0.0, noise, end - t)
+    passed, h = begin(f, system, t, 0.0, end - t, state, breaks, n, rtol, 0.0, noise, work)
     found = 0
     while t < end and found < len(times):
+        limit = next_break(breaks, passed)
         latest = before(limit, dt)
         reached, h = adaptive_step(
-            f, system, t, h, min(end, limit), latest, y, k, w, y_new, n, rtol, 0.0, noise, peak
+            f, system, t, h, min(end, limit), latest, y, k, w, y_new, n, rtol, 0.0, noise, work[3]
         )
         if reached == t:
             return found, t
@@ -199,16 +195,9 @@ def _crossings(  # type: ignore[no-untyped-def]
                         found += 1
                 at_low = at_high
         t = reached
-        for i in range(n):
-            y[i] = y_new[i]
-            k[0, i] = k[12, i]
-            peak[i] = max(peak[i], abs(y[i]))
+        passed = arrive(f, system, t, breaks, passed, work)
         if not inside(y, n, bound):
             return found, t
-        if reached == limit:
-            jump += 1
-            limit = breaks[jump] if jump < len(breaks) else np.inf
-            slope(f, system, t, before(limit, dt), y, k[0])
     return found, t
 
 

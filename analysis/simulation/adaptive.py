@@ -11,14 +11,22 @@ from numpy.typing import NDArray
 from analysis.model import Model
 from analysis.model.kernels import JAC_TYPE, RHS_TYPE
 from analysis.signal.inputs import Inputs
-from analysis.simulation.integrate import ADAPTIVE_ROWS, DIVERGED, FINISHED, STIFF, UNFINISHED, adaptive
+from analysis.simulation.integrate import (
+    ADAPTIVE_ROWS,
+    DIVERGED,
+    FINISHED,
+    MAX_STEPS,
+    NO_SURFACES,
+    STIFF,
+    UNFINISHED,
+    adaptive,
+)
 from analysis.simulation.radau import implicit, radau_table, stages_for, workspace
 from analysis.simulation.rounding import slope_noise
 from analysis.simulation.slope import PAIR_TYPE, system_of
 
 Array = NDArray[np.float64]
 
-MAX_STEPS = 200_000_000  # a run that would need more has diverged
 LONG = 20_000  # steps after which a model's own step is worth its compilation
 TRIAL = 30  # implicit steps after which their length is compared with that of the explicit ones
 WORTH = 10.0  # times an explicit step that an implicit one must be long, because it costs that much more
@@ -89,9 +97,9 @@ class AdaptiveRun:
         elif own_step:
             budget = min(budget, LONG)
         self.column, self.t, self.h, taken, how = adaptive(kernel_type)(
-            f, own, self._system(), self.t, self.h, self.column, self.times, self.y, n, self.inputs.breaks,
-            self.rtol, self.atol, self._noise, self.bound, self.most_steps, budget, int(watched), self._work,
-            self.out,
+            f, own, *NO_SURFACES, self._system(), self.t, self.h, self.column, self.times, self.y, n,
+            self.inputs.breaks, self.rtol, self.atol, self._noise, self.bound, self.most_steps, budget,
+            int(watched), self._work, self.out,
         )  # fmt: skip
         self.steps += taken
         self.y = self._work[0].copy()

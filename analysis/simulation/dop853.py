@@ -103,8 +103,8 @@ def column_size(system, c, y_new, states, peak):  # type: ignore[no-untyped-def]
 
 
 @njit(**COMPILED)
-def error_norm(system, h, y, y_new, k, states, rtol, atol, noise, peak):  # type: ignore[no-untyped-def]
-    """Scaled error of a step: accepted when at most 1.
+def allowed_errors(system, h, y, y_new, states, rtol, atol, noise, peak, sizes):  # type: ignore[no-untyped-def]
+    """Error that each component may make in a step; 0: the component is exactly zero, and so is its error.
 
     Nothing here depends on units: a state's error counts relative to the state itself and, while it passes
     zero, to its largest value so far (``peak``); ``noise`` is the rounding error of the slopes. Entries
@@ -112,28 +112,27 @@ def error_norm(system, h, y, y_new, k, states, rtol, atol, noise, peak):  # type
     counts relative to the largest entry of its column so far, both in units of their states' sizes, or, if
     the whole column is rounding noise, relative to a change of one in a million by the parameter.
     """
-    n = len(y)
+    for i in range(states):
+        sizes[i] = allowed_error(y[i], y_new[i], peak[i], rtol, atol + abs(h) * noise[i])
+    columns = len(y) // states - 1
+    for c in range(columns):
+        largest = rtol * column_size(system, c, y_new, states, peak)
+        for i in range(states):
+            sizes[states + i * columns + c] = largest * state_size(y_new, states, peak, i)
+
+
+@njit(**COMPILED)
+def error_norm(h, k, sizes):  # type: ignore[no-untyped-def]
+    """Scaled error of a step, from its differences k[13] and k[14]: accepted when at most 1."""
     sum5 = 0.0
     sum3 = 0.0
-    for i in range(states):
-        size = allowed_error(y[i], y_new[i], peak[i], rtol, atol + abs(h) * noise[i])
-        if size > 0.0:  # else the state is exactly zero, and so is its error
-            sum5 += (k[13, i] / size) ** 2
-            sum3 += (k[14, i] / size) ** 2
-    columns = n // states - 1
-    for c in range(columns):
-        largest = column_size(system, c, y_new, states, peak)
-        if largest == 0.0:
-            continue
-        for i in range(states):
-            at = states + i * columns + c
-            size = rtol * largest * state_size(y_new, states, peak, i)
-            if size > 0.0:
-                sum5 += (k[13, at] / size) ** 2
-                sum3 += (k[14, at] / size) ** 2
+    for i in range(len(sizes)):
+        if sizes[i] > 0.0:
+            sum5 += (k[13, i] / sizes[i]) ** 2
+            sum3 += (k[14, i] / sizes[i]) ** 2
     if sum5 == 0.0 and sum3 == 0.0:
         return 0.0
-    return abs(h) * sum5 / np.sqrt((sum5 + 0.01 * sum3) * n)
+    return abs(h) * sum5 / np.sqrt((sum5 + 0.01 * sum3) * len(sizes))
 
 
 @njit(**COMPILED)

@@ -10,149 +10,32 @@ Q. J. Mech. Appl. Math. 11, 1958). Where both sides push towards the surface the
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
-from analysis.base.compiling import njit
 from analysis.model import Model
-from analysis.model.compiled import COMPILED
 from analysis.model.kernels import JAC_TYPE, OUT_TYPE, RHS_TYPE
 from analysis.model.switching import Switching
 from analysis.model.tableau import STAGES
-from analysis.signal.inputs import Inputs, input_values
-from analysis.simulation.dop853 import dense_value, prepare_dense
+from analysis.signal.inputs import Inputs
 from analysis.simulation.integrate import (
     ADAPTIVE_ROWS,
     DIVERGED,
+    EVENT,
     FINISHED,
-    UNFINISHED,
-    adaptive_step,
-    before,
-    breaks_until,
-    first_step,
-    inside,
+    LOOKS,
+    MAX_STEPS,
+    adaptive,
 )
 from analysis.simulation.rounding import slope_noise
-from analysis.simulation.slope import FLOAT, INT, MATRIX, SYSTEM_TYPE, VECTOR, slope, system_of
+from analysis.simulation.slope import system_of
 
 Array = NDArray[np.float64]
 
-EVENT = 4  # how a stretch ended, besides those of analysis/simulation/integrate.py
-LOOKS = 4  # places in a step at which the surfaces are looked at
 MOST_AT_ONCE = 50  # events at one time, after which they count as an endless chatter
 _EARLY = 30  # steps after which the sizes of the states are looked at again
-
-
-@njit(**COMPILED)
-def _passed(out, system, limit, t, s, y, dense, x, sides, armed, heights):  # type: ignore[no-untyped-def]
-    """Whether a surface has been passed at the time t, the fraction s of the step."""
-    for i in range(system[6].shape[0]):
-        x[i] = dense_value(y, dense, i, s)
-    if system[4].shape[0] > 0:
-        input_values(min(t, limit), system[2], system[3], system[4], system[5])
-    out(t, x, system[5], system[0], heights)
-    found = False
-    for k in range(len(sides)):
-        if heights[k] * sides[k] < 0.0:
-            found = True
-        elif heights[k] != 0.0:
-            armed[k] = 1.0
-    return found
-
-
-def _stretch(  # type: ignore[no-untyped-def]
-    f,
-    out,
-    system,
-    start,
-    h,
-    column,
-    times,
-    initial,
-    states,
-    breaks,
-    rtol,
-    atol,
-    noise,
-    bound,
-    budget,
-    sides,
-    surface_work,
-    work,
-    result,
-):
-    """As the smooth integrator (`integrate.py`, which does not pay for looking at surfaces),
-    until one is passed: then work holds the state at the step's start (row 0) and the interpolant (last 7
-    rows), and the time and step size returned are the step's start and length."""
-    n, dt = len(initial), system[3]
-    y, y_new, w, peak = work[0], work[1], work[2], work[3]
-    k, dense = work[4 : 4 + STAGES], work[4 + STAGES :]
-    armed, heights, x = surface_work[0, : len(sides)], surface_work[1, : len(sides)], surface_work[2, :states]
-    for i in range(n):
-        y[i] = initial[i]
-        peak[i] = max(peak[i], abs(initial[i]))
-    t = start
-    while column < len(times) and times[column] <= t:
-        for i in range(n):
-            result[i, column] = y[i]
-        column += 1
-    jump = breaks_until(breaks, t + 1e-9 * dt)
-    limit = breaks[jump] if jump < len(breaks) else np.inf
-    slope(f, system, t, before(limit, dt), y, k[0])
-    if h <= 0.0:
-        h = first_step(
-            f, system, t, before(limit, dt), y, k, w, states, rtol, atol, noise, times[-1] - times[0]
-        )
-    steps = 0
-    while column < len(times):
-        if steps >= budget:
-            return column, t, h, steps, UNFINISHED
-        latest = before(limit, dt)
-        reached, following = adaptive_step(
-            f, system, t, h, min(limit, times[-1]), latest, y, k, w, y_new, states, rtol, atol, noise, peak
-        )
-        steps += 1
-        if reached == t:
-            return column, t, h, steps, DIVERGED
-        size = reached - t
-        prepare_dense(f, system, t, size, latest, y, y_new, k, w, dense)
-        for look in range(1, LOOKS + 1):
-            s = look / LOOKS
-            if _passed(out, system, latest, t + s * size, s, y, dense, x, sides, armed, heights):
-                return column, t, size, steps, EVENT
-        while column < len(times) and times[column] <= reached:
-            s = (times[column] - t) / size
-            for i in range(n):
-                result[i, column] = y_new[i] if times[column] == reached else dense_value(y, dense, i, s)
-            column += 1
-        t, h = reached, following
-        for i in range(n):
-            y[i] = y_new[i]
-            k[0, i] = k[12, i]
-            peak[i] = max(peak[i], abs(y[i]))
-        if not inside(y, states, bound):
-            return column, t, h, steps, DIVERGED
-        if reached == limit:
-            jump += 1
-            limit = breaks[jump] if jump < len(breaks) else np.inf
-            slope(f, system, t, before(limit, dt), y, k[0])
-    return column, t, h, steps, FINISHED
-
-
-_RESULT = types.Tuple((INT, FLOAT, FLOAT, INT, INT))
-_ARGUMENTS = (
-    *(OUT_TYPE, SYSTEM_TYPE, FLOAT, FLOAT, INT, VECTOR, VECTOR, INT, VECTOR),
-    *(FLOAT, FLOAT, VECTOR, FLOAT, INT, VECTOR, MATRIX, MATRIX, MATRIX),
-)
-
-
-@lru_cache(maxsize=2)
-def stretch(kernel_type: types.Type) -> Any:
-    return njit(_RESULT(kernel_type, *_ARGUMENTS), **COMPILED)(_stretch)
 
 
 @dataclass
@@ -179,10 +62,9 @@ class SwitchedRun:
 
     def run(self) -> tuple[int, float, int] | None:
         """Columns filled, time reached and number of steps; None if the surfaces are passed without end."""
-        n, count = len(self.model.states), len(self.switching.surfaces)
+        count = len(self.switching.surfaces)
         self.t, self.y = float(self.times[0]), self.y.copy()
         self._work = np.zeros((ADAPTIVE_ROWS, len(self.y)))
-        self._surface_work = np.zeros((3, max(count, n)))
         self.sides = np.ones(count)
         self._choose_sides(range(count))
         at_once, last = 0, -np.inf
@@ -263,11 +145,12 @@ class SwitchedRun:
         span = float(self.times[-1] - self.times[0])
         noise = slope_noise(kernels.rhs, self.t, self.y[:n], peak, self._u(self.t), self._values, span)
         watched = np.where([k in self.sliding for k in range(len(self.sides))], 1.0, self.sides)
-        budget = _EARLY if self.steps < _EARLY else 10**9
-        self.column, self.t, self.h, taken, how = stretch(kernel_type)(
-            f, kernels.out, system_of(n, self._values, self.inputs, self.columns), self.t, self.h,
-            self.column, self.times, self.y, n, self.inputs.breaks, self.rtol, self.atol, noise, self.bound,
-            budget, watched, self._surface_work, self._work, self.out,
+        budget = _EARLY if self.steps < _EARLY else MAX_STEPS
+        self.column, self.t, self.h, taken, how = adaptive(kernel_type, OUT_TYPE)(
+            f, None, kernels.out, watched, np.empty(len(watched)),
+            system_of(n, self._values, self.inputs, self.columns), self.t, self.h, self.column, self.times,
+            self.y, n, self.inputs.breaks, self.rtol, self.atol, noise, self.bound, MAX_STEPS, budget, 0,
+            self._work, self.out,
         )  # fmt: skip
         self.steps += taken
         if how != EVENT:

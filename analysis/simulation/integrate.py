@@ -12,25 +12,48 @@ from typing import Any
 
 import numpy as np
 from numba import types
+from numba.extending import overload
 
 from analysis.base.compiling import njit
 from analysis.model.compiled import COMPILED
 from analysis.model.tableau import STAGES, A
-from analysis.simulation.dop853 import allowed_error, dense_value, error_norm, prepare_dense, step
-from analysis.simulation.slope import FLOAT, INT, MATRIX, PAIR_TYPE, SYSTEM_TYPE, VECTOR, paired, slope
+from analysis.signal.inputs import input_values
+from analysis.simulation.dop853 import (
+    allowed_error,
+    allowed_errors,
+    dense_value,
+    error_norm,
+    prepare_dense,
+    step,
+)
+from analysis.simulation.slope import (
+    FLOAT,
+    INT,
+    MATRIX,
+    OVERLOAD,
+    PAIR_TYPE,
+    SYSTEM_TYPE,
+    VECTOR,
+    paired,
+    slope,
+)
 
 SHORTEST = 1e-6  # of a run: its first step where the start does not tell a scale of time
 ADAPTIVE_ROWS = 4 + STAGES + 7
 RK4_ROWS = 6
 WATCH_EVERY = 50  # steps between two looks at what limits them
 STABLE = 3.5  # |h lambda| seen where stability limits the steps; accuracy keeps it below 2
+MAX_STEPS = 200_000_000  # a run that would need more has diverged
 PATIENCE = 10_000  # steps between two looks at the progress of an adaptive run
 
-FINISHED, DIVERGED, UNFINISHED, STIFF = 0, 1, 2, 3  # how an adaptive run ended
+LOOKS = 4  # places in a step at which surfaces are looked at
+NO_SURFACES = None, np.empty(0), np.empty(0)
+
+FINISHED, DIVERGED, UNFINISHED, STIFF, EVENT = 0, 1, 2, 3, 4  # how an adaptive run ended
 
 _ADAPTIVE = types.Tuple((INT, FLOAT, FLOAT, INT, INT))  # columns filled, time, next step, steps taken, how
 _ADAPTIVE_ARGUMENTS = (
-    *(SYSTEM_TYPE, FLOAT, FLOAT, INT, VECTOR, VECTOR, INT, VECTOR),
+    *(VECTOR, VECTOR, SYSTEM_TYPE, FLOAT, FLOAT, INT, VECTOR, VECTOR, INT, VECTOR),
     *(FLOAT, FLOAT, VECTOR, FLOAT, INT, INT, INT, MATRIX, MATRIX),
 )
 _RK4 = types.Tuple((INT, FLOAT, INT))  # columns filled, time reached, steps taken
@@ -58,6 +81,11 @@ def breaks_until(breaks, t):  # type: ignore[no-untyped-def]
     while count < len(breaks) and breaks[count] <= t:
         count += 1
     return count
+
+
+@njit(**COMPILED)
+def next_break(breaks, passed):  # type: ignore[no-untyped-def]
+    return breaks[passed] if passed < len(breaks) else np.inf
 
 
 @njit(**COMPILED)
@@ -100,7 +128,8 @@ def first_step(f, system, t, limit, y, k, w, states, rtol, atol, noise, span):  
 def adaptive_step(f, system, t, h, end, limit, y, k, w, y_new, states, rtol, atol, noise, peak):  # type: ignore[no-untyped-def]
     """One accepted step from (t, y), never beyond ``end``: returns the time reached and the next step size.
 
-    The time reached equals t when no acceptable step is left (divergence or a singularity).
+    The time reached equals t when no acceptable step is left (divergence or a singularity). ``w`` then holds
+    the errors that were allowed.
     """
     if end - t <= 1e-14 * abs(t):  # two breaks, or a break and an output time, that differ by rounding
         for i in range(len(y)):
@@ -117,7 +146,8 @@ def adaptive_step(f, system, t, h, end, limit, y, k, w, y_new, states, rtol, ato
         if h <= 4e-16 * abs(t) or t + h == t:
             return t, h
         step(f, system, t, h, limit, y, k, w, y_new)
-        error = error_norm(system, h, y, y_new, k, states, rtol, atol, noise, peak)
+        allowed_errors(system, h, y, y_new, states, rtol, atol, noise, peak, w)
+        error = error_norm(h, k, w)
         if error <= 1.0:
             factor = grow if error < 1e-12 else min(grow, 0.9 / _eighth_root(error))
             following = h * factor
@@ -130,25 +160,104 @@ def adaptive_step(f, system, t, h, end, limit, y, k, w, y_new, states, rtol, ato
 
 
 @njit(**COMPILED)
-def _stability(h, y, y_new, k, states, rtol, atol, noise, peak):  # type: ignore[no-untyped-def]
+def _stability(h, y, y_new, k, states, sizes):  # type: ignore[no-untyped-def]
     """h times the largest rate of change of the slope: |h lambda| where the model is stiff, from the two
     stages at the end of the step (Hairer and Wanner, Solving Ordinary Differential Equations II, IV.2)."""
     slopes = 0.0
     states_apart = 0.0
     for i in range(states):
-        size = allowed_error(y[i], y_new[i], peak[i], rtol, atol + h * noise[i])
-        if size > 0.0:
+        if sizes[i] > 0.0:
             at_stage = y[i]
             for j in range(11):
                 at_stage += h * A[11, j] * k[j, i]
-            slopes += ((k[12, i] - k[11, i]) / size) ** 2
-            states_apart += ((y_new[i] - at_stage) / size) ** 2
+            slopes += ((k[12, i] - k[11, i]) / sizes[i]) ** 2
+            states_apart += ((y_new[i] - at_stage) / sizes[i]) ** 2
     return h * np.sqrt(slopes / states_apart) if states_apart > 0.0 else 0.0
+
+
+@njit(**COMPILED)
+def begin(f, system, t, h, span, initial, breaks, states, rtol, atol, noise, work):  # type: ignore[no-untyped-def]
+    """Put the initial state and its slope into the work space: the number of breaks passed and the first step
+    (``h`` if it is given)."""
+    y, peak, k = work[0], work[3], work[4:]
+    for i in range(len(initial)):
+        y[i] = initial[i]
+        peak[i] = max(peak[i], abs(initial[i]))
+    passed = breaks_until(breaks, t + 1e-9 * system[3])
+    latest = before(next_break(breaks, passed), system[3])
+    slope(f, system, t, latest, y, k[0])
+    if h <= 0.0:
+        h = first_step(f, system, t, latest, y, k, work[2], states, rtol, atol, noise, span)
+    return passed, h
+
+
+@njit(**COMPILED)
+def arrive(f, system, t, breaks, passed, work):  # type: ignore[no-untyped-def]
+    """Go on from the end of a step at t: the number of breaks passed. Behind one the slope is another."""
+    y, y_new, peak, k = work[0], work[1], work[3], work[4:]
+    for i in range(len(y)):
+        y[i] = y_new[i]
+        k[0, i] = k[12, i]
+        peak[i] = max(peak[i], abs(y[i]))
+    if t == next_break(breaks, passed):
+        passed += 1
+        slope(f, system, t, before(next_break(breaks, passed), system[3]), y, k[0])
+    return passed
+
+
+@njit(**COMPILED)
+def copied(times, column, t, y, out):  # type: ignore[no-untyped-def]
+    """Fill the columns up to time t with y; the next one to be filled."""
+    while column < len(times) and times[column] <= t:
+        for i in range(len(y)):
+            out[i, column] = y[i]
+        column += 1
+    return column
+
+
+def passes(
+    surfaces: Any,
+    sides: Any,
+    heights: Any,
+    system: Any,
+    t: float,
+    h: float,
+    limit: float,
+    y: Any,
+    dense: Any,
+    x: Any,
+) -> bool:
+    """Whether a step passes one of the surfaces, by LOOKS looks at its interpolant. For compiled code."""
+    raise NotImplementedError("passes is only for compiled code")
+
+
+@overload(passes, jit_options=OVERLOAD)
+def _passes(surfaces, sides, heights, system, t, h, limit, y, dense, x):  # type: ignore[no-untyped-def]
+    if surfaces == types.none:
+        return lambda surfaces, sides, heights, system, t, h, limit, y, dense, x: False
+
+    def looked(surfaces, sides, heights, system, t, h, limit, y, dense, x):  # type: ignore[no-untyped-def]
+        for look in range(1, LOOKS + 1):
+            s = look / LOOKS
+            for i in range(system[6].shape[0]):
+                x[i] = dense_value(y, dense, i, s)
+            if system[4].shape[0] > 0:
+                input_values(min(t + s * h, limit), system[2], system[3], system[4], system[5])
+            surfaces(t + s * h, x, system[5], system[0], heights)
+            for k in range(len(sides)):
+                if heights[k] * sides[k] < 0.0:
+                    return True
+        return False
+
+    return looked
 
 
 def _adaptive(  # type: ignore[no-untyped-def]
     rhs,
     own,
+    surfaces,
+    sides,
+    heights,
     system,
     start,
     h,
@@ -171,36 +280,27 @@ def _adaptive(  # type: ignore[no-untyped-def]
 
     ``h`` is the first step (0: to be chosen). Ends when all columns are filled, when the motion diverges, or
     after ``budget`` steps, or, if it is ``watched``, when stability instead of accuracy limits the steps
-    (STIFF); then the state is in work[0] and the run can be taken up again.
+    (STIFF); then the state is in work[0] and the run can be taken up again. A step that leaves one of the
+    ``sides`` of the ``surfaces`` (None: there are none; ``heights`` is work space) ends it at its start, with
+    its length and its interpolant (the last 7 rows of work).
     """
     f = paired(rhs, own)
     n = len(initial)
-    y, y_new, w, peak = work[0], work[1], work[2], work[3]
+    y, y_new, w = work[0], work[1], work[2]
     k, dense = work[4 : 4 + STAGES], work[4 + STAGES :]
-    for i in range(n):
-        y[i] = initial[i]
-        peak[i] = max(peak[i], abs(initial[i]))
-    dt = system[3]
     t = start
+    passed, h = begin(f, system, t, h, times[-1] - t, initial, breaks, states, rtol, atol, noise, work)
+    column = copied(times, column, t, y, out)
     suspicion, calm = 0, 0
-    while column < len(times) and times[column] <= t:
-        for i in range(n):
-            out[i, column] = y[i]
-        column += 1
-    jump = breaks_until(breaks, t + 1e-9 * dt)
-    limit = breaks[jump] if jump < len(breaks) else np.inf
-    slope(f, system, t, before(limit, dt), y, k[0])
-    if h <= 0.0:
-        h = first_step(f, system, t, before(limit, dt), y, k, w, states, rtol, atol, noise, times[-1] - t)
     steps = 0
     checked = t
     while column < len(times):
         if steps >= budget:
             return column, t, h, steps, UNFINISHED
-        end = min(limit, times[-1])
-        latest = before(limit, dt)
+        limit = next_break(breaks, passed)
+        latest = before(limit, system[3])
         reached, following = adaptive_step(
-            f, system, t, h, end, latest, y, k, w, y_new, states, rtol, atol, noise, peak
+            f, system, t, h, min(limit, times[-1]), latest, y, k, w, y_new, states, rtol, atol, noise, work[3]
         )
         steps += 1
         if steps % PATIENCE == 0:  # a motion that escapes may turn so stiff that it would never end
@@ -209,36 +309,28 @@ def _adaptive(  # type: ignore[no-untyped-def]
             checked = t
         if reached == t:
             return column, t, h, steps, DIVERGED
+        size = reached - t
         if watched and (suspicion > 0 or steps % WATCH_EVERY == 0):
-            if _stability(reached - t, y, y_new, k, states, rtol, atol, noise, peak) > STABLE:
+            if _stability(size, y, y_new, k, states, w) > STABLE:
                 suspicion, calm = suspicion + 1, 0
             else:
                 calm += 1
                 if calm >= 6:
                     suspicion = 0
-        if times[column] < reached:
-            size = reached - t
+        if len(sides) > 0 or times[column] < reached:
             prepare_dense(f, system, t, size, latest, y, y_new, k, w, dense)
-            while column < len(times) and times[column] < reached:
-                s = (times[column] - t) / size
-                for i in range(n):
-                    out[i, column] = dense_value(y, dense, i, s)
-                column += 1
-        while column < len(times) and times[column] == reached:
+        if passes(surfaces, sides, heights, system, t, size, latest, y, dense, w):
+            return column, t, size, steps, EVENT
+        while column < len(times) and times[column] < reached:
+            s = (times[column] - t) / size
             for i in range(n):
-                out[i, column] = y_new[i]
+                out[i, column] = dense_value(y, dense, i, s)
             column += 1
+        column = copied(times, column, reached, y_new, out)
         t, h = reached, following
-        for i in range(n):
-            y[i] = y_new[i]
-            k[0, i] = k[12, i]
-            peak[i] = max(peak[i], abs(y[i]))
+        passed = arrive(f, system, t, breaks, passed, work)
         if not inside(y, states, bound):
             return column, t, h, steps, DIVERGED
-        if reached == limit:
-            jump += 1
-            limit = breaks[jump] if jump < len(breaks) else np.inf
-            slope(f, system, t, before(limit, dt), y, k[0])
         if suspicion >= 15 and column < len(times):
             return column, t, h, steps, STIFF
     return column, t, h, steps, FINISHED
@@ -285,8 +377,7 @@ def _rk4(f, system, times, initial, states, breaks, substeps, bound, work, out):
                 jump += 1
                 steps += 1
             if end - t > 2e-9 * dt or len(breaks) == 0:
-                limit = breaks[jump] if jump < len(breaks) else np.inf
-                rk4_step(f, system, t, end - t, before(limit, dt), y, k, w)
+                rk4_step(f, system, t, end - t, before(next_break(breaks, jump), dt), y, k, w)
                 steps += 1
         if not inside(y, states, bound):
             return column, times[column], steps
@@ -295,11 +386,12 @@ def _rk4(f, system, times, initial, states, breaks, substeps, bound, work, out):
     return len(times), times[-1], steps
 
 
-@lru_cache(maxsize=4)
-def adaptive(kernel_type: types.Type) -> Any:
-    """The adaptive integrator for RHS_TYPE, JAC_TYPE or PAIR_TYPE kernels, compiled when first needed."""
+@lru_cache(maxsize=8)
+def adaptive(kernel_type: types.Type, surfaces: types.Type = types.none) -> Any:
+    """The adaptive integrator for RHS_TYPE, JAC_TYPE or PAIR_TYPE kernels, without surfaces or with those of
+    an OUT_TYPE kernel, compiled when first needed."""
     kernels = kernel_type.types[1:] if kernel_type == PAIR_TYPE else (kernel_type, types.none)
-    return njit(_ADAPTIVE(*kernels, *_ADAPTIVE_ARGUMENTS), **COMPILED)(_adaptive)
+    return njit(_ADAPTIVE(*kernels, surfaces, *_ADAPTIVE_ARGUMENTS), **COMPILED)(_adaptive)
 
 
 @lru_cache(maxsize=4)

@@ -21,7 +21,7 @@ from analysis.base.compiling import njit
 from analysis.model.compiled import COMPILED
 from analysis.model.kernels import JAC_TYPE
 from analysis.signal.inputs import input_values
-from analysis.simulation.dop853 import allowed_error, column_size, state_size
+from analysis.simulation.dop853 import allowed_error, allowed_errors
 from analysis.simulation.integrate import (
     DIVERGED,
     FINISHED,
@@ -30,7 +30,9 @@ from analysis.simulation.integrate import (
     UNFINISHED,
     before,
     breaks_until,
+    copied,
     inside,
+    next_break,
 )
 from analysis.simulation.slope import CUBE, FLOAT, INDICES, INT, MATRIX, SYSTEM_TYPE, VECTOR
 
@@ -279,22 +281,13 @@ def _filtered_error(h, y, first, table, space, n, m, error):  # type: ignore[no-
 
 
 @njit(**COMPILED)
-def _norm(system, h, error, y, y_new, n, m, rtol, atol, noise, peak):  # type: ignore[no-untyped-def]
-    """Root mean square of the error in units of what is allowed, as in analysis/simulation/dop853.py."""
+def _norm(error, allowed):  # type: ignore[no-untyped-def]
+    """Root mean square of the error in units of what is allowed."""
     square = 0.0
-    for i in range(n):
-        size = allowed_error(y[i], y_new[i], peak[i], rtol, atol + h * noise[i])
-        if size > 0.0:
-            square += (error[i] / size) ** 2
-    for c in range(m):
-        largest = column_size(system, c, y_new, n, peak)
-        if largest == 0.0:
-            continue
-        for i in range(n):
-            size = rtol * largest * state_size(y_new, n, peak, i)
-            if size > 0.0:
-                square += (error[n + i * m + c] / size) ** 2
-    return np.sqrt(square / (n * (1 + m)))
+    for i in range(len(allowed)):
+        if allowed[i] > 0.0:
+            square += (error[i] / allowed[i]) ** 2
+    return np.sqrt(square / len(allowed))
 
 
 @njit(**COMPILED)
@@ -346,6 +339,7 @@ def implicit_step(  # type: ignore[no-untyped-def]
     """One accepted step, never beyond ``end``: the time reached (t: none is left) and the next step size."""
     nodes, z, vectors = table[1], space[0], space[10]
     error, first, sizes, trial = vectors[0], vectors[1], vectors[2], vectors[3]
+    allowed = vectors[4, : n * (1 + m)]
     h = min(h, system[8])
     proposed = h
     growth = LONGEST_GROWTH
@@ -371,13 +365,14 @@ def implicit_step(  # type: ignore[no-untyped-def]
         for i in range(n * (1 + m)):
             y_new[i] = y[i] + z[len(nodes) - 1, i]
         _filtered_error(h, y, first, table, space, n, m, error)
-        size = _norm(system, h, error, y, y_new, n, m, rtol, atol, noise, peak)
+        allowed_errors(system, h, y, y_new, n, rtol, atol, noise, peak, allowed)
+        size = _norm(error, allowed)
         if size > 1.0 and m == 0:  # a second filter for a stiff transient (IV.8.21)
             for i in range(n):
                 trial[i] = y[i] + error[i]
             slope_and_jacobian(f, system, t, limit, trial[:n], first[:n])
             _filtered_error(h, y, first, table, space, n, m, error)
-            size = _norm(system, h, error, y, y_new, n, m, rtol, atol, noise, peak)
+            size = _norm(error, allowed)
         factor = growth
         if not np.isfinite(size):
             factor = SHORTEST_CUT
@@ -413,19 +408,19 @@ def _implicit(  # type: ignore[no-untyped-def]
     out,
 ):
     """From (start, initial); fills ``out`` from ``column`` on at ``times``. Arguments and result are those of
-    the explicit integrator (`integrate.py`); the state reached is written to ``initial``."""
+    the explicit integrator (`integrate.py`); the state reached is written to ``initial``.
+
+    A loop of its own: the first step, the step, the interpolant, and what a jump of the inputs puts an end to
+    are different ones, and a function for each that suits both would be longer than the loop.
+    """
     n, m, size = states, len(system[1]), len(initial)
-    nodes, z, y_new, y = table[1], space[0], space[10][6], initial
+    nodes, z, y_new, y = table[1], space[0], space[10][6, :size], initial
     for i in range(size):
         peak[i] = max(peak[i], abs(y[i]))
     dt = system[3]
     t = start
-    while column < len(times) and times[column] <= t:
-        for i in range(size):
-            out[i, column] = y[i]
-        column += 1
-    jump = breaks_until(breaks, t + 1e-9 * dt)
-    limit = breaks[jump] if jump < len(breaks) else np.inf
+    column = copied(times, column, t, y, out)
+    passed = breaks_until(breaks, t + 1e-9 * dt)
     if h <= 0.0:
         h = SHORTEST * (times[-1] - t)
     last_h = 0.0
@@ -434,16 +429,15 @@ def _implicit(  # type: ignore[no-untyped-def]
     while column < len(times):
         if steps >= budget:
             return column, t, h, steps, UNFINISHED
-        end = min(limit, times[-1])
-        latest = before(limit, dt)
+        limit = next_break(breaks, passed)
         reached, following = implicit_step(
             f,
             system,
             t,
             h,
             last_h,
-            end,
-            latest,
+            min(limit, times[-1]),
+            before(limit, dt),
             y,
             y_new,
             table,
@@ -469,10 +463,7 @@ def _implicit(  # type: ignore[no-untyped-def]
             for i in range(size):
                 out[i, column] = y[i] + collocation_value(nodes, z, i, s)
             column += 1
-        while column < len(times) and times[column] == reached:
-            for i in range(size):
-                out[i, column] = y_new[i]
-            column += 1
+        column = copied(times, column, reached, y_new, out)
         t, h = reached, following
         for i in range(size):
             y[i] = y_new[i]
@@ -480,8 +471,7 @@ def _implicit(  # type: ignore[no-untyped-def]
         if not inside(y, states, bound):
             return column, t, h, steps, DIVERGED
         if reached == limit:
-            jump += 1
-            limit = breaks[jump] if jump < len(breaks) else np.inf
+            passed += 1
             last_h = 0.0  # the polynomial of the last step knows nothing of the jump
     return column, t, h, steps, FINISHED
 

@@ -15,8 +15,8 @@ from analysis.model import Model
 from analysis.model.kernels import JAC_TYPE, RHS_TYPE
 from analysis.model.switching import switching_of
 from analysis.signal.inputs import Inputs
-from analysis.simulation.adaptive import MAX_STEPS, AdaptiveRun
-from analysis.simulation.integrate import RK4_ROWS, rk4
+from analysis.simulation.adaptive import AdaptiveRun
+from analysis.simulation.integrate import MAX_STEPS, RK4_ROWS, rk4
 from analysis.simulation.slope import system_of
 
 Array = NDArray[np.float64]

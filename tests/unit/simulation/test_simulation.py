@@ -201,7 +201,7 @@ def test_given_a_long_run_when_simulated_then_the_models_own_step_takes_over_and
 
 def test_given_both_forms_of_a_step_when_taken_once_then_they_agree_to_rounding() -> None:
     from analysis.model.kernels import RHS_TYPE
-    from analysis.simulation.integrate import adaptive
+    from analysis.simulation.integrate import NO_SURFACES, adaptive
     from analysis.simulation.slope import PAIR_TYPE, system_of
 
     kernels, p = DUFFING.kernels(), DUFFING.values()
@@ -209,8 +209,9 @@ def test_given_both_forms_of_a_step_when_taken_once_then_they_agree_to_rounding(
     for kernel_type, own in ((RHS_TYPE, None), (PAIR_TYPE, kernels.dop853)):
         work, out = np.zeros((27, 2)), np.empty((2, 2))
         adaptive(kernel_type)(
-            kernels.rhs, own, system_of(2, p, Inputs.none()), 0.0, 0.05, 0, np.array([0.0, 10.0]),
-            np.array([1.0, 0.5]), 2, np.empty(0), 1e-9, 1e-12, np.zeros(2), 1e9, 10**8, 1, 0, work, out,
+            kernels.rhs, own, *NO_SURFACES, system_of(2, p, Inputs.none()), 0.0, 0.05, 0,
+            np.array([0.0, 10.0]), np.array([1.0, 0.5]), 2, np.empty(0), 1e-9, 1e-12, np.zeros(2), 1e9, 10**8,
+            1, 0, work, out,
         )  # fmt: skip
         results.append(work)
     assert np.allclose(results[0][[0, *range(4, 17)]], results[1][[0, *range(4, 17)]], rtol=1e-13, atol=1e-13)
