@@ -23,6 +23,7 @@ from analysis.base.record import Excitation as Excitation
 from analysis.base.record import Record as Record
 from analysis.base.record import Span as Span
 from analysis.base.record import moment_after as moment_after
+from analysis.base.record import time_after as time_after
 from analysis.dynamics.bifurcation import bifurcation as bifurcation
 from analysis.dynamics.equilibrium import equilibria as equilibria
 from analysis.dynamics.lyapunov import lyapunov_spectrum as lyapunov_spectrum

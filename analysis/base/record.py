@@ -54,6 +54,7 @@ class Record:
     metadata: Mapping[str, Any] = field(
         default_factory=dict
     )  # rig, operator, notes, tags, calibration, versions
+    clock_time: float | None = None  # the first sample's time by the file's own clock, s; None: it has none
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.rate) and self.rate > 0):
@@ -112,7 +113,7 @@ class Record:
         return np.arange(len(self)) / self.rate
 
     def cut(self, start: int, stop: int) -> Record:
-        """Samples start to stop; gaps, clipping, the drive's phase and time and the start time move along."""
+        """Samples start to stop; gaps, clipping, the drive's phase and all times move along."""
         start, stop, _ = slice(start, stop).indices(len(self))
 
         def moved(spans: tuple[Span, ...]) -> tuple[Span, ...]:
@@ -128,8 +129,15 @@ class Record:
             turned = drive.phase + 2 * np.pi * drive.frequency * start / self.rate
             drive = replace(drive, phase=float(turned % (2 * np.pi)))
         begun = moment_after(self.start, start / self.rate)
-        later = None if self.drive_time is None else self.drive_time + start / self.rate
-        return replace(self, channels=channels, excitation=drive, start=begun, drive_time=later)
+        passed = start / self.rate
+        return replace(
+            self,
+            channels=channels,
+            excitation=drive,
+            start=begun,
+            drive_time=time_after(self.drive_time, passed),
+            clock_time=time_after(self.clock_time, passed),
+        )
 
     def with_channels(self, **arrays: NDArray[np.float64]) -> Record:
         """A copy with channels added or their samples replaced (units and spans of replaced ones kept)."""
@@ -138,6 +146,11 @@ class Record:
             old = channels.get(name, Channel(data))
             channels[name] = replace(old, data=np.ascontiguousarray(data, dtype=np.float64))
         return replace(self, channels=channels)
+
+
+def time_after(time: float | None, seconds: float) -> float | None:
+    """A clock's time at a first sample that is later by that many seconds; None stays unknown."""
+    return None if time is None else time + seconds
 
 
 def moment_after(start: str | None, seconds: float) -> str | None:

@@ -3,7 +3,9 @@
 A model's t is the drive's time wherever the record knows it: said outright (``Record.drive_time``), or by the
 drive's phase at the first sample, t0 = phase/(2 pi f). Where neither is known the time of the first sample is
 a further unknown, unless the model's free parameters cover a shift of t by themselves, as a cosine and a sine
-of unknown size do.
+of unknown size do. A file's own clock (``Record.clock_time``) is not the drive's, but it is the one that the
+user reads: where parameters cover a shift they are given by that clock, and where a drive never repeats its
+time is looked for from there.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ DRIVE_TIME = "drive_time"  # the further unknown: the drive's time at the first 
 _NOT_PERIODIC = ("sweep", "stepped sine", "random", "burst random")  # their phase does not tell their time
 _COVERED = 1e-6  # of d/dt that the free parameters may leave unexplained and still cover a shift of t
 _LOOKED_AT = 2000  # samples that decide it
+_SHARE = 1e-6  # of a shift of t that a parameter takes up at least, to count as depending on it
+_FARTHEST = 1e3  # record lengths from zero: by a clock beyond, level and slope in t are hardly told apart
 _SAME = 1e-4  # relative difference of two frequencies, drive and model, that are told from different clocks
 
 
@@ -40,35 +44,84 @@ def recorded_time(record: Record) -> float | None:
     return float((drive.phase % (2 * np.pi)) / (2 * np.pi * drive.frequency))
 
 
-def covers_shift(shifted: Model, record: Record, conditions: Conditions, names: Sequence[str]) -> bool:
-    """Whether the named parameters do to the equations of the model what a shift of t does.
+def clock_start(record: Record) -> float | None:
+    """The model's t at the first sample by the file's own clock; None without one that serves as t."""
+    return None if record.clock_time is None or clock_is_far(record) else record.clock_time
 
-    The derivative of right-hand sides and outputs in t must lie in the span of those in these parameters, at
-    the states that the record shows.
+
+def clock_is_far(record: Record) -> bool:
+    """Whether the file has a clock whose zero is too many record lengths away, as with seconds since 1970."""
+    return record.clock_time is not None and abs(record.clock_time) > _FARTHEST * record.duration
+
+
+def clock_words(record: Record, names: Sequence[str]) -> str:
+    """What t counts from where parameters (named) depend on that; empty if the file's clock says zero."""
+    depend = " and of ".join(names)
+    if record.clock_time is None:
+        return (
+            "The record does not tell the time of its first sample: the model's t, on which the value of "
+            f"{depend} depends, counts from there."
+        )
+    if clock_is_far(record):
+        return (
+            f"{_far_words(record)}: the model's t, on which the value of {depend} depends, counts from the "
+            "first sample."
+        )
+    if record.clock_time == 0.0:
+        return ""
+    return (
+        f"The model's t is the file's clock, {record.clock_time:.6g} s at the first sample: on its zero the "
+        f"value of {depend} depends."
+    )
+
+
+def search_words(record: Record) -> str:
+    """A sentence if the drive's time is not looked for from the file's clock although there is one."""
+    return _far_words(record) + ": `drive_time` is looked for from zero." if clock_is_far(record) else ""
+
+
+def _far_words(record: Record) -> str:
+    return f"The file's clock ({record.clock_time:.6g} s at the first sample) is too far from zero to be t"
+
+
+def takers_of_shift(
+    shifted: Model, record: Record, conditions: Conditions, names: Sequence[str]
+) -> tuple[str, ...] | None:
+    """Those of the named parameters that do to the equations together what a shift of t does.
+
+    None if they do not: the derivative of right-hand sides and outputs in t must lie in the span of those in
+    these parameters, at the states that the record shows.
     """
     run = read_run(shifted, record, conditions, 0.0, "unknown")
     values = _with_drives(shifted, names)
     every = max(len(run.times) // _LOOKED_AT, 1)
     times = np.ascontiguousarray(run.times[::every])
     X = np.ascontiguousarray(start_states(shifted, run, values)[:, ::every])
-    return covers_shift_at(shifted, times, X, np.ascontiguousarray(run.inputs.values(times)), names)
+    return takers_of_shift_at(shifted, times, X, np.ascontiguousarray(run.inputs.values(times)), names)
 
 
-def covers_shift_at(shifted: Model, times: Array, X: Array, U: Array, names: Sequence[str]) -> bool:
+def takers_of_shift_at(
+    shifted: Model, times: Array, X: Array, U: Array, names: Sequence[str]
+) -> tuple[str, ...] | None:
     """The same at given states [n, N] and inputs [m, N]."""
     free = [shifted.index(name) for name in names]
     if not free:
-        return False
+        return None
     place = shifted.index(DRIVE_TIME)
     slopes = _slopes(shifted, times, X, U, _with_drives(shifted, names))
     size = np.linalg.norm(slopes, axis=0)
+    if size[place] == 0:
+        return ()
     used = [j for j in free if size[j] > 0]
-    if size[place] == 0 or not used:
-        return bool(size[place] == 0)
+    if not used:
+        return None
     columns = slopes[:, used] / size[used]
     target = slopes[:, place] / size[place]
-    left = target - columns @ np.linalg.lstsq(columns, target, rcond=None)[0]
-    return bool(np.linalg.norm(left) < _COVERED)
+    shares = np.linalg.lstsq(columns, target, rcond=None)[0]
+    if not np.linalg.norm(target - columns @ shares) < _COVERED:
+        return None
+    taking = {j for j, share in zip(used, shares, strict=True) if abs(share) > _SHARE}
+    return tuple(name for name, j in zip(names, free, strict=True) if j in taking)
 
 
 def _with_drives(shifted: Model, names: Sequence[str]) -> Array:

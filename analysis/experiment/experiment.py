@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError, ModelError
 from analysis.base.record import Record
 from analysis.experiment.conditions import Conditions
-from analysis.experiment.drive_time import DRIVE_TIME, covers_shift, other_frequency, recorded_time
+from analysis.experiment.drive_time import (
+    DRIVE_TIME,
+    clock_start,
+    clock_words,
+    other_frequency,
+    recorded_time,
+    search_words,
+    takers_of_shift,
+)
 from analysis.experiment.initial import initial_bounds
 from analysis.experiment.phase_scan import scanned_time
 from analysis.experiment.run import Phase, Run, read_run
@@ -49,13 +57,17 @@ class Experiment:
             raise DataError("There is no record to identify from.")
         given = [_part(record, conditions.part) for record in given]
         self.given, self.conditions = model, conditions
-        self.model, phases = _with_unknown_time(model, given, conditions)
+        self.model, origins = _with_unknown_time(model, given, conditions)
         self.runs: tuple[Run, ...] = tuple(
-            read_run(self.model, record, conditions, recorded_time(record) or 0.0, phase)
-            for record, phase in zip(given, phases, strict=True)
+            read_run(self.model, record, conditions, origin.first, origin.phase)
+            for record, origin in zip(given, origins, strict=True)
         )
+        starts = self._clock_starts()
+        if starts and len(self.runs) == 1:  # of several, those that know their time have a shift of zero
+            self.model = self.model.with_values({DRIVE_TIME: starts[0]})
         _check_names(model, conditions)
-        words = [other_frequency(self.model, run) for run in self.runs]
+        words = [origin.words for origin in origins]
+        words += [other_frequency(self.model, run) for run in self.runs]
         bounds = [initial_bounds(self.model, run) for run in self.runs]
         self.runs = tuple(
             replace(run, initial_lower=lower, initial_upper=upper)
@@ -110,7 +122,8 @@ class Experiment:
         """A sentence for methods that cannot estimate the drive's time where a record does not know it."""
         if all(run.phase != "unknown" for run in self.runs):
             return []
-        return ["The record does not know the drive's time: the model's t counts from its first sample."]
+        counted = "is the file's clock" if self._clock_starts() else "counts from its first sample"
+        return [f"The record does not know the drive's time: the model's t {counted}."]
 
     @property
     def records(self) -> tuple[Record, ...]:
@@ -168,12 +181,13 @@ class Experiment:
     def guesses(self) -> Array:
         """Parameters [records, k] as the model has them, inside their bounds.
 
-        An unknown time of the drive starts where the model with its guesses follows the record best.
+        An unknown time of the drive starts where the model with its guesses follows the record best; that of
+        a drive that never repeats, at the file's clock.
         """
         parameters = self.model.parameters.values()
         values = np.clip(self.model.values(), [p.lower for p in parameters], [p.upper for p in parameters])
         rows = np.tile(values, (len(self.runs), 1))
-        for record, time in self._scanned_times.items():
+        for record, time in (self._scanned_times | self._clock_starts()).items():
             rows[record, self.model.index(DRIVE_TIME)] = time
         return rows
 
@@ -189,6 +203,17 @@ class Experiment:
             states = start_states(self.model, run, self.model.values())
             found[i] = scanned_time(self.model, run, states, self.model.index(DRIVE_TIME), period)
         return found
+
+    def _clock_starts(self) -> dict[int, float]:
+        """By run, the drive's time by the file's clock, where it is unknown and the drive has no period."""
+        if DRIVE_TIME not in self.model.free or math.isfinite(self.model.parameters[DRIVE_TIME].upper):
+            return {}
+        clocks = {
+            i: clock_start(run.record)
+            for i, run in enumerate(self.runs)
+            if run.phase == "unknown" and recorded_time(run.record) is None
+        }
+        return {i: c - float(self.runs[i].times[0]) for i, c in clocks.items() if c is not None}
 
     def start_states(self, values: Array | None = None) -> tuple[Array, ...]:
         """A first path [n, N] for every run, read off the data with parameters ``values`` [records, k]."""
@@ -209,23 +234,49 @@ def _part(record: Record, part: tuple[int, ...]) -> Record:
     return record.cut(*part)
 
 
+@dataclass(frozen=True)
+class _Origin:
+    """The model's t at the first sample of a record, where it comes from, and what is to be said of it."""
+
+    phase: Phase
+    first: float = 0.0
+    words: str = ""
+
+
 def _with_unknown_time(
     model: Model, records: Sequence[Record], conditions: Conditions
-) -> tuple[Model, list[Phase]]:
+) -> tuple[Model, list[_Origin]]:
     """The model to be fitted and what is known of each record's time."""
     if not model.equations.hold_time:
-        return model, ["none"] * len(records)
-    phases: list[Phase] = ["unknown" if recorded_time(r) is None else "recorded" for r in records]
-    if "unknown" not in phases:
-        return model, phases
+        return model, [_Origin("none", recorded_time(r) or 0.0) for r in records]
+    times = [recorded_time(record) for record in records]
+    if None not in times:
+        return model, [_Origin("recorded", time) for time in times if time is not None]
     shifted = _shifted(model, records)
-    if "recorded" not in phases and covers_shift(shifted, records[0], conditions, model.free):
-        phases[0] = "none"  # the shared parameters cover one common shift; the other records keep their own
-    for i, record in enumerate(records):
-        own = conditions.per_record
-        if phases[i] == "unknown" and own and covers_shift(shifted, record, conditions, own):
-            phases[i] = "none"
-    return (shifted if "unknown" in phases else model), phases
+    repeats = math.isfinite(shifted.parameters[DRIVE_TIME].upper)
+    origins: list[_Origin] = []
+    for i, (record, time) in enumerate(zip(records, times, strict=True)):
+        if time is not None:
+            origins.append(_Origin("recorded", time))
+            continue
+        # The shared parameters cover one common shift; the other records keep their own.
+        common = i == 0 and not any(t is not None for t in times)
+        taking = takers_of_shift(shifted, record, conditions, model.free) if common else None
+        if taking is None and conditions.per_record:
+            taking = takers_of_shift(shifted, record, conditions, conditions.per_record)
+        origins.append(_covered(record, taking) if taking is not None else _looked_for(record, repeats))
+    return (shifted if any(o.phase == "unknown" for o in origins) else model), origins
+
+
+def _covered(record: Record, taking: tuple[str, ...]) -> _Origin:
+    """Free parameters take a shift of t up: they are given by the file's own clock."""
+    if not taking:  # t has no effect
+        return _Origin("none")
+    return _Origin("none", clock_start(record) or 0.0, clock_words(record, taking))
+
+
+def _looked_for(record: Record, repeats: bool) -> _Origin:
+    return _Origin("unknown", words="" if repeats else search_words(record))
 
 
 def _shifted(model: Model, records: Sequence[Record]) -> Model:

@@ -164,7 +164,7 @@ def _with_drive_time(model: Model, record: Record, values: Mapping[str, float]) 
         return replace(record, drive_time=identified[0])
     experiment = Experiment(model, record)
     if DRIVE_TIME not in experiment.model.parameters:  # the model's own parameters tell the phase
-        return replace(record, drive_time=0.0)
+        return replace(record, drive_time=float(experiment.runs[0].times[0]))
     return replace(record, drive_time=_fitted_time(Experiment(model.with_free([]), record)))
 
 

@@ -97,6 +97,7 @@ def _describe(recording: Recording, file: str, title: str) -> dict[str, Any]:
         "samples": about.samples,
         "duration": recording.duration,
         "start": about.start,
+        "clock_time": about.clock_time,
         "excitation": None if about.excitation is None else asdict(about.excitation),
         "channels": channels,
         "events": [_finite(dict(e)) for e in about.events],
@@ -124,6 +125,8 @@ def _print(payload: dict[str, Any]) -> None:
         f"{payload['samples']} samples at {payload['rate']:.10g} Hz: {payload['duration']:.6g} s"
         + (f", started {payload['start']}" if payload["start"] else "")
     )
+    if payload["clock_time"] is not None:
+        print(f"the file's clock at the first sample: {payload['clock_time']:.10g} s")
     drive = payload["excitation"]
     if drive is not None:
         print("drive: " + ", ".join(f"{k} {v}" for k, v in drive.items() if v is not None))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis import Channel, DataError, Record
-from drivers.formats.drive import drive_from, without_drive
+from drivers.formats.drive import clock_from, drive_from, without_drive
 from drivers.formats.names import distinct
 from drivers.formats.options import Options
 from drivers.formats.timing import checked_rate, in_seconds, is_time, rate_of_times, resampled, simplest
@@ -46,6 +46,7 @@ class Column:
     scale: float = 1.0
     offset: float = 0.0
     group: str = ""  # put before the name where that alone is not unique
+    relative: bool = False  # times that were counted from the first sample on reading: no clock
 
     @property
     def stored_as(self) -> str | None:
@@ -133,6 +134,7 @@ def recording_from(found: Found, options: Options) -> Recording:
             excitation=drive,
             metadata=_metadata(found, chosen),
             drive_time=drive_time,
+            clock_time=_clock(found, times),
         )
     except BaseException:
         _close(found)
@@ -202,6 +204,14 @@ def _seconds(times: Column, start: int, stop: int, source: str) -> NDArray[np.fl
     return in_seconds(np.asarray(times.read(start, stop), dtype=np.float64), times.unit, source)
 
 
+def _clock(found: Found, times: Sequence[Column]) -> float | None:
+    """The first sample's time by the file's own clock, s."""
+    if not times or times[0].relative or times[0].length == 0:
+        return clock_from(found.metadata)
+    first = float(_seconds(times[0], 0, 1, found.source)[0])
+    return first if np.isfinite(first) else None
+
+
 def _span(times: Column, source: str) -> float:
     first = _seconds(times, 0, 1, source)[0]
     last = _seconds(times, times.length - 1, times.length, source)[0]
@@ -213,7 +223,7 @@ def _resampled(
 ) -> Recording:
     length = channels[0].length
     grid = _seconds(times[0], 0, length, found.source) if times else np.arange(length) / rate
-    labels = _labels(channels)
+    labels, clock = _labels(channels), _clock(found, times)
     arrays = [np.asarray(c.read(0, length), dtype=np.float64) * c.scale + c.offset for c in channels]
     _close(found)
     uniform = resampled(grid, arrays, new_rate, found.source)
@@ -225,6 +235,7 @@ def _resampled(
         excitation=drive,
         drive_time=drive_time,
         metadata=_metadata(found, [*channels, *times]),
+        clock_time=clock,
     )
     return MemoryRecording(record)
 

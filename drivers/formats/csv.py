@@ -22,7 +22,7 @@ from drivers.base.files import open_regular, open_text
 from drivers.formats.columns import Found, column_of, recording_from
 from drivers.formats.names import split_unit
 from drivers.formats.options import Options
-from drivers.formats.timing import is_time
+from drivers.formats.timing import is_time, written_times
 from drivers.recording.lazy import BLOCK, Recording
 
 LONGEST_LINE = 1 << 20  # characters
@@ -70,7 +70,7 @@ def write_file(recording: Recording, path: Path) -> None:
         for start in range(0, len(recording), BLOCK // 8):
             stop = min(start + BLOCK // 8, len(recording))
             columns = [recording.values(n, start, stop).tolist() for n in recording.names]
-            times = (np.arange(start, stop) / recording.rate).tolist()
+            times = written_times(start, stop, recording.rate, recording.about.clock_time).tolist()
             file.writelines(
                 delimiter.join(map(repr, row)) + "\n" for row in zip(times, *columns, strict=True)
             )

@@ -1,4 +1,4 @@
-"""The drive in formats that hold plain named values: written under our own names, read back from them."""
+"""The drive and the clock in formats that hold plain named values, under names of our own."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from analysis import Excitation
 from drivers.recording.lazy import Description
 
 PREFIX = "shakedown_drive_"  # so that no other program's property is taken for ours
+CLOCK = "shakedown_clock_time"  # the first sample's time by the clock of the file that was imported
 
 
 def drive_fields(about: Description) -> dict[str, float | str]:
-    """What is known of the drive at the first sample, by name."""
+    """What is known of the drive and of the clock at the first sample, by name."""
     drive = about.excitation
     found: dict[str, float | str | None] = {"time": about.drive_time}
     if drive is not None:
@@ -23,17 +24,15 @@ def drive_fields(about: Description) -> dict[str, float | str]:
             "phase": drive.phase,
             "waveform": drive.waveform,
         }
-    return {PREFIX + name: value for name, value in found.items() if value is not None}
+    fields = {PREFIX + name: value for name, value in found.items() if value is not None}
+    return fields if about.clock_time is None else {**fields, CLOCK: about.clock_time}
 
 
 def drive_from(fields: Mapping[str, Any]) -> tuple[Excitation | None, float | None]:
     """The drive, and its time at the first sample; None where the file does not tell."""
 
     def number(name: str) -> float | None:
-        value = fields.get(PREFIX + name)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            return None
-        return float(value)
+        return _number(fields.get(PREFIX + name))
 
     frequency = number("frequency")
     if frequency is None or frequency < 0:
@@ -42,6 +41,17 @@ def drive_from(fields: Mapping[str, Any]) -> tuple[Excitation | None, float | No
     return Excitation(frequency, number("amplitude"), number("phase"), waveform), number("time")
 
 
+def clock_from(fields: Mapping[str, Any]) -> float | None:
+    """The first sample's time by the clock of the file that was imported; None if this one does not tell."""
+    return _number(fields.get(CLOCK))
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
 def without_drive(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The other values of a file."""
-    return {name: value for name, value in fields.items() if not name.startswith(PREFIX)}
+    return {name: value for name, value in fields.items() if not name.startswith((PREFIX, CLOCK))}

@@ -17,7 +17,7 @@ from drivers.base.files import open_text
 from drivers.formats.columns import Column, Found, column_of, recording_from
 from drivers.formats.csv import LONGEST_LINE
 from drivers.formats.options import Options
-from drivers.formats.timing import simplest
+from drivers.formats.timing import simplest, written_times
 from drivers.recording.lazy import BLOCK, Recording
 
 END_OF_HEADER = "***End_of_Header***"
@@ -61,7 +61,7 @@ def write_file(recording: Recording, path: Path) -> None:
         "Samples\t" + "\t".join([str(len(recording))] * count),
         "Y_Unit_Label\t" + "\t".join(_cell(c.unit) for c in about.channels),
         "X_Dimension\t" + "\t".join(["Time"] * count),
-        "X0\t" + "\t".join(["0.0"] * count),
+        "X0\t" + "\t".join([repr(float(written_times(0, 1, about.rate, about.clock_time)[0]))] * count),
         "Delta_X\t" + "\t".join([repr(1 / about.rate)] * count),
         f"{END_OF_HEADER}\t",
         "X_Value\t" + "\t".join(_cell(c.name) for c in about.channels) + "\tComment",
@@ -71,7 +71,7 @@ def write_file(recording: Recording, path: Path) -> None:
         for start in range(0, len(recording), BLOCK // 8):
             stop = min(start + BLOCK // 8, len(recording))
             columns = [recording.values(n, start, stop).tolist() for n in recording.names]
-            times = (np.arange(start, stop) / about.rate).tolist()
+            times = written_times(start, stop, about.rate, about.clock_time).tolist()
             file.writelines("\t".join(map(repr, row)) + "\n" for row in zip(times, *columns, strict=True))
 
 

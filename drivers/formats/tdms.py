@@ -103,7 +103,7 @@ def _column(channel: Any) -> Column | None:
         return np.asarray(channel.read_data(start, stop - start))
 
     if kind.kind == "M":
-        return Column("time", len(channel), np.dtype("f8"), _as_seconds(read), "s", rate)
+        return Column("time", len(channel), np.dtype("f8"), _as_seconds(read), "s", rate, relative=True)
     return Column(
         channel.name, len(channel), kind.newbyteorder("<"), read, unit, rate, group=channel.group_name
     )

@@ -15,6 +15,7 @@ SECONDS = {
     "μs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0,
 }  # fmt: skip
 JITTER = 0.02  # of a sample interval: what rounding to a few digits does to uniform times
+_UNEVEN = 1e-5  # of a sample interval: what doubles may round a written time by
 BLOCK = 1 << 20
 Times = Callable[[int, int], NDArray[np.float64]]  # samples start to stop
 
@@ -32,6 +33,17 @@ def in_seconds(times: NDArray[np.float64], unit: str, source: str) -> NDArray[np
         raise DataError(
             f"{source}: the unit of time '{unit}' is not known (s, ms, us, ns, min or h)."
         ) from None
+
+
+def written_times(start: int, stop: int, rate: float, clock: float | None) -> NDArray[np.float64]:
+    """Times in seconds for a column, by the file's own clock.
+
+    From zero where there is no clock, or where doubles so far from zero would make the step uneven.
+    """
+    first = clock or 0.0
+    if np.spacing(abs(first)) * rate > _UNEVEN:
+        first = 0.0
+    return first + np.arange(start, stop) / rate
 
 
 def checked_rate(rate: float, given: float | None, source: str) -> float:

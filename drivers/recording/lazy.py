@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis import SILENT, Channel, DataError, Excitation, Progress, Record, Span, moment_after
+from analysis import SILENT, Channel, DataError, Excitation, Progress, Record, Span, moment_after, time_after
 from drivers.recording.journal import ChannelSpec
 
 BLOCK = 1 << 18  # samples read at once when a whole recording is walked through
@@ -31,6 +31,7 @@ class Description:
     clipped: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
     events: tuple[Mapping[str, Any], ...] = ()  # notes and what else happened, with "kind" and "index"
     drive_time: float | None = None  # the drive's own time at the first sample, s; None: unknown
+    clock_time: float | None = None  # the first sample's time by the file's own clock, s; None: it has none
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.rate) and self.rate > 0):
@@ -119,7 +120,7 @@ class Recording(ABC):
         return values
 
     def slice(self, start: int, stop: int, channels: Sequence[str] | None = None) -> Record:
-        """Samples start to stop as a record; spans, the drive's phase and the start time move along."""
+        """Samples start to stop as a record; spans, the drive's phase and all times move along."""
         start, stop, _ = slice(start, stop).indices(len(self))
         stop = max(start, stop)
         about = self.about
@@ -134,8 +135,9 @@ class Recording(ABC):
             )
         drive = turned(about.excitation, start / about.rate)
         begun = moment_after(about.start, start / about.rate)
-        time = later(about.drive_time, start / about.rate)
-        return Record(about.rate, parts, begun, drive, time, dict(about.metadata))
+        time = time_after(about.drive_time, start / about.rate)
+        clock = time_after(about.clock_time, start / about.rate)
+        return Record(about.rate, parts, begun, drive, time, dict(about.metadata), clock)
 
     def read(self) -> Record:
         """The whole recording in memory."""
@@ -214,7 +216,8 @@ class Part(Recording):
                     for e in about.events
                     if not isinstance(e.get("index"), int) or start <= e["index"] <= start + samples
                 ),
-                later(about.drive_time, start / about.rate),
+                time_after(about.drive_time, start / about.rate),
+                time_after(about.clock_time, start / about.rate),
             )
         )
 
@@ -248,6 +251,7 @@ def describe(record: Record) -> Description:
         gaps={name: c.gaps for name, c in record.channels.items() if c.gaps},
         clipped={name: c.clipped for name, c in record.channels.items() if c.clipped},
         drive_time=record.drive_time,
+        clock_time=record.clock_time,
     )
 
 
@@ -280,11 +284,6 @@ def turned(drive: Excitation | None, seconds: float) -> Excitation | None:
     if drive is None or drive.phase is None or seconds == 0:
         return drive
     return replace(drive, phase=float((drive.phase + 2 * np.pi * drive.frequency * seconds) % (2 * np.pi)))
-
-
-def later(drive_time: float | None, seconds: float) -> float | None:
-    """The drive's time at a first sample that is later by that many seconds."""
-    return None if drive_time is None else drive_time + seconds
 
 
 def bin_edges(start: int, stop: int, bins: int) -> NDArray[np.int64]:

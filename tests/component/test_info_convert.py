@@ -62,6 +62,19 @@ def test_given_a_recording_when_info_is_printed_then_a_person_sees_it(
         assert part in text
 
 
+def test_given_times_in_milliseconds_then_info_shows_the_clock_in_seconds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "".join(f"{30_000 + 20 * i},{i % 7}\n" for i in range(50))
+    (tmp_path / "a.csv").write_text("time (ms),x\n" + rows)
+    assert main(["convert", str(tmp_path / "a.csv"), str(tmp_path / "b.h5"), "--from", "0.5"]) == 0
+    capsys.readouterr()
+    assert main(["info", str(tmp_path / "b.h5"), "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["clock_time"] == 30.5
+    assert main(["info", str(tmp_path / "a.csv")]) == 0
+    assert "the file's clock at the first sample: 30 s" in capsys.readouterr().out
+
+
 def test_given_damage_on_disk_then_info_names_the_samples(
     run: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

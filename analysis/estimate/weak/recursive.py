@@ -21,7 +21,7 @@ from analysis.estimate.finish.assemble import write_start
 from analysis.estimate.identifiability import covariance_of, pseudo_inverse
 from analysis.estimate.start import OwnEstimate, Start
 from analysis.estimate.weak.system import Equation, Nodes, WeakSystem
-from analysis.experiment.drive_time import DRIVE_TIME, covers_shift_at
+from analysis.experiment.drive_time import DRIVE_TIME, takers_of_shift_at
 from analysis.model.model import Parameter
 from analysis.signal.splines import DEGREE, Probes, make_probes
 
@@ -152,7 +152,7 @@ class RecursiveWeak:
         if len(data.times) < _SAMPLES_EACH * len(self._free):
             return  # too few to tell: asked again with the next block
         shifted = self.model.with_time_shift(DRIVE_TIME, Parameter(0.0, free=True))
-        if not covers_shift_at(shifted, data.times, data.states, data.inputs, self.model.free):
+        if takers_of_shift_at(shifted, data.times, data.states, data.inputs, self.model.free) is None:
             raise DataError(
                 f"{self.model.name} depends on the drive's time t, which the stream does not tell: wait "
                 "until the drive plays a steady sine of known phase, or write the model with the measured "
