@@ -23,6 +23,7 @@ from analysis.estimate.finish.linearised import joined
 from analysis.estimate.finish.missing_force import missing_force
 from analysis.estimate.finish.rivals import rival
 from analysis.estimate.finish.sampling import alias
+from analysis.estimate.finish.twins import twin
 from analysis.estimate.identifiability import covariance_of, pseudo_inverse, undetermined_parameters
 from analysis.experiment.drive_time import DRIVE_TIME
 from analysis.experiment.units import unit_words
@@ -31,6 +32,7 @@ Array = NDArray[np.float64]
 
 SMALL_SHARE = 0.17  # of the spread, rms: what `close` may miss (97 % of the variance explained)
 _ABSURD = 1e6  # a value so many times its guess is no estimate
+_FAR_OFF = 100.0  # a guess so many times off is worth a sentence: a wrong unit, a rate, an aliased motion
 _PUSHED = 2.0  # standard errors by which the data ask for a value beyond a bound
 _SIGNAL = 0.05  # share of the variance explained below which there is nothing to judge
 
@@ -61,7 +63,7 @@ def judge(fitted: Fitted, progress: Progress = SILENT) -> Judgement:
     unusable = _unusable(fitted, fitted.converged or rounding)
     bars = noiseless_bars(fitted) if evidence.noiseless else error_bars(fitted, evidence, progress)
     unusable += _at_bounds(fitted, evidence, bars)
-    elsewhere = None if unusable else alias(fitted, progress) or rival(fitted, progress)
+    elsewhere = None if unusable else alias(fitted, progress) or rival(fitted, progress) or twin(fitted)
     unusable += [elsewhere.words] if elsewhere else []
     verdict, reasons = _verdict(evidence, bars, unusable, _units(fitted))
     covariance = np.array(bars.errors.covariance)
@@ -70,6 +72,7 @@ def judge(fitted: Fitted, progress: Progress = SILENT) -> Judgement:
     quantile = np.full(len(fitted.estimate), bars.errors.quantile)
     findings = {**evidence.figures(), **bars.figures()}
     curves: dict[str, Curve] = {}
+    reasons += _far_from_guess(fitted)
     if evidence.lacking and verdict != "fits" and not unusable:
         curves, words = missing_force(fitted, evidence.linear, evidence.excerpts, evidence.lacking[0])
         reasons += [words] if words else []
@@ -145,6 +148,24 @@ def _absurd(fitted: Fitted) -> list[str]:
         guess = parameter.value
         if name != DRIVE_TIME and guess != 0 and abs(value) > _ABSURD * abs(guess):
             words.append(f"{unknown.name} = {value:.3g} is {abs(value / guess):.1g} times its guess.")
+    return words
+
+
+def _far_from_guess(fitted: Fitted) -> list[str]:
+    """Sentences on parameters that are known well and nowhere near their guess."""
+    words = []
+    error = np.sqrt(np.diag(covariance_of(fitted.information)))
+    parameters = list(fitted.experiment.model.parameters.values())
+    for unknown, value, own in zip(fitted.unknowns, fitted.estimate, error, strict=True):
+        guess = parameters[unknown.index].value if unknown.kind == "parameter" else 0.0
+        if unknown.name == DRIVE_TIME or guess == 0 or not 0 < own < abs(value):
+            continue
+        ratio = abs(value / guess)
+        if not 1 / _FAR_OFF < ratio < _FAR_OFF:
+            times = f"{ratio:.3g} times" if ratio > 1 else f"1/{1 / ratio:.3g} of"
+            words.append(
+                f"{unknown.name} = {value:.4g} is {times} its guess {guess:g}: are units and rate right?"
+            )
     return words
 
 

@@ -239,6 +239,6 @@ def _kinks(size: float) -> str:
     if size < _CLOSE:
         return ""
     return (
-        "The equations have kinks at which the search for the best parameters ends early: its last step was "
-        f"{size:.2g} standard errors long."
+        f"The search for the best parameters ends early, its last step {size:.2g} standard errors long: the "
+        "equations have kinks, or the model does not follow the record."
     )

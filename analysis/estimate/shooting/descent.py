@@ -31,13 +31,16 @@ def minimise(
     iterations: int,
     *,
     initial_only: bool = False,
+    enough: float = -np.inf,
     watch: Callable[[], None] | None = None,
 ) -> Descent:
-    """Lower the cost from an evaluated point until a step promises less than ``tolerance`` of the cost.
+    """Lower the cost from an evaluated point until a step promises less than ``tolerance`` of the cost, or
+    until the cost is ``enough``.
 
     ``initial_only`` moves the initial states and holds the parameters.
     """
-    return descent.minimise(_Steps(problem, initial_only), start, tolerance, iterations, watch=watch)
+    steps = _Steps(problem, initial_only)
+    return descent.minimise(steps, start, tolerance, iterations, enough=enough, watch=watch)
 
 
 @dataclass(frozen=True, eq=False)

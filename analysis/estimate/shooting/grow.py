@@ -19,8 +19,13 @@ STEPS_A_SHARE, STEPS_AT_LAST = 30, 60
 SAMPLES_AN_UNKNOWN = 4  # least samples to begin with
 
 
-def grow(problem: Problem, start: Point, watch: Callable[[], None] | None = None) -> Descent:
-    """From a guess to a fit of the whole; its cost is infinite if the motion is lost on the way."""
+def grow(
+    problem: Problem, start: Point, watch: Callable[[], None] | None = None, enough: float = -np.inf
+) -> Descent:
+    """From a guess to a fit of the whole; its cost is infinite if the motion is lost on the way.
+
+    A cost of ``enough`` a sample ends each share: what has no noise can be fitted without end.
+    """
     least = SAMPLES_AN_UNKNOWN * (len(problem.unknowns) + problem.states)
     point = start
     iterations, done = 0, 0
@@ -38,6 +43,7 @@ def grow(problem: Problem, start: Point, watch: Callable[[], None] | None = None
             part.evaluate(point),
             TIGHT if whole else LOOSE,
             STEPS_AT_LAST if whole else STEPS_A_SHARE,
+            enough=enough * part.samples,
             watch=watch,
         )
         problem.follow(part)
