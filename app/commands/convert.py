@@ -19,7 +19,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--rate", type=float, metavar="HZ", help="sample rate of a file that does not tell it"
     )
     parser.add_argument(
-        "--resample", type=float, metavar="HZ", help="interpolate onto uniform times at this rate (not lower)"
+        "--resample",
+        type=float,
+        metavar="HZ",
+        help="interpolate onto uniform times at this rate (not lower), but not across holes",
     )
     parser.add_argument("--channels", metavar="NAMES", help="only these, with commas between")
     parser.add_argument(

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis import Channel, DataError, Record
+from analysis import Channel, DataError, Record, Span
 from drivers.formats.drive import clock_from, drive_from, without_drive
 from drivers.formats.names import distinct
 from drivers.formats.options import Options
-from drivers.formats.timing import checked_rate, in_seconds, is_time, rate_of_times, resampled, simplest
+from drivers.formats.timing import Grid, checked_rate, grid_of_times, in_seconds, is_time, resampled, simplest
 from drivers.recording.journal import SAMPLE_TYPES, ChannelSpec
 from drivers.recording.lazy import Description, MemoryRecording, Recording
 
@@ -119,20 +119,25 @@ def recording_from(found: Found, options: Options) -> Recording:
     length = channels[0].length
     declared = found.rate or channels[0].rate
     try:
-        rate = _rate(times[0] if times else None, declared, length, options, found.source)
+        grid = _grid(times[0] if times else None, declared, length, options, found.source)
         if options.resample is not None:
-            return _resampled(found, channels, times, rate, options.resample)
+            return _resampled(found, channels, times, grid.rate, options.resample)
         drive, drive_time = drive_from(found.metadata)
+        metadata = _metadata(found, chosen) | _words_on_holes(grid.holes)
+        if grid.rows is not None:
+            channels = [_with_holes(column, grid.rows) for column in channels]
+        labels = _labels(channels)
         about = Description(
-            rate=rate,
+            rate=grid.rate,
             channels=tuple(
                 ChannelSpec(label, c.unit, str(c.stored_as), c.scale, c.offset)
-                for label, c in zip(_labels(channels), channels, strict=True)
+                for label, c in zip(labels, channels, strict=True)
             ),
-            samples=length,
+            samples=channels[0].length,
             start=found.start,
             excitation=drive,
-            metadata=_metadata(found, chosen),
+            metadata=metadata,
+            gaps=dict.fromkeys(labels, grid.holes) if grid.holes else {},
             drive_time=drive_time,
             clock_time=_clock(found, times),
         )
@@ -178,19 +183,45 @@ def _largest_group(columns: Sequence[Column]) -> list[Column]:
     return max(groups.values(), key=lambda g: g[0].length * len(g))
 
 
+def _with_holes(column: Column, rows: NDArray[np.int64]) -> Column:
+    """A column of which the file holds some rows only, on the whole grid: elsewhere NaN, or 0 in integers."""
+    missing = np.nan if column.dtype.kind == "f" else 0
+
+    def read(start: int, stop: int) -> NDArray[Any]:
+        first, last = np.searchsorted(rows, [start, stop])
+        result = np.full(stop - start, missing, column.dtype)
+        result[rows[first:last] - start] = column.read(int(first), int(last))
+        return result
+
+    return replace(column, length=int(rows[-1]) + 1, read=read)
+
+
+def _words_on_holes(holes: Sequence[Span]) -> dict[str, str]:
+    """A sentence on samples that are not in the file."""
+    count = sum(stop - start for start, stop in holes)
+    if not count:
+        return {}
+    where = f"{len(holes)} place{'s' * (len(holes) > 1)}"
+    return {"holes": f"the times leave out {count} samples in {where}: they are marked as lost"}
+
+
+def _grid(times: Column | None, declared: float | None, length: int, options: Options, source: str) -> Grid:
+    """Rate, and which of its samples are there."""
+    if times is not None and options.resample is None and times.length > 1:
+        grid = grid_of_times(lambda a, b: _seconds(times, a, b, source), times.length, source)
+        checked_rate(grid.rate, options.rate, source)
+        return grid
+    return Grid(_rate(times, declared, length, options, source))
+
+
 def _rate(times: Column | None, declared: float | None, length: int, options: Options, source: str) -> float:
+    """Where times do not tell it, or are to be interpolated."""
     if options.rate is not None and times is None:
         if declared is not None:
             return checked_rate(declared, options.rate, source)
         return checked_rate(options.rate, None, source)
-    if times is not None and (options.resample is None or declared is None) and times.length > 1:
-        if options.resample is not None:
-            return (length - 1) / _span(times, source)
-        return checked_rate(
-            rate_of_times(lambda a, b: _seconds(times, a, b, source), times.length, source),
-            options.rate,
-            source,
-        )
+    if times is not None and declared is None and times.length > 1:
+        return (length - 1) / _span(times, source)
     if declared is None and times is not None:
         raise DataError(f"{source} has too few samples to tell the sample rate: give it (--rate HZ).")
     if declared is None:
@@ -226,15 +257,15 @@ def _resampled(
     labels, clock = _labels(channels), _clock(found, times)
     arrays = [np.asarray(c.read(0, length), dtype=np.float64) * c.scale + c.offset for c in channels]
     _close(found)
-    uniform = resampled(grid, arrays, new_rate, found.source)
+    uniform, holes = resampled(grid, arrays, new_rate, found.source)
     drive, drive_time = drive_from(found.metadata)
     record = Record(
         new_rate,
-        {label: Channel(a, c.unit) for label, a, c in zip(labels, uniform, channels, strict=True)},
+        {label: Channel(a, c.unit, holes) for label, a, c in zip(labels, uniform, channels, strict=True)},
         start=found.start,
         excitation=drive,
         drive_time=drive_time,
-        metadata=_metadata(found, [*channels, *times]),
+        metadata=_metadata(found, [*channels, *times]) | _words_on_holes(holes),
         clock_time=clock,
     )
     return MemoryRecording(record)

@@ -1,13 +1,15 @@
-"""The sample rate from measured times, and times that are not uniform."""
+"""The sample rate from measured times, rows that a logger skipped, and times that are not uniform."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis import DataError
+from analysis import DataError, Span
 
 TIME_NAMES = frozenset({"t", "time", "times", "zeit", "x_value", "seconds", "timestamp"})
 SECONDS = {
@@ -18,6 +20,69 @@ JITTER = 0.02  # of a sample interval: what rounding to a few digits does to uni
 _UNEVEN = 1e-5  # of a sample interval: what doubles may round a written time by
 BLOCK = 1 << 20
 Times = Callable[[int, int], NDArray[np.float64]]  # samples start to stop
+
+_FEWEST = 10  # rows that show a grid of which some are missing
+_PLAIN = 0.75  # of the steps that must be the grid's own, or it may be another grid
+_MOST_MISSING = 100  # times the rows that are there: more is no gap but a wrong time
+_HOLE, _WIDE = 5.0, 4.0  # median steps, and steps that one in 20 exceeds: a longer one is a hole
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Uniform times at a rate (Hz); ``rows`` are the samples that are there, None where none is missing."""
+
+    rate: float
+    rows: NDArray[np.int64] | None = None
+
+    @property
+    def holes(self) -> tuple[Span, ...]:
+        """The samples that are missing."""
+        if self.rows is None:
+            return ()
+        before = np.flatnonzero(np.diff(self.rows) > 1)
+        return tuple((int(self.rows[i]) + 1, int(self.rows[i + 1])) for i in before)
+
+
+class _NotUniformError(DataError):
+    """Times that are on no uniform grid without holes."""
+
+
+def grid_of_times(times: Times, count: int, source: str) -> Grid:
+    """The uniform grid of times in seconds, of which whole steps may be missing; others are refused."""
+    try:
+        return Grid(rate_of_times(times, count, source))
+    except _NotUniformError:
+        grid = _grid_with_holes(times(0, count))
+        if grid is None:
+            raise
+        return grid
+
+
+def _grid_with_holes(times: NDArray[np.float64]) -> Grid | None:
+    """The grid on which all times stand although rows are missing; None if there is none."""
+    steps = np.diff(times)
+    step = float(np.median(steps))
+    if len(times) < _FEWEST or not np.all(steps > 0.5 * step):
+        return None
+    single = steps < 1.5 * step
+    if np.mean(single) < _PLAIN:
+        return None
+    interval = float(np.mean(steps[single]))
+    if times[-1] - times[0] > _MOST_MISSING * len(times) * interval:
+        return None
+    # Over a long hole a rounded step adds up: the line through all times tells the interval better.
+    rows = np.concatenate([[0.0], np.cumsum(np.rint(steps / interval))])
+    since = times - times[0]
+    for _ in range(2):
+        first, interval = np.polynomial.polynomial.polyfit(rows, since, 1)
+        rows = np.rint((since - first) / interval)
+    worst = float(np.abs(since - (first + interval * rows)).max())
+    rounding = 0.51 * _printed_digit(times, interval)
+    allowed = max(JITTER * interval, rounding if rounding <= 0.26 * interval else 0.0)
+    if worst > allowed or not np.all(np.diff(rows) >= 1):
+        return None
+    doubt = min(max(2 * worst / (interval * rows[-1]), 1e-13), 1e-4)
+    return Grid(simplest(1 / interval, doubt), (rows - rows[0]).astype(np.int64))
 
 
 def is_time(name: str) -> bool:
@@ -77,7 +142,7 @@ def rate_of_times(times: Times, count: int, source: str) -> float:
         if (
             not 0 < worst <= 0.51 * digit <= 0.26 * interval
         ):  # times printed with few digits are uniform still
-            raise DataError(
+            raise _NotUniformError(
                 f"{source} is not sampled uniformly: a time is off by {worst:.3g} s at sample {where}, "
                 f"the mean step being {interval:.6g} s (--resample HZ interpolates)."
             )
@@ -127,10 +192,11 @@ def simplest(value: float, relative: float) -> float:
 
 def resampled(
     times: NDArray[np.float64], arrays: list[NDArray[np.float64]], rate: float, source: str
-) -> list[NDArray[np.float64]]:
-    """Cubic interpolation onto uniform times; never below the mean rate, which would alias."""
-    from scipy.interpolate import CubicSpline
+) -> tuple[list[NDArray[np.float64]], tuple[Span, ...]]:
+    """Cubic interpolation onto uniform times; never below the mean rate, which would alias.
 
+    Where the times have a hole nothing is drawn across it: samples in it are NaN. Their spans come second.
+    """
     if not (np.isfinite(rate) and rate > 0):
         raise DataError(f"The rate to resample to must be a positive number, not {rate}.")
     if len(times) < 4:
@@ -139,14 +205,48 @@ def resampled(
         raise DataError(f"{source} has times that do not increase: it cannot be resampled.")
     if not all(np.isfinite(a).all() for a in arrays):
         raise DataError(f"{source} has samples that are not numbers: it cannot be resampled.")
-    mean_rate = (len(times) - 1) / (times[-1] - times[0])
+    ends = _ends_of_stretches(times)
+    mean_rate = (len(times) - len(ends)) / sum(times[last] - times[first] for first, last in ends)
     if rate < 0.999 * mean_rate:
         raise DataError(f"Resampling {source} to {rate:.6g} Hz would alias: use at least {mean_rate:.6g} Hz.")
     count = int(np.floor((times[-1] - times[0]) * rate * (1 + 1e-12))) + 1
     if count > 1 << 28:
         raise DataError(f"Resampling {source} to {rate:.6g} Hz would give {count} samples, too many.")
     grid = np.minimum(times[0] + np.arange(count) / rate, times[-1])
-    return [np.ascontiguousarray(CubicSpline(times, a)(grid)) for a in arrays]
+    uniform = [_interpolated(times, a, grid, ends) for a in arrays]
+    lost = [_samples_between(grid, times[last], times[first]) for (_, last), (first, _) in pairwise(ends)]
+    return uniform, tuple(span for span in lost if span[1] > span[0])
+
+
+def _ends_of_stretches(times: NDArray[np.float64]) -> list[tuple[int, int]]:
+    """First and last row of each stretch of times without a hole."""
+    steps = np.diff(times)
+    longest = max(_HOLE * float(np.median(steps)), _WIDE * float(np.quantile(steps, 0.95)))
+    before = np.flatnonzero(steps > longest).tolist()
+    return list(zip([0, *(i + 1 for i in before)], [*before, len(times) - 1], strict=True))
+
+
+def _samples_between(grid: NDArray[np.float64], last: float, first: float) -> Span:
+    """Samples of a grid after the last time before a hole and before the first one behind it."""
+    return int(np.searchsorted(grid, last, "right")), int(np.searchsorted(grid, first, "left"))
+
+
+def _interpolated(
+    times: NDArray[np.float64],
+    data: NDArray[np.float64],
+    grid: NDArray[np.float64],
+    ends: list[tuple[int, int]],
+) -> NDArray[np.float64]:
+    """A cubic spline through each stretch; NaN between them, and in one too short for a line."""
+    from scipy.interpolate import CubicSpline
+
+    result = np.full(len(grid), np.nan)
+    for first, last in ends:
+        start, stop = np.searchsorted(grid, times[first], "left"), np.searchsorted(grid, times[last], "right")
+        if last > first:
+            rows = slice(first, last + 1)
+            result[start:stop] = CubicSpline(times[rows], data[rows])(grid[start:stop])
+    return result
 
 
 def _printed_digit(times: NDArray[np.float64], interval: float) -> float:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.io import savemat
 
 from analysis.base.record import Channel, Excitation, Record
 from app.cli import main
@@ -73,6 +74,20 @@ def test_given_times_in_milliseconds_then_info_shows_the_clock_in_seconds(
     assert json.loads(capsys.readouterr().out)["clock_time"] == 30.5
     assert main(["info", str(tmp_path / "a.csv")]) == 0
     assert "the file's clock at the first sample: 30 s" in capsys.readouterr().out
+
+
+def test_given_rows_that_a_logger_skipped_then_info_counts_them_as_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = [i for i in range(100) if not 40 <= i < 52]
+    savemat(tmp_path / "a.mat", {"t": np.array(there) / 50, "n": np.array(there, dtype=np.int16)})
+    assert main(["info", str(tmp_path / "a.mat"), "--json", "-"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["rate"], told["samples"]) == (50.0, 100)
+    (channel,) = told["channels"]
+    assert (channel["stored"], channel["samples"], channel["gaps"]) == ("int16", 88, [[40, 52]])
+    assert main(["convert", str(tmp_path / "a.mat"), str(tmp_path / "b.h5"), "--resample", "100"]) == 0
+    assert read(tmp_path / "b.h5").channels["n"].gaps == ((79, 104),)
 
 
 def test_given_damage_on_disk_then_info_names_the_samples(

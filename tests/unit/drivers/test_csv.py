@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
-from drivers.formats import read, write
+from drivers.formats import open_lazily, read, write
 
 
 def table(tmp_path: Path, text: str, name: str = "a.csv") -> Path:
@@ -115,6 +116,79 @@ def test_given_a_bad_table_then_one_sentence_says_what_and_where(
     with pytest.raises(DataError, match=message) as caught:
         read(table(tmp_path, text))
     assert "\n" not in str(caught.value)
+
+
+def skipping(count: int = 200) -> NDArray[np.bool_]:
+    """Which rows a logger wrote that lost 1, 30 and 5 of them."""
+    there = np.ones(count, bool)
+    there[[20, *range(50, 80), *range(150, 155)]] = False
+    return there
+
+
+LOST = ((20, 21), (50, 80), (150, 155))
+
+
+@pytest.mark.parametrize(
+    ("rate", "digits", "clock"), [(50.0, 6, 0.0), (3.0, 2, 0.0), (1000.0, 3, 1.7e9), (610.35, 6, -2.0)]
+)
+@pytest.mark.parametrize("comma", [False, True])
+def test_given_skipped_rows_then_the_samples_are_marked_as_lost(
+    tmp_path: Path, rate: float, digits: int, clock: float, comma: bool
+) -> None:
+    there = skipping()
+    rows = "".join(f"{clock + i / rate:.{digits}f};{i}.5\n" for i in np.flatnonzero(there))
+    text = "t;x\n" + rows
+    record = read(table(tmp_path, text.replace(".", ",") if comma else text))
+    assert record.rate == pytest.approx(rate, rel=1e-4)
+    assert record.clock_time == pytest.approx(clock, abs=1e-9)
+    assert record.channels["x"].gaps == LOST
+    assert np.array_equal(np.isnan(record["x"]), ~there)
+    assert np.array_equal(record["x"][there], np.flatnonzero(there) + 0.5)
+    assert record.metadata["holes"] == "the times leave out 36 samples in 3 places: they are marked as lost"
+
+
+def test_given_skipped_rows_then_a_part_has_the_holes_inside_it(tmp_path: Path) -> None:
+    rows = "".join(f"{i / 50:.6f},{i}\n" for i in np.flatnonzero(skipping()))
+    with open_lazily(table(tmp_path, "t,x\n" + rows)) as recording:
+        part = recording.slice(60, 152)
+    assert part.channels["x"].gaps == ((0, 20), (90, 92))
+    assert np.array_equal(part["x"][20:90], np.arange(80.0, 150.0))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({100: 99}, "not sampled uniformly"),  # twice the same time
+        ({100: 98}, "not sampled uniformly"),  # back in time
+        ({100: 99.5}, "not sampled uniformly"),  # between the steps
+        ({199: 1e6}, "not sampled uniformly"),  # a hole of thousands of records
+    ],
+)
+def test_given_times_off_the_grid_then_skipped_rows_are_no_excuse(
+    tmp_path: Path, change: dict[int, float], message: str
+) -> None:
+    steps = [change.get(i, float(i)) for i in np.flatnonzero(skipping()).tolist()]
+    rows = "".join(f"{step / 50:.6f},1\n" for step in steps)
+    with pytest.raises(DataError, match=message):
+        read(table(tmp_path, "t,x\n" + rows))
+
+
+def test_given_a_hole_when_resampling_then_nothing_is_drawn_across_it(
+    tmp_path: Path, rng: np.random.Generator
+) -> None:
+    times = np.arange(400) / 100 + 0.002 * rng.uniform(-1, 1, 400)
+    times = np.delete(times, slice(100, 200))
+    rows = "".join(f"{t!r},{float(np.sin(5 * t))!r}\n" for t in times.tolist())
+    record = read(table(tmp_path, "t,x\n" + rows), resample=200.0)
+    ((start, stop),) = record.channels["x"].gaps
+    after = times[0] + record.times
+    inside = (after > times[99]) & (after < times[100])
+    assert np.array_equal(np.flatnonzero(inside), np.arange(start, stop))
+    assert np.array_equal(np.isnan(record["x"]), inside)
+    np.testing.assert_allclose(record["x"][~inside], np.sin(5 * after[~inside]), atol=1e-5)
+    assert record.metadata["holes"].startswith(f"the times leave out {stop - start} samples in 1 place:")
+    with pytest.raises(DataError, match="alias"):
+        read(table(tmp_path, "t,x\n" + rows), resample=90.0)
 
 
 def test_given_uneven_times_when_resampling_is_asked_then_a_smooth_signal_is_interpolated(
