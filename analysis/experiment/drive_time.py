@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.base.errors import DataError
 from analysis.base.record import Record
 from analysis.experiment.conditions import Conditions
 from analysis.experiment.run import Run, read_run
@@ -31,6 +32,8 @@ _COVERED = 1e-6  # of d/dt that the free parameters may leave unexplained and st
 _LOOKED_AT = 2000  # samples that decide it
 _SHARE = 1e-6  # of a shift of t that a parameter takes up at least, to count as depending on it
 _FARTHEST = 1e3  # record lengths from zero: by a clock beyond, level and slope in t are hardly told apart
+_SHORTEST_PERIOD = 0.1  # sample intervals: a drive that is faster shows nothing of itself
+_UNITS = {"ms": 1e3, "us": 1e6, "ns": 1e9}  # parts of a second
 _SAME = 1e-4  # relative difference of two frequencies, drive and model, that are told from different clocks
 
 
@@ -144,6 +147,31 @@ def _slopes(model: Model, times: Array, X: Array, U: Array, values: Array) -> Ar
     scale[scale == 0] = 1.0
     rows = (slopes / scale[:, None, None]).transpose(0, 2, 1).reshape(-1, k)
     return np.where(np.isfinite(rows), rows, 0.0)
+
+
+def check_sampling(model: Model, record: Record) -> None:
+    """Refuse a record whose samples are many periods of the model's drive apart.
+
+    Nothing of the drive shows in it, and every method would follow thousands of turns for nothing; most often
+    the times are in another unit than their title says.
+    """
+    rates = drive_of(model).rates
+    if not rates:
+        return
+    period = 2 * np.pi / min(rates)
+    samples = period * record.rate
+    if samples >= _SHORTEST_PERIOD:
+        return
+    unit = _likely_unit(samples, len(record))
+    raise DataError(
+        f"The model's drive has a period of {period:.3g}, {samples:.2g} of a sample interval: the record "
+        "cannot show it." + (f" Is the unit of its times {unit}?" if unit else "")
+    )
+
+
+def _likely_unit(samples: float, length: int) -> str:
+    """The unit of time by which a period of so many samples would be well sampled and inside the record."""
+    return next((unit for unit, parts in _UNITS.items() if 4 <= samples * parts <= length), "")
 
 
 def other_frequency(model: Model, run: Run) -> str:

@@ -16,6 +16,7 @@ from analysis.base.record import Record
 from analysis.experiment.conditions import Conditions
 from analysis.experiment.drive_time import (
     DRIVE_TIME,
+    check_sampling,
     clock_start,
     clock_words,
     other_frequency,
@@ -56,6 +57,8 @@ class Experiment:
         if not given:
             raise DataError("There is no record to identify from.")
         given = [_part(record, conditions.part) for record in given]
+        for record in given:
+            check_sampling(model, record)
         self.given, self.conditions = model, conditions
         self.model, origins = _with_unknown_time(model, given, conditions)
         self.runs: tuple[Run, ...] = tuple(
