@@ -26,36 +26,23 @@ def smooth(row: Array, dt: float) -> tuple[Array, Array]:
     """Local cubics: value and derivative. The widest window that leaves no more than the noise as
     residual.
     """
+    from scipy.signal import savgol_filter
+
     noise = _noise(row)
     best = _WIDTHS[0]
     if noise > _NEGLIGIBLE * np.std(row):
         for width in _WIDTHS:
             if width > len(row) // 4:
                 break
-            residual = row - local_cubic(row, width)
+            residual = row - savgol_filter(row, width, 3)
             left = 1.0 - _centre_weight(width)  # of white noise that the local cubic does not follow
             if np.sqrt(np.mean(residual**2) / left) > 1.05 * noise:
                 break
             best = width
-        value = local_cubic(row, best)
+        value = savgol_filter(row, best, 3)
     else:
         value = row
-    return value, local_cubic(row, best, slope=True) / dt
-
-
-def local_cubic(row: Array, width: int, slope: bool = False) -> Array:
-    """The cubic nearest to the ``width`` (odd) samples around each sample, or its slope per sample; near an
-    end the cubic of the outermost window (A. Savitzky, M. J. E. Golay, Analytical Chemistry 36, 1964).
-
-    By hand, because importing scipy.signal for it takes half a second of every identification.
-    """
-    half = width // 2
-    s = np.arange(-half, half + 1.0)
-    powers = np.column_stack([np.ones(width), s, s**2, s**3])
-    nearest = np.linalg.pinv(powers)  # [4, width] from samples to coefficients
-    basis = np.column_stack([np.zeros(width), np.ones(width), 2 * s, 3 * s**2]) if slope else powers
-    first, last = basis[:half] @ nearest @ row[:width], basis[-half:] @ nearest @ row[-width:]
-    return np.concatenate([first, np.convolve(row, (basis[half] @ nearest)[::-1], "valid"), last])
+    return value, savgol_filter(row, best, 3, deriv=1, delta=dt)
 
 
 @dataclass(frozen=True, eq=False)
