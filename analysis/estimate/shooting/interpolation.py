@@ -15,13 +15,14 @@ from analysis.estimate.shooting.build import problem_of
 from analysis.estimate.shooting.descent import minimise
 from analysis.estimate.shooting.grow import STEPS_AT_LAST, TIGHT
 from analysis.estimate.shooting.problem import ROUGH
-from analysis.estimate.shooting.search import Search
+from analysis.estimate.shooting.search import MOST_WORK, Search
 from analysis.experiment import Experiment
 
 if TYPE_CHECKING:
     from analysis.estimate.shooting.method import Shooting
 
 LOWER = 0.9  # times the cost that another interpolation must reach
+CHEAP = 0.1 * MOST_WORK  # what a search may have cost that is made anew for each interpolation
 
 
 def other_interpolations(
@@ -35,7 +36,8 @@ def other_interpolations(
         conditions = replace(experiment.conditions, inputs=kind, denoise=kind != "hold")
         other = Experiment(experiment.given, experiment.records, conditions)
         trial = _from_there(other, found, progress)
-        if trial is None or not (trial.judged and trial.judged.good):
+        poor = trial is None or not (trial.judged and trial.judged.good)
+        if trial is None or (poor and found.problem.work < CHEAP):
             anew = method.search(other, progress)  # a poor fit is no place to compare from
             if trial is None or (anew.cost < trial.cost):
                 trial = anew
