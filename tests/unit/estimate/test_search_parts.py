@@ -287,6 +287,7 @@ def test_given_a_guess_then_growing_begins_with_enough_samples_and_ends_with_all
     from analysis.estimate.shooting import grow as grow_module
 
     seen: list[tuple[list[int], float, int]] = []
+    ends: list[float] = []
 
     class Part(SimpleNamespace):
         def on(self, stretches: list[Any]) -> Part:
@@ -303,15 +304,20 @@ def test_given_a_guess_then_growing_begins_with_enough_samples_and_ends_with_all
         def cut(self, first: int, stop: int) -> Any:
             return self[first:stop]
 
-    def minimise(part: Any, here: Any, tolerance: float, steps: int, watch: object) -> Any:
+    def minimise(part: Any, here: Any, tolerance: float, steps: int, enough: float, watch: object) -> Any:
         seen.append(([len(s) for s in part.stretches], tolerance, steps))
+        ends.append(enough)
         return SimpleNamespace(evaluation=here, converged=True, iterations=2, history=[], cost=1.0)
 
     monkeypatch.setattr(grow_module, "minimise", minimise)
     problem = Part(
-        stretches=[np.zeros(1000).view(Samples), np.zeros(60).view(Samples)], unknowns=[0] * 3, states=2
+        stretches=[np.zeros(1000).view(Samples), np.zeros(60).view(Samples)],
+        unknowns=[0] * 3,
+        states=2,
+        samples=1060,
     )
-    found = grow(cast(Any, problem), cast(Any, None))
+    found = grow(cast(Any, problem), cast(Any, None), enough=0.5)
+    assert ends == [530.0] * 4
     assert [lengths for lengths, *_ in seen] == [[50, 20], [150, 20], [400, 24], [1000, 60]]
     assert [t for _, t, _ in seen] == [1e-3, 1e-3, 1e-3, 1e-6]
     assert [s for *_, s in seen] == [30, 30, 30, 60]
