@@ -86,7 +86,9 @@ def autonomous_orbits(
         )
     progress.report(1.0, "orbits")
     lowest = np.full(longest + 1, np.inf)
-    np.minimum.at(lowest, np.rint(found.times).astype(np.int64), np.sqrt(found.squares))
+    # The foot of the last lag may lie a sample or two beyond it.
+    lags = np.minimum(np.rint(found.times).astype(np.int64), longest)
+    np.minimum.at(lowest, lags, np.sqrt(found.squares))
     return Orbits(
         tuple(sorted(orbits, key=lambda o: (o.period, o.closure))),
         step,

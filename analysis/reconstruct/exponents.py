@@ -93,7 +93,8 @@ def largest_exponent(
             message = _noise_words(share, saturation)
     value = _slope(times, curve, region)
     slopes = [_slope(times, c, region) for c in curves]
-    stderr = float(np.nanstd(slopes, ddof=1) / np.sqrt(len(slopes)))
+    finite = np.array([s for s in slopes if np.isfinite(s)])
+    stderr = float(np.std(finite, ddof=1) / np.sqrt(len(finite))) if len(finite) > 1 else float("nan")
     if not message and not value > 2 * stderr:
         message = "The neighbours do not diverge significantly: the motion may not be chaotic."
     return LargestExponent(value, stderr, method, times, curve, region, theiler, message)

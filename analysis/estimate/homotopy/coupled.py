@@ -219,7 +219,7 @@ def tangent_growth(jx, dt):  # type: ignore[no-untyped-def]  # compiled
     Each interval is crossed with the mean of its two Jacobians, by the exponential series to fourth order.
     """
     n, count = jx.shape[0], jx.shape[2]
-    vector, term, image = np.ones(n), np.empty(n), np.empty(n)
+    vector, term, image = np.ones(n) / np.sqrt(n), np.empty(n), np.empty(n)
     total = 0.0
     for k in range(count - 1):
         largest = 0.0

@@ -67,7 +67,9 @@ def test_given_constant_slopes_then_tangents_grow_with_the_largest_eigenvalue() 
     assert tangent_growth(5 * along, 0.1) == pytest.approx(1.5, abs=0.02)
     swing = np.array([[0.0, 1.0], [-1.0, 0.0]])
     turned = np.ascontiguousarray(np.repeat(swing[:, :, None], 400, axis=2))
-    assert tangent_growth(turned, 0.1) == pytest.approx(0.0, abs=0.01)
+    assert tangent_growth(turned, 0.1) == pytest.approx(0.0, abs=0.001)
+    same = np.ascontiguousarray(np.repeat(0.3 * np.eye(2)[:, :, None], 20, axis=2))
+    assert tangent_growth(same, 0.1) == pytest.approx(0.3, abs=1e-6)  # however short the stretch
 
 
 def test_given_a_scalar_observer_then_its_gain_is_that_of_kalman_and_bucy_in_any_units() -> None:

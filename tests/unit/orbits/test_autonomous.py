@@ -113,3 +113,12 @@ def test_given_a_drifting_record_then_nothing_closes_and_it_says_so() -> None:
     orbits = autonomous_orbits(np.stack([t + np.sin(t), np.cos(t) + t]))
     assert len(orbits) == 0
     assert any("do not support" in text for text in orbits.messages)
+
+
+def test_given_noise_that_returns_after_the_longest_lag_then_the_closest_returns_are_still_counted() -> None:
+    rng = np.random.default_rng(3)
+    points = roessler(6000, 0.2)[:2]
+    noisy = points + 0.05 * points.std(axis=1, keepdims=True) * rng.standard_normal(points.shape)
+    for longest in range(28, 60, 3):
+        found = autonomous_orbits(noisy, longest=longest, epsilon=0.05, maps=False)
+        assert len(found.lowest) == longest + 1

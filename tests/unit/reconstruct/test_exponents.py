@@ -103,6 +103,13 @@ def test_given_a_regular_motion_then_no_exponent_is_claimed() -> None:
     assert abs(found.value) < 1e-3 or found.message
 
 
+def test_given_a_periodic_motion_then_the_exponent_is_unknown_without_a_warning() -> None:
+    x = np.sin(2 * np.pi * np.arange(5000) / 50) + 0.3 * np.sin(4 * np.pi * np.arange(5000) / 50)
+    found = largest_exponent(delay_coordinates(x, 3, 6), 1.0)
+    assert found.message
+    assert not found.value > 0.01
+
+
 def test_given_a_spectrum_then_the_kaplan_yorke_dimension_follows() -> None:
     assert kaplan_yorke(np.array([0.906, 0.0, -14.57])) == pytest.approx(2.0622, abs=1e-4)
     assert kaplan_yorke(np.array([0.211, -0.499])) == pytest.approx(1 + 0.211 / 0.499)
