@@ -11,6 +11,7 @@ import pytest
 from scipy.stats import norm, rice
 
 from analysis.base.errors import DataError
+from analysis.base.progress import SILENT
 from analysis.base.record import Excitation, Record
 from analysis.model import Model
 from analysis.orbits.forced import PeriodicOrbit
@@ -18,7 +19,15 @@ from analysis.reconstruct.exponents import LargestExponent
 from analysis.simulation.simulate import simulate
 from analysis.validation import TransferFunction, energy_distance, prepare_subject
 from analysis.validation import orbits as orbits_module
-from analysis.validation.bifurcation import _frequency_factor, _placed, _points, _ratio
+from analysis.validation.bifurcation import (
+    Setting,
+    Sweep,
+    _frequency_factor,
+    _placed,
+    _points,
+    _ratio,
+    check_bifurcation,
+)
 from analysis.validation.check import Check, Status, graded
 from analysis.validation.drive import scaled, toned
 from analysis.validation.equilibria import check_equilibria, main_mode, rest_states
@@ -175,14 +184,28 @@ def test_given_stretches_of_the_same_motion_then_the_record_lies_as_far_off_as_t
 def test_given_points_at_one_setting_then_their_distance_is_held_against_chance() -> None:
     rng = np.random.default_rng(4)
     cloud = rng.normal(size=200)
-    assert _ratio(cloud, cloud) == 0.0
-    close = _ratio(cloud, cloud + 0.1 * cloud.std())
-    assert 0 < close < 1
+    assert _ratio(cloud, cloud, 1.0) == 0.0
+    assert 0 < _ratio(cloud, cloud + 0.1, 1.0) < 1
     apart = cloud + 3.0
-    halves = energy_distance(cloud[None, :100], cloud[None, 100:])
-    assert _ratio(cloud, apart) == pytest.approx(energy_distance(cloud[None], apart[None]) / halves, rel=1e-9)
-    assert _ratio(cloud, np.full(50, np.nan)) == np.inf
-    assert _ratio(cloud[:3], cloud) == np.inf
+    parts = np.split(cloud, 4)
+    chance = max(
+        energy_distance(p[None], np.concatenate([q for q in parts if q is not p])[None]) for p in parts
+    )
+    far = energy_distance(cloud[None], apart[None]) / max(chance, 0.15)
+    assert _ratio(cloud, apart, 1.0) == pytest.approx(far, rel=1e-9)
+    assert _ratio(5 * cloud, 5 * apart, 5.0) == pytest.approx(far, rel=1e-9)
+    assert _ratio(cloud, np.full(50, np.nan), 1.0) == np.inf
+    assert _ratio(cloud[:3], cloud, 1.0) == np.inf
+
+
+def test_given_a_transient_before_a_periodic_motion_then_its_end_alone_is_compared() -> None:
+    rng = np.random.default_rng(5)
+    chaos = rng.normal(size=(2, 200))
+    rest = np.tile([[0.3, -0.4], [0.1, 0.2]], (1, 100)) + 1e-3 * rng.normal(size=(2, 200))
+    ended = Setting(1.0, np.concatenate([chaos, rest], axis=1), 1.0)
+    assert ended.repeats and np.ptp(ended.settled[0]) < 0.71
+    endless = Setting(1.0, np.concatenate([rest, chaos], axis=1), 1.0)
+    assert not endless.repeats and endless.settled.shape == (2, 400)
 
 
 def test_given_the_drives_frequency_then_the_parameter_that_is_it_is_known() -> None:
@@ -192,18 +215,20 @@ def test_given_the_drives_frequency_then_the_parameter_that_is_it_is_known() -> 
 
 
 def test_given_recordings_at_other_drives_then_each_stands_at_its_setting(subject: Subject) -> None:
-    value, points = _placed(subject, "a", 1.0, driven_record(amplitude=0.5, phase=1.0))
-    assert value == pytest.approx(0.5)
+    placed = _placed(subject, "a", 1.0, driven_record(amplitude=0.5, phase=1.0))
+    points = placed.states
+    assert placed.value == pytest.approx(0.5)
+    assert placed.spread == pytest.approx(0.5 / abs(4.0 - 1.5**2 + 0.3j) / np.sqrt(2), rel=0.01)
     # once a period, when the model's time is a whole number of periods: all in one place
     gain = 1.0 / (4.0 - 1.5**2 + 0.3j)
     np.testing.assert_allclose(
         points[:, 2:-2].mean(axis=1), 0.5 * np.array([gain.real, (1.5j * gain).real]), atol=2e-3
     )
     assert np.ptp(points[0]) < 1e-3
-    faster, points = _placed(subject, "w", 1.5, driven_record(frequency=1.8))
-    assert faster == pytest.approx(1.8)
+    faster = _placed(subject, "w", 1.5, driven_record(frequency=1.8))
+    assert faster.value == pytest.approx(1.8)
     gain = 1.0 / (4.0 - 1.8**2 + 0.36j)
-    assert points[0].mean() == pytest.approx(gain.real, abs=2e-3)
+    assert faster.states[0].mean() == pytest.approx(gain.real, abs=2e-3)
     with pytest.raises(DataError, match="do not tell which value of a"):
         _placed(subject, "a", 1.0, driven_record(frequency=1.8))
     assert _points(subject).shape[1] in (74, 75)
@@ -429,3 +454,18 @@ def test_given_a_spread_that_changes_then_a_trend_is_borne_less_than_a_wander(
     assert (found == "") is steady
     if not steady:
         assert f"factor of {max(sizes) / min(sizes):.3g} " in found
+
+
+def test_given_an_undriven_model_then_its_diagram_is_drawn_on_a_section(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Van der Pol's oscillator: dx/dt where x passes its mean is largest on the limit cycle."""
+    monkeypatch.setattr("analysis.validation.bifurcation._VALUES", 12)
+    model = Model.from_equations({"x": "v", "v": "mu*(1 - x**2)*v - x"}, {"mu": 0.5})
+    states = simulate(model, 0.05 * np.arange(1200), [1.0, 0.0]).states[:, 400:]
+    record = Record.from_arrays(20.0, {"x": states[0], "v": states[1]})
+    found = check_bifurcation(prepare_subject(model, record, {}), Sweep("mu", 0.4, 0.6), [], SILENT)
+    assert found.status == "not possible" and "other settings" in found.sentence
+    drawn = found.panels[0].traces[0]
+    assert drawn.x.min() == 0.4 and drawn.x.max() == 0.6
+    assert np.all((drawn.y > 1.9) & (drawn.y < 2.6))
