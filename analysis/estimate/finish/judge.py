@@ -22,6 +22,7 @@ from analysis.estimate.finish.fitted import RIVALS, Fitted
 from analysis.estimate.finish.linearised import joined
 from analysis.estimate.finish.missing_force import missing_force
 from analysis.estimate.finish.rivals import rival
+from analysis.estimate.finish.running_on import does_not_last
 from analysis.estimate.finish.sampling import alias
 from analysis.estimate.finish.twins import twin
 from analysis.estimate.identifiability import covariance_of, pseudo_inverse, undetermined_parameters
@@ -65,7 +66,8 @@ def judge(fitted: Fitted, progress: Progress = SILENT) -> Judgement:
     unusable += _at_bounds(fitted, evidence, bars)
     elsewhere = None if unusable else alias(fitted, progress) or rival(fitted, progress) or twin(fitted)
     unusable += [elsewhere.words] if elsewhere else []
-    verdict, reasons = _verdict(evidence, bars, unusable, _units(fitted))
+    leaves = "" if unusable else does_not_last(fitted)
+    verdict, reasons = _verdict(evidence, bars, unusable, _units(fitted), leaves)
     covariance = np.array(bars.errors.covariance)
     for i in (*undetermined_parameters(fitted.information), *(elsewhere.concerned if elsewhere else ())):
         covariance[i, i] = np.inf
@@ -86,11 +88,13 @@ def _ideal(fitted: Fitted, reasons: list[str]) -> Judgement:
 
 
 def _verdict(
-    evidence: Evidence, bars: ErrorBars, unusable: list[str], units: list[str]
+    evidence: Evidence, bars: ErrorBars, unusable: list[str], units: list[str], leaves: str
 ) -> tuple[str, list[str]]:
     against = [*units, *evidence.against(), *bars.against()]
     if unusable:
         return "cannot tell", [*unusable, *against]
+    if leaves:
+        return "misses", [leaves, *against]
     if evidence.noiseless:
         words = (
             f"The record shows no noise: what is left is {max(evidence.left.values()):.1g} of the spread. "
