@@ -74,9 +74,9 @@ screenshots: setup
 
 # Versions and hashes, no addresses: uv and pip both install from these with hashes required.
 lock: $(UV)
-	$(UV) pip compile -q pyproject.toml --group dev --generate-hashes --no-annotate --no-header \
+	$(UV) pip compile -q pyproject.toml --all-extras --group dev --generate-hashes --no-annotate --no-header \
 		--universal --python-version 3.11 -o requirements/dev.txt
-	$(UV) pip compile -q pyproject.toml --group dev --group peers --generate-hashes --no-annotate --no-header \
+	$(UV) pip compile -q pyproject.toml --all-extras --group dev --group peers --generate-hashes --no-annotate --no-header \
 		--universal --python-version 3.11 -c requirements/dev.txt -o requirements/peers.txt
 
 clean:

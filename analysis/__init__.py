@@ -55,6 +55,9 @@ _NAMES = {
     "base.progress": "SILENT Progress Step",
     "base.options": "parse_options",
     "base.parsing": "parse_json parse_toml read_as",
+    # the program itself
+    "base.extras": "EXTRAS MissingExtra missing_extra need_extra",
+    "base.version": "__version__",
 }
 _HOMES = {name: room for room, names in _NAMES.items() for name in names.split()}
 

@@ -6,6 +6,10 @@ from analysis.base.errors import Cancelled as Cancelled
 from analysis.base.errors import DataError as DataError
 from analysis.base.errors import ModelError as ModelError
 from analysis.base.errors import ShakedownError as ShakedownError
+from analysis.base.extras import EXTRAS as EXTRAS
+from analysis.base.extras import MissingExtra as MissingExtra
+from analysis.base.extras import missing_extra as missing_extra
+from analysis.base.extras import need_extra as need_extra
 from analysis.base.identification import Curve as Curve
 from analysis.base.identification import Estimate as Estimate
 from analysis.base.identification import Identification as Identification
@@ -24,6 +28,7 @@ from analysis.base.record import Record as Record
 from analysis.base.record import Span as Span
 from analysis.base.record import moment_after as moment_after
 from analysis.base.record import time_after as time_after
+from analysis.base.version import __version__ as __version__
 from analysis.dynamics.bifurcation import bifurcation as bifurcation
 from analysis.dynamics.equilibrium import equilibria as equilibria
 from analysis.dynamics.lyapunov import lyapunov_spectrum as lyapunov_spectrum

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from importlib import import_module
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from logging import Logger
 
     from app.arguments import Parser
 
@@ -35,6 +37,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("app.commands.demo", "the whole experiment on the virtual rig, report at the end"),
     "desktop": ("app.commands.desktop", "the window (also when no command is given)"),
     "simulate": ("app.commands.simulate", "a model's motion as a sensor would record it"),
+    "doctor": ("app.commands.doctor", "is this machine fit? versions, drivers, devices: for a bug report"),
+    "desktop-entry": ("app.commands.desktop_entry", "an entry with icon in the menu of this desktop"),
     "models": ("app.commands.models", "the library of models, or one of them in detail"),
 }
 
@@ -46,21 +50,57 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; exit code 0 done, 1 could not (one sentence on stderr), 2 wrong usage."""
     # Our matrices are small: more BLAS threads than one cost several times the work. Read when NumPy loads.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Processes that we start take no file in the folder we are in for one of our packages.
+    if argv is None:
+        os.environ.setdefault("PYTHONSAFEPATH", "1")
     argv = list(sys.argv[1:] if argv is None else argv) or ["desktop"]
     if argv == ["stop"]:  # before everything that takes time to load
         from app.commands.stop import stop_at_once
 
         return stop_at_once()
+    if argv == ["--version"]:
+        from analysis.base.version import __version__
+
+        print(f"shakedown {__version__}")
+        return 0
     import warnings
 
     from app.output import printable_streams
 
     shown, warnings.showwarning = warnings.showwarning, _ignore_warning
     try:
-        with printable_streams():
-            return _run(argv)
+        with printable_streams(), _logging(argv) as rest:
+            code = _run(rest or ["desktop"])
+            _log().info("ends with code %d", code)
+            return code
     finally:
         warnings.showwarning = shown
+
+
+@contextlib.contextmanager
+def _logging(argv: list[str]) -> Iterator[list[str]]:
+    """Keep a log while a command runs, and show it if the arguments ask for that; the other arguments."""
+    import logging
+
+    from drivers.base.logs import VERBOSE, begin_log, show_log
+
+    given = argv[: argv.index("--")] if "--" in argv else argv
+    with contextlib.ExitStack() as ended:
+        rest = list(argv)
+        if "--verbose" in given:
+            rest.remove("--verbose")
+            os.environ[VERBOSE] = "debug"
+            ended.callback(os.environ.pop, VERBOSE)
+            ended.callback(show_log(sys.stderr))
+        ended.callback(begin_log("command", logging.WARNING))
+        _log().info("shakedown %s", " ".join(rest))
+        yield rest
+
+
+def _log() -> Logger:
+    import logging
+
+    return logging.getLogger("app.cli")
 
 
 def _run(argv: list[str]) -> int:
@@ -81,6 +121,7 @@ def _run(argv: list[str]) -> int:
             check_outputs(argv[0], args)
         return int(module.run(args) or 0)
     except ShakedownError as error:
+        _log().info("refused: %s", error)
         _say(error)
     except KeyboardInterrupt:
         _say("stopped by you.")
@@ -118,35 +159,18 @@ def _ignore_warning(*warning: object, **more: object) -> None:
 
 
 def _unexpected(error: Exception) -> str:
-    """A sentence about a mistake of the program; all that helps to mend it goes to a file."""
+    """A sentence about a mistake of the program; all that helps to mend it goes to the log."""
     import traceback
     from pathlib import Path
 
+    from drivers.base.logs import flush_log, log_path
+
     where = traceback.extract_tb(error.__traceback__)[-1]
     what = f"{UNEXPECTED}: {type(error).__name__} in {Path(where.filename).name}:{where.lineno}"
-    log = _write_log(f"{' '.join(sys.argv)}\n{''.join(traceback.format_exception(error))}\n")
-    return what + (f"; please report it with {log}." if log else f" ({error}).")
-
-
-def _write_log(text: str) -> str | None:
-    """Append to the log of mistakes; None if nobody lets us write."""
-    import tempfile
-    from pathlib import Path
-
-    from app.state import state_folder
-
-    for folder in (state_folder(), tempfile.gettempdir()):
-        if folder is None:
-            continue
-        path = str(Path(folder) / f"shakedown-{os.getpid()}.log")
-        try:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)
-            with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8", errors="replace") as file:
-                file.write(text)
-            return path
-        except OSError:
-            continue
-    return None
+    _log().error("shakedown %s", " ".join(sys.argv[1:]), exc_info=error)
+    flush_log()
+    log = log_path()
+    return what + (f"; please report it with {log}." if log.exists() else f" ({error}).")
 
 
 def _overview() -> argparse.ArgumentParser:
@@ -156,6 +180,10 @@ def _overview() -> argparse.ArgumentParser:
         prog="shakedown",
         description="From a shaking specimen to a validated equation of motion. "
         "Without a command the desktop opens.",
+    )
+    parser.add_argument("--version", action="store_true", help="the program's version")
+    parser.add_argument(
+        "--verbose", action="store_true", help="show on standard error what goes on (with any command)"
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, (_, help_line) in COMMANDS.items():

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from app.state import state_folder
+from drivers.base.state import state_folder
 
 NAME = "library.sqlite"
 VERSION = 1  # of what is kept for a file

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from analysis import need_extra
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="*", metavar="FILE", help="recordings to open")
@@ -11,6 +13,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    need_extra("desktop")
     from app.desktop.main import start
 
     return start(args.rig, args.files)

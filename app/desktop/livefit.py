@@ -7,6 +7,7 @@ the window; a thread passes blocks one way and estimates the other.
 from __future__ import annotations
 
 import contextlib
+import logging
 import multiprocessing
 import os
 import threading
@@ -19,7 +20,10 @@ import numpy as np
 from PyQt6.QtCore import QObject, pyqtSignal
 
 from analysis import DataError, ShakedownError
+from drivers.base.logs import begin_log
 from drivers.base.protocols import Block
+
+_log = logging.getLogger(__name__)
 
 PACE = 0.4  # s between estimates
 SAME_PHASE = 1e-3  # of a period, by which two blocks may tell the drive's phase apart and mean the same drive
@@ -135,6 +139,7 @@ class LiveEstimate:
 
 def serve(pipe: Connection, text: str, rate: float, channels: list[str]) -> None:
     """In the process: take what has come, estimate, until the window is gone."""
+    begin_log("live fit")
     with contextlib.suppress(OSError, AttributeError):
         os.nice(5)
     try:
@@ -148,6 +153,7 @@ def serve(pipe: Connection, text: str, rate: float, channels: list[str]) -> None
     except ShakedownError as error:
         pipe.send(("failed", str(error)))
     except Exception as error:
+        _log.exception("the live fit failed")
         pipe.send(("failed", f"The live fit ended: {type(error).__name__}: {error}."))
 
 

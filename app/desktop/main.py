@@ -9,6 +9,7 @@ from PyQt6.QtCore import QTimer
 from PyQt6.QtGui import QPixmapCache
 from PyQt6.QtWidgets import QApplication
 
+from app.desktop.crash import CrashDesk
 from app.desktop.settings import Settings
 from app.desktop.theme import Theme
 from app.desktop.window import MainWindow
@@ -36,9 +37,11 @@ def start(rig: str | None = None, files: list[str] | None = None) -> int:
     if rig:
         settings.rig = rig
     window = build(settings)
+    crashes = CrashDesk(window.bench)
     window.show_page(settings.page)
     window.show()
     QTimer.singleShot(0, lambda: window.begin(files or []))  # after the first paint
     code = app.exec()
+    crashes.end()
     sip.delete(window)  # while the application lives: what it draws with is gone after it
     return code

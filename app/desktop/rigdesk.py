@@ -7,6 +7,7 @@ instrument. STOP goes straight to the driver.
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -26,6 +27,8 @@ from drivers.base.limits import Limits
 from drivers.base.protocols import ActiveRecording, Block, ChannelInfo, DriveState, Exciter, InstrumentError
 from drivers.base.trigger import Trigger
 from drivers.base.waveform import Waveform
+
+_log = logging.getLogger(__name__)
 
 WATCH = 50  # ms, between two looks at the rig: what is shown of its drive is never 200 ms old
 
@@ -215,6 +218,7 @@ class RigDesk(QObject):
             except ShakedownError as error:
                 self._ready.emit(number, (None, str(error)))
             except Exception as error:
+                _log.exception("%s could not be opened", title)
                 text = f"The rig could not be opened ({type(error).__name__}: {error})."
                 self._ready.emit(number, (None, text))
             else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from drivers.acquisition.engine import Engine
 from drivers.acquisition.metadata import recording_metadata
 from drivers.acquisition.sequence import Sequence, SequenceRun
 from drivers.rig.profile import Rig
+
+_log = logging.getLogger(__name__)
 
 
 class Sequencer(QObject):
@@ -70,5 +73,6 @@ class Sequencer(QObject):
             except ShakedownError as error:
                 self.failed.emit(str(error))
             except Exception as error:
+                _log.exception("a sequence failed")
                 self.failed.emit(f"The sequence ended: {type(error).__name__}: {error}.")
             self.ended.emit()

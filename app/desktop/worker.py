@@ -8,6 +8,7 @@ messages between the pipe and Qt's signals, so that even sending a long record c
 from __future__ import annotations
 
 import contextlib
+import logging
 import multiprocessing
 import os
 import threading
@@ -20,7 +21,9 @@ from typing import Any
 from PyQt6.QtCore import QObject, QTimer, pyqtSignal
 
 from analysis import Cancelled, Progress, ShakedownError, Step
+from drivers.base.logs import begin_log
 
+_log = logging.getLogger(__name__)
 PATIENCE = 3.0  # seconds that cancelled work may take to end by itself
 REPORTS = 0.05  # seconds between reports sent to the window
 NICENESS = 15  # of the work: acquisition and window come first
@@ -213,6 +216,7 @@ def _serve(pipe: Connection, stop: Any, niceness: int) -> None:
     """In the worker process: do what comes through the pipe until the window is gone."""
     import signal
 
+    begin_log("worker")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C belongs to the window
     with contextlib.suppress(OSError, AttributeError):
         os.nice(niceness)
@@ -256,6 +260,7 @@ def _perform(
     except Exception as error:
         import traceback
 
+        _log.exception("%s failed", getattr(function, "__name__", function))
         detail = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(detail.filename).name}:{detail.lineno}"
         return "failed", f"This should not happen: {type(error).__name__}: {error} ({where})."

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis import Estimate, Identification, ShakedownError, interval_ends, with_error
+from analysis import Estimate, Identification, ShakedownError, __version__, interval_ends, with_error
 from app.output import as_words
 from app.report.blocks import Block, Document, Formulae, Grid, Heading, Listing, Paragraph, Picture
 from app.report.findings import Findings, Measured, OrbitsFound, Study
@@ -39,7 +39,7 @@ def document(findings: Findings) -> Document:
         parts += _orbits(found, several=len(findings.orbits) > 1)
     parts += _provenance(findings)
     by = f"{findings.author}, " if findings.author else ""
-    return Document(findings.title, f"{by}Shakedown {version('shakedown-lab')}, written {made}", parts)
+    return Document(findings.title, f"{by}Shakedown {__version__}, written {made}", parts)
 
 
 def _summary(findings: Findings) -> Iterator[Block]:
@@ -280,7 +280,7 @@ def _provenance(findings: Findings) -> Iterator[Block]:
     yield Heading("To run it again")
     libraries = ", ".join(f"{name} {_version(name)}" for name in LIBRARIES)
     rows = [
-        ["program", f"Shakedown {version('shakedown-lab')}"],
+        ["program", f"Shakedown {__version__}"],
         ["libraries", f"Python {platform.python_version()}, {libraries}"],
         ["machine", f"{platform.system()} {platform.machine()}"],
     ]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from importlib.metadata import version
 from typing import Any
 
+from analysis import __version__
 from app.figures.curves import draw_curves
 from app.report.blocks import Block, Document, Grid, Heading, Paragraph, Picture
 from app.reproduce import Table
@@ -36,9 +36,7 @@ def document(tables: Sequence[Table]) -> Document:
             if made.name.partition("-")[0] == key:
                 blocks += _table(made)
     written = datetime.now().astimezone().isoformat(timespec="minutes")
-    return Document(
-        "Published beside ours", f"Shakedown {version('shakedown-lab')}, written {written}", blocks
-    )
+    return Document("Published beside ours", f"Shakedown {__version__}, written {written}", blocks)
 
 
 def counts(made: Table) -> dict[str, int]:

@@ -7,6 +7,7 @@ everything in it saved.
 from __future__ import annotations
 
 import contextlib
+import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -23,6 +24,8 @@ from drivers.acquisition.stream_clock import StreamClock
 from drivers.base.protocols import Block, ChannelSpan, DriveState, InstrumentError, Source
 from drivers.base.trigger import Trigger, TriggerFinder
 from drivers.recording import ChannelSpec, Finished, Recorder
+
+_log = logging.getLogger(__name__)
 
 QUEUE_SECONDS = 30.0  # what the recorder may lag behind before the recording is stopped
 QUEUE_BYTES = 512 << 20
@@ -204,6 +207,7 @@ class Capture:
         except ShakedownError as error:
             self._fail(str(error))
         except Exception as error:
+            _log.exception("the recording failed")
             self._fail(f"The recording failed ({type(error).__name__}: {error}).")
         with self._state:
             self._closing = True
@@ -338,6 +342,7 @@ class Capture:
         try:
             finished = writing.sink.close()
         except Exception as error:
+            _log.exception("the recording could not be finished")
             self._fail(f"The recording could not be finished, its journal is kept ({error}).")
             return
         problem = getattr(finished, "problem", None)

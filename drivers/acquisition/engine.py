@@ -7,6 +7,7 @@ The reasons are in docs/decisions/0003-threads-and-processes.md.
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import deque
@@ -28,6 +29,8 @@ from drivers.base.protocols import (
     Source,
 )
 from drivers.base.trigger import Trigger
+
+_log = logging.getLogger(__name__)
 
 BLOCK_SECONDS = 0.02  # a block each 20 ms: live views at 30 frames a second always have something new
 PATIENCE = 0.5  # s to wait for the block under way when stopping
@@ -232,6 +235,7 @@ class Engine:
         except ShakedownError as error:
             return "" if self._stopping.is_set() else str(error)
         except Exception as error:
+            _log.exception("the acquisition failed")
             return f"The acquisition failed ({type(error).__name__}: {error})."
         return ""
 

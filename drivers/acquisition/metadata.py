@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from analysis import __version__
 from drivers.base.protocols import Source
 from drivers.rig.profile import RigProfile
 
@@ -33,7 +33,7 @@ def recording_metadata(
         "notes": notes,
         "tags": list(tags),
         "calibration": _calibration(source),
-        "versions": {"shakedown": _version()},
+        "versions": {"shakedown": __version__},
     }
     if profile is None:
         return metadata
@@ -52,10 +52,3 @@ def recording_metadata(
 def _calibration(source: Source) -> dict[str, Any]:
     known = [c for c in source.channels if c.sensor or c.calibration]
     return {c.name: {"sensor": c.sensor, **c.calibration} for c in known}
-
-
-def _version() -> str:
-    try:
-        return version("shakedown-lab")
-    except PackageNotFoundError:  # run from a checkout that is not installed
-        return "unknown"

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import logging
 import os
 import queue
 import signal
@@ -41,8 +42,11 @@ from drivers.acquisition.guard_process import GuardProcess
 from drivers.base.clock import RealClock
 from drivers.base.drive_page import DrivePage, DriveStatus, is_ending, process_state
 from drivers.base.latch import DriveLatched
+from drivers.base.logs import begin_log
 from drivers.base.protocols import Block, DriveState, InstrumentError, status_of
 from drivers.rig.profile import Rig, RigProfile, open_rig
+
+_log = logging.getLogger(__name__)
 
 BLOCK_SECONDS = 0.01  # the pace of the limits' checks
 WATCH_SECONDS = 0.002  # the pace of the watch over window and STOP
@@ -68,6 +72,7 @@ def run(profile: RigProfile, links: m.Links, seed: int, patience: float, log: Pa
     page = DrivePage.open(links.page)
     page.claim(os.getpid())
     server = RigServer(profile, links, page, seed, log)
+    begin_log("rig", on_crash=lambda error: server.stop_drive(f"the rig's process failed ({error})", "trip"))
     watch = Watch(server, page, patience)
     for name in _ENDING_SIGNALS:
         if hasattr(signal, name):
@@ -174,6 +179,7 @@ class RigServer:
             self._fail(f"The drive did not take STOP ({error}): switch off the amplifier by hand.")
         self._page.stops = next(self._stop_numbers)
         if first:
+            _log.info("drive stopped (%s): %s", kind, reason)
             self._stop_kind = kind
             self._mark_recording(reason, kind, values or {})
 
@@ -196,6 +202,7 @@ class RigServer:
             return
         self._ending = reason
         self.stop_drive(reason, "trip")
+        _log.info("ends: %s", reason)
         threading.Thread(target=self._end, name="ending", daemon=True).start()
 
     # -- opening
@@ -204,6 +211,7 @@ class RigServer:
         try:
             rig = open_rig(self._profile, RealClock(), self._seed)
         except Exception as error:
+            _log.warning("%s could not be opened", self._profile.key, exc_info=error)
             self._send(_refusal(0, error))
             self._page.closed = True
             self._page.remove()
@@ -262,6 +270,8 @@ class RigServer:
             try:
                 answer: Any = m.Answer(request.number, self._do(request.command))
             except Exception as error:
+                if not isinstance(error, ShakedownError):
+                    _log.exception("command %s failed", type(request.command).__name__)
                 if not isinstance(error, ShakedownError) and worker == "drive":
                     self.stop_drive(f"a command failed ({error})", "trip")
                 answer = _refusal(request.number, error)
@@ -374,6 +384,7 @@ class RigServer:
                 if block.ended:
                     break
         except Exception as error:
+            _log.warning("the source failed", exc_info=error)
             text = str(error) if isinstance(error, ShakedownError) else f"The source failed ({error})."
             self._fail(text)
             if self.driving:

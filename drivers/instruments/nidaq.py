@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from analysis import ShakedownError
+from analysis import EXTRAS, ShakedownError, missing_extra, need_extra
 from drivers.base.clock import Clock
 from drivers.base.latch import Latch
 from drivers.base.limits import STOP_RAMP, Limits
@@ -43,6 +43,8 @@ STANDARD_GRAVITY = 9.80665
 
 def list_devices(session: Any = None) -> tuple[list[tuple[str, str]], str]:
     """Name and description of each NI device, and a sentence if none could be looked for."""
+    if not EXTRAS["ni"].installed:
+        return [], missing_extra("ni")
     from nidaqmx.errors import DaqNotFoundError, DaqNotSupportedError, Error
     from nidaqmx.system import System
 
@@ -70,6 +72,7 @@ def connect(table: Mapping[str, Any]) -> Any:
 
 
 def open_source(profile: RigProfile, clock: Clock | None, seed: int) -> NidaqSource:
+    need_extra("ni")
     return NidaqSource(profile, connect(profile.instruments["source"]))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
+from analysis.base.extras import need_extra
 from analysis.base.identification import Residual
 from analysis.base.progress import Progress
 from analysis.estimate.homotopy.coupled import Controller, Segment, segments_of
@@ -136,6 +137,7 @@ def _differential_evolution(
 def _pymoo(
     cost: Any, low: Array, high: Array, population: int, options: GlobalSearch, watch: Any
 ) -> tuple[Array, float, int]:
+    need_extra("search")
     from pymoo.algorithms.soo.nonconvex.ga import GA
     from pymoo.algorithms.soo.nonconvex.pso import PSO
     from pymoo.core.callback import Callback

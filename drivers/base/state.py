@@ -1,4 +1,4 @@
-"""Where the program keeps what it may lose: indexes of libraries, logs of its own mistakes."""
+"""Where the program keeps what it may lose: indexes of libraries, its log."""
 
 from __future__ import annotations
 
