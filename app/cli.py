@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         return stop_at_once()
     if argv == ["--version"]:
-        from analysis.base.version import __version__
+        from analysis import __version__
 
         print(f"shakedown {__version__}")
         return 0
