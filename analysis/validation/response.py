@@ -69,12 +69,10 @@ def predict_response(subject: Subject, stretch: float, progress: Progress = SILE
     for number, start in enumerate(starts):
         progress.report(0.8 * number / len(starts), "following the record")
         stop = min(int(start) + length, N)
-        run = simulate(
-            model, times[start:stop], subject.states[:, start], None, inputs, rtol=1e-7, atol=1e-10
-        )
+        run = simulate(model, times[start:stop], subject.states[:, start], None, inputs, rtol=1e-7)
         restarted[:, start:stop] = run.outputs[shown, : stop - start]
     progress.report(0.8, "running freely")
-    run = simulate(model, times, subject.states[:, 0], None, inputs, rtol=1e-7, atol=1e-10)
+    run = simulate(model, times, subject.states[:, 0], None, inputs, rtol=1e-7)
     measured, spread = data.outputs[shown], subject.spread
     since, growth, horizon = _growth(measured, restarted, spread, length, subject.dt, len(starts))
     names = tuple(model.outputs[i] for i in shown)

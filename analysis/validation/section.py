@@ -52,7 +52,7 @@ def _long_run(subject: Subject, count: int) -> Array | None:
     """The model's points, several times as many as the record has; None if it escapes."""
     assert subject.driven is not None
     times = subject.times[2] + subject.base * np.arange(_STRETCHES * count)
-    run = simulate(subject.driven, times, subject.states[:, 2], rtol=1e-7, atol=1e-9)
+    run = simulate(subject.driven, times, subject.states[:, 2], rtol=1e-7)
     return run.states if run.diverged_at is None and np.isfinite(run.states).all() else None
 
 

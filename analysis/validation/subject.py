@@ -98,7 +98,7 @@ class Subject:
         """States [n, N] of the model left to itself from the first measured state; None if it escapes."""
         if self.driven is None:
             return None
-        found = simulate(self.driven, self.times, self.states[:, 0], rtol=1e-8, atol=1e-10)
+        found = simulate(self.driven, self.times, self.states[:, 0], rtol=1e-8)
         whole = found.diverged_at is None and bool(np.isfinite(found.states).all())
         return found.states if whole else None
 

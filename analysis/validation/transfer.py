@@ -118,7 +118,7 @@ def _both(still: Model, record: Record) -> tuple[TransferFunction, TransferFunct
     record = record.cut(0, LONGEST)
     (data,) = Experiment(still, record).runs
     start = start_states(still, data, still.values())[:, 0]
-    run = simulate(still, data.times, start, None, data.inputs, rtol=1e-7, atol=1e-10)
+    run = simulate(still, data.times, start, None, data.inputs, rtol=1e-7)
     i = int(np.flatnonzero(data.measured)[0])
     names = (still.inputs[0], still.outputs[i])
     drive = data.inputs.values(data.times)[0]
