@@ -3,7 +3,8 @@
 A driver says by ``zeroing()`` how that is done, as a small table that can be handed to another process:
 
     {"kind": "virtual"}                                               the page's output
-    {"kind": "line", "port", "baudrate", "stopbits", "commands"}      text to a serial port or socket://host:port
+    {"kind": "line", "port", "baudrate", "stopbits", "commands",      text to a serial port or socket://host:port
+     "withdraw"}                                                      makes a line that broke off harmless
     {"kind": "nidaqmx", "device", "server"}                           reset of an NI device; server: host:port
 
 The second guard uses it when the rig's process is frozen or gone, the window when it has lost that process,
@@ -50,7 +51,7 @@ def _nothing(how: Mapping[str, Any]) -> None:
 
 def _zero_line(how: Mapping[str, Any]) -> None:
     lines = b"".join(str(c).encode("ascii") + b"\n" for c in how["commands"])
-    message = b"\n" + REPEATS * lines
+    message = str(how.get("withdraw", "")).encode("ascii") + b"\n" + REPEATS * lines
     port = str(how["port"])
     if port.startswith("socket://"):
         host, _, number = port.removeprefix("socket://").partition(":")

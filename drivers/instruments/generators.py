@@ -2,6 +2,9 @@
 
 They play sines only, and on their own clock: the phase at a sample is not known, so record the drive as a
 channel. Amplitudes go up and down in small steps; frequency changes keep the phase (digital synthesis).
+
+A step upwards is withdrawn if STOP comes while it is on the line: until the line ends the instrument does
+nothing, and an exponent at the end of the number makes it smaller than what is set.
 """
 
 from __future__ import annotations
@@ -27,7 +30,8 @@ from drivers.rig.player import SOFT_START
 from drivers.rig.profile import RigError, RigProfile
 
 FIRST_STEP = 0.05  # of the target: where a soft start begins
-GROWTH = 1.05  # from step to step upwards: a step that is on the line at STOP raises the drive by no more
+GROWTH = 1.05  # from step to step upwards
+WITHDRAW = "E-9"  # behind a number: as good as zero
 CHANGE_STEPS = 12  # of a change to a smaller amplitude
 STOP_SECONDS = 0.05
 STEPS_DOWN = 2  # of a stop, before zero: a line at 9600 baud takes 15 ms
@@ -85,7 +89,7 @@ class Generator(ABC):
         self._orders: deque[_Order] = deque()
         self._wake = threading.Condition()
         self._closed = False
-        self._errors_of_others = False  # another process has spoken to the instrument
+        self._errors_expected = False  # another process has spoken to it, or a step was withdrawn
         self._planned: deque[float] = deque()  # amplitudes still to be set, on the way to the target
         self._next_step = self._pace = 0.0  # time.monotonic() of the next one; s between two at least
         link.identify_again = self.identify
@@ -105,7 +109,11 @@ class Generator(ABC):
     def _set_frequency(self, hertz: float) -> None: ...
 
     @abstractmethod
-    def _set_amplitude(self, peak: float) -> None: ...
+    def _amplitude_line(self, peak: float) -> tuple[str, str]:
+        """The line that sets an amplitude, up to the end of its number and behind it."""
+
+    def _set_amplitude(self, peak: float) -> None:
+        self.link.write("".join(self._amplitude_line(peak)))
 
     @abstractmethod
     def _begin(self) -> None:
@@ -152,7 +160,7 @@ class Generator(ABC):
         how = self.link.settings
         return {
             "kind": "line", "port": self.link.port, "baudrate": how.baudrate, "stopbits": how.stopbits,
-            "commands": [self.silence_command],
+            "commands": [self.silence_command], "withdraw": WITHDRAW,
         }  # fmt: skip
 
     def state(self) -> DriveState:
@@ -240,10 +248,10 @@ class Generator(ABC):
         if self._amplitude:
             self._go_down("another drive")
         frequency = order.frequency
-        if self._errors_of_others:
+        if self._errors_expected:
             with contextlib.suppress(InstrumentError):
-                self._check()  # reads and so clears what the other process's commands may have left
-            self._errors_of_others = False
+                self._check()  # reads and so clears what may have been left
+            self._errors_expected = False
         try:
             for setting in (
                 lambda: self._set_amplitude(0.0),
@@ -285,13 +293,32 @@ class Generator(ABC):
         try:
             if self.latch.reason:
                 return
-            self._set_amplitude(value)
-            change, self._output = abs(value - self._output), value
+            before = self._output
+            self._output = self._move_to(value)
+            change = abs(self._output - before)
         except ShakedownError as error:
             self._reason = str(error)
             self._planned.appendleft(value)
             change = 0.0
         self._next_step = time.monotonic() + max(self._pace, change / self.limits.ramp)
+
+    def _move_to(self, peak: float) -> float:
+        """Set an amplitude, or one far below the present if STOP comes while a step upwards is on the line.
+
+        The amplitude that was set.
+        """
+        if peak <= self._output:
+            self._set_amplitude(peak)
+            return peak
+        begin, end = self._amplitude_line(peak)
+        shrink = "E-1" if self._output else WITHDRAW
+        if self.link.write_if(self._may_play, begin, end, shrink + end):
+            return peak
+        self._errors_expected = True  # an instrument may find the amplitude too small: then it keeps its own
+        return 0.1 * peak if self._output else 0.0
+
+    def _may_play(self) -> bool:
+        return not self._halting()
 
     def _go_down(self, reason: str) -> bool:
         """Ramp to zero in a few steps; False if the generator cannot be reached (it is tried again)."""
@@ -303,7 +330,7 @@ class Generator(ABC):
             for step in range(1, STEPS_DOWN + 1):
                 value = begin * (1 - step / (STEPS_DOWN + 1))
                 if self.latch.output_taken_over:
-                    self._errors_of_others = True
+                    self._errors_expected = True
                     break  # it is at zero: a step down from what it was would be a step up
                 self._set_amplitude(value)
                 self._output = value
@@ -362,8 +389,8 @@ class DS345(Generator):
     def _set_frequency(self, hertz: float) -> None:
         self.link.write(f"FREQ {hertz:.6f}")
 
-    def _set_amplitude(self, peak: float) -> None:
-        self.link.write(f"AMPL {2 * peak:.3f}VP")
+    def _amplitude_line(self, peak: float) -> tuple[str, str]:
+        return f"AMPL {2 * peak:.3f}", "VP"
 
     def _begin(self) -> None:
         self.link.write("FUNC 0")
@@ -392,14 +419,14 @@ class ScpiGenerator(Generator):
     def _set_frequency(self, hertz: float) -> None:
         self.link.write(f"FREQ {hertz:.6f}")
 
-    def _set_amplitude(self, peak: float) -> None:
-        self.link.write("OUTP OFF" if peak == 0 else f"VOLT {2 * peak:.4f}")
+    def _amplitude_line(self, peak: float) -> tuple[str, str]:
+        return ("OUTP OFF" if peak == 0 else f"VOLT {2 * peak:.4f}"), ""
 
     def _begin(self) -> None:
         self.link.write("FUNC SIN")
         self.link.write("VOLT:OFFS 0")
         self.link.write("VOLT MIN")
-        self.link.write("OUTP ON")
+        self.link.write_if(self._may_play, "OUTP O", "N", "FF")
 
     def _check(self) -> None:
         answer = self.link.query("SYST:ERR?")

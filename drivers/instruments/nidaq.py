@@ -32,7 +32,10 @@ from drivers.rig.profile import ChannelProfile, RigError, RigProfile
 BUFFER_SECONDS = 10.0  # of the input: what may pile up before samples are lost
 AHEAD_SECONDS = 0.04  # of the output: what is written and not yet played
 SHORTEST_AHEAD, LONGEST_AHEAD = 0.005, 0.5  # s, of a profile
-REPLACE_SECONDS = (0.004, 0.012, 0.025)  # of that, what STOP leaves: it is being played while it is replaced
+# Of that, what STOP leaves because it is played while the rest is replaced: so long, and two calls of the
+# driver; more at each further attempt.
+REPLACE_SECONDS = (0.001, 0.008, 0.02)
+CALLS, SLOW_CALL = 8, 5  # so many are remembered; by its place among them, in order, one that is slow
 PACE_SECONDS = 0.002  # between two looks at STOP while nothing is to be written
 STALLED_SECONDS = 0.04  # beyond what a stop takes: then the output's clock is taken for stalled
 READ_TIMEOUT = 5.0  # s beyond the time that the samples take
@@ -312,6 +315,7 @@ class NidaqExciter:
         self._marks: deque[PlayerMark] = deque()  # before each piece that has not been played
         self._written = self._played = 0  # samples since the start of the output's task
         self._counted_at = 0.0  # time.monotonic() at which the device had played so many
+        self._call_seconds = deque(CALLS * [0.001], CALLS)  # that the last calls of the driver took
         self._silent_from = 0  # the sample of the task with which the last drive was over
         self._device_counts = True  # it tells how many samples it has played
         self._falling = False  # what STOP could still replace was replaced
@@ -535,6 +539,7 @@ class NidaqExciter:
             try:
                 self._counted_at = time.monotonic()
                 self._played = int(self._task.out_stream.total_samp_per_chan_generated)
+                self._call_seconds.append(time.monotonic() - self._counted_at)
             except DaqError as error:
                 if error.error_code != UNSUPPORTED:
                     raise
@@ -571,8 +576,9 @@ class NidaqExciter:
         if not self._device_counts:
             return
         reached = self._player.mark()
+        calls = 2 * sorted(self._call_seconds)[SLOW_CALL]
         for margin in REPLACE_SECONDS:
-            since = time.monotonic() - self._counted_at
+            since = time.monotonic() - self._counted_at + calls
             try:
                 if self._replace_from(self._played + round((since + margin) * self._rate) + 1):
                     return

@@ -54,6 +54,19 @@ class SerialLink:
             self._ready()
             self._send(command)
 
+    def write_if(self, allowed: Callable[[], bool], begin: str, end: str, instead: str) -> bool:
+        """Send a line whose end is decided last: ``end`` if that is still allowed then, else ``instead``.
+
+        An instrument does nothing before the line ends, so what is not allowed any more while the line is on
+        its way has no effect. Whether ``end`` was sent.
+        """
+        with self._lock:
+            self._ready()
+            self._put(begin.encode("ascii"))
+            still = allowed()
+            self._put((end if still else instead).encode("ascii") + self.settings.ending)
+            return still
+
     def send_now(self, command: str) -> None:
         """Send a line that must not wait: nothing is drained or asked first; a lost link is opened again."""
         with self._lock:
@@ -153,7 +166,10 @@ class SerialLink:
         return text
 
     def _send(self, command: str) -> None:
-        self._guarded(lambda: self._serial.write(command.encode("ascii") + self.settings.ending))
+        self._put(command.encode("ascii") + self.settings.ending)
+
+    def _put(self, data: bytes) -> None:
+        self._guarded(lambda: self._serial.write(data))
         self._guarded(lambda: self._serial.flush())  # never two commands on their way: STOP would be third
 
     def _drain(self) -> None:

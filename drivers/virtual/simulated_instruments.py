@@ -16,6 +16,7 @@ import threading
 import time
 from pathlib import Path
 
+NUMBER = r"[\d.]+(?:E-?\d+)?"
 DEFAULTS_OFV5000 = {
     ("VeloDec", "Range"): "10 mm/s/V",
     ("TrackingFilter", "Range"): "Slow",
@@ -167,7 +168,7 @@ class SimulatedDS345(SimulatedGenerator):
         if line == "*ESR?":
             status, self.error = (32 if self.error else 0), False
             return str(status)
-        if found := re.fullmatch(r"AMPL ([\d.]+)VP", line):
+        if found := re.fullmatch(rf"AMPL ({NUMBER})VP", line):
             self.peak_to_peak = float(found[1])
             self.error |= self.peak_to_peak > 10
         elif found := re.fullmatch(r"FREQ ([\d.]+)", line):
@@ -190,7 +191,7 @@ class SimulatedScpi(SimulatedGenerator):
             return text
         if line in ("OUTP ON", "OUTP OFF"):
             self.on = line.endswith("ON")
-        elif found := re.fullmatch(r"VOLT ([\d.]+|MIN)", line):
+        elif found := re.fullmatch(rf"VOLT ({NUMBER}|MIN)", line):
             self.peak_to_peak = 0.01 if found[1] == "MIN" else float(found[1])
         elif found := re.fullmatch(r"FREQ ([\d.]+)", line):
             self.frequency = float(found[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import socket
 import sys
 import threading
@@ -288,7 +289,6 @@ def test_given_a_port_that_is_not_there_then_one_sentence() -> None:
 def test_given_another_amplitude_then_no_step_upwards_is_more_than_a_twentieth(
     begin: float, target: float
 ) -> None:
-    """So much can be on the line when STOP comes."""
     steps = [begin, *_steps(begin, target)]
     assert steps[-1] == target and len(steps) < 70
     if target > begin:
@@ -296,3 +296,32 @@ def test_given_another_amplitude_then_no_step_upwards_is_more_than_a_twentieth(
         assert all(b > a for a, b in itertools.pairwise(steps))
     else:
         assert all(b < a for a, b in itertools.pairwise(steps))
+
+
+@pytest.mark.parametrize(("simulated", "driver"), [(SimulatedDS345, DS345), (SimulatedScpi, ScpiGenerator)])
+@pytest.mark.parametrize("rises", [0, 1, 20])
+def test_given_stop_while_a_step_upwards_is_on_the_line_then_it_is_withdrawn(
+    simulated: type[SimulatedGenerator], driver: type[DS345 | ScpiGenerator], rises: int
+) -> None:
+    """STOP comes between the two parts of the line that sets the next amplitude."""
+    with simulated() as instrument:
+        assert isinstance(instrument, SimulatedGenerator)
+        generator = driver(instrument.port, Limits(5.0))
+        plain, sent = generator.link._put, itertools.count()
+
+        def put(data: bytes) -> None:
+            plain(data)
+            if data.startswith((b"AMPL ", b"VOLT ")) and not data.endswith(b"\n") and next(sent) == rises:
+                generator.request_stop("STOP")
+
+        generator.link._put = put  # type: ignore[method-assign]
+        generator.play(Sine(1.0, 9.0))
+        wait_until(lambda: not generator.state().playing)
+        peaks = [peak for _, peak in instrument.history]
+        (withdrawn,) = [i for i, line in enumerate(instrument.received) if b"E-" in line]
+        assert instrument.received[withdrawn].rstrip(b"VP\n").endswith(b"E-1" if rises else b"E-9")
+        before = b"".join(instrument.received[:withdrawn])
+        told = [float(volts) / 2 for volts in re.findall(rb"(?:AMPL|VOLT) ([\d.]+)", before)]
+        wait_until(lambda: instrument.peak == 0.0)
+        assert max(peaks) == pytest.approx(max(told, default=0.0), abs=0.005)  # VOLT MIN
+        generator.close()

@@ -23,6 +23,7 @@ class Table(dict[str, Any]):
 
 
 SOURCES["stalling"] = ("tests.soak.slow_parts", "open_stalling")
+TRACE_SECONDS = 0.001
 CONTROLLERS["echo"] = ("tests.soak.slow_parts", "open_echo")
 
 
@@ -37,7 +38,24 @@ def open_stalling(profile: RigProfile, clock: Any, seed: int) -> VirtualRig:
         return plain(into)
 
     source.read = read  # type: ignore[method-assign]
+    _trace_drive(source, flag.with_name("trace"))
     return source
+
+
+def _trace_drive(rig: VirtualRig, trace: Path) -> None:
+    """Write each millisecond of the drive down with the time at which it is played."""
+    take, rate = rig._player.take, rig._player.rate
+    step = max(1, round(TRACE_SECONDS * rate))
+    file = trace.open("a", encoding="utf-8")
+
+    def traced(count: int) -> Samples:
+        values = take(count)
+        begin = rig._zero + rig._index / rig.rate
+        file.writelines(f"{begin + i / rate:.4f} {values[i]:.6g}\n" for i in range(0, count, step))
+        file.flush()
+        return values
+
+    rig._player.take = traced  # type: ignore[method-assign]
 
 
 class Echo:

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from drivers.rig.profile import load_rig
-from drivers.virtual import nidaq_server
+from drivers.virtual import nidaq_server, simulated_device
+
+TRACE_SECONDS = 0.001
 
 
 class StallingCalls(nidaq_server.DeviceServer):
@@ -23,6 +25,7 @@ class StallingCalls(nidaq_server.DeviceServer):
 def main(trace: Path, flag: Path) -> None:
     StallingCalls.flag = flag
     nidaq_server.DeviceServer = StallingCalls  # type: ignore[misc]
+    simulated_device.UPDATE_SECONDS = TRACE_SECONDS
     device = nidaq_server.device_of(load_rig("two_well_beam_modern"), trace)
     server, port, _ = nidaq_server.serve(device)
     sys.stdout.write(f"ready {port}\n")

@@ -1,6 +1,7 @@
 """How long STOP takes, for every driver in every state, with real processes on a busy machine.
 
     python -m tests.soak.stops table --times 50 [--load 2] [--drivers ds345,nidaqmx] [--states playing]
+    python -m tests.soak.stops rise --times 50         how far, and how long, the drive rises after STOP
     python -m tests.soak.stops guard --times 20        the rig's process frozen and killed
     python -m tests.soak.stops terminals --times 20    terminals closed, suspended, interrupted
 
@@ -42,6 +43,7 @@ STATES = (
     "window frozen", "window dead",
 )  # fmt: skip
 AMPLITUDE, FREQUENCY = 1.0, 50.0  # V, Hz: a period is short beside the times that are measured
+SLOW_FREQUENCY = 0.01  # Hz: a cosine that is its own envelope for the seconds that it is looked at
 SAMPLE_SECONDS = 0.001
 QUIET_SECONDS = 0.06  # at zero for so long: silent
 GUARD_SECONDS = 30.0
@@ -104,9 +106,13 @@ class Bench:
     rig_pid: int = 0
 
     def __post_init__(self) -> None:
-        self.flag = self.folder / "stall"
+        self.flag, self.trace = self.folder / "stall", self.folder / "trace"
         rig = load_rig("two_well_beam_modern")
-        rig = replace(rig, channels=tuple(replace(c, limit=None) for c in rig.channels))
+        rig = replace(
+            rig,
+            channels=tuple(replace(c, limit=None) for c in rig.channels),
+            limits=replace(rig.limits, lowest_frequency=0.0),
+        )
         exciter: dict[str, Any] | None = None
         if self.driver in ("ds345", "scpi"):
             simulated = SimulatedDS345 if self.driver == "ds345" else SimulatedScpi
@@ -118,7 +124,6 @@ class Bench:
         self.open()
 
     def _serve(self, rig: RigProfile) -> None:
-        self.trace = self.folder / "trace"
         command = [sys.executable, "-m", "tests.soak.stalling_server", str(self.trace), str(self.flag)]
         self.server = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         assert self.server.stdout is not None
@@ -143,6 +148,7 @@ class Bench:
         assert self.window.stdout is not None
         path, pid = self.window.stdout.readline().split()
         self.page, self.rig_pid = DrivePage.open(Path(path)), int(pid)
+        self.wait_for(lambda: self.page.counts.samples > 0, "the first sample")
 
     def ask(self, command: str) -> str:
         assert self.window is not None and self.window.stdin is not None and self.window.stdout is not None
@@ -162,8 +168,17 @@ class Bench:
             output.now = self._device_output  # type: ignore[method-assign]
         return output
 
+    def played(self) -> tuple[np.ndarray, np.ndarray]:
+        """What the instrument has put out, at times a millisecond apart at most while it changes."""
+        if self.instrument is not None:
+            times, values = np.array(self.instrument.history).T
+        else:
+            lines = self.trace.read_text().splitlines()
+            times, values = np.array([line.split() for line in lines if " " in line], float).T
+        return times, np.abs(values)
+
     def _device_output(self) -> float:
-        """The newest line of the device's trace; it is written every 2 ms."""
+        """The newest line of the device's trace; it is written every millisecond."""
         with self.trace.open("rb") as file:
             file.seek(max(0, self.trace.stat().st_size - 200))
             lines = file.read().split(b"\n")
@@ -279,6 +294,65 @@ def _leave(bench: Bench, state: str) -> None:
     time.sleep(0.7 if state == "instrument busy" else 0.1)
     if (answer := bench.ask("arm")) != "ok":
         raise AssertionError(f"{bench.driver}, {state}: {answer}")
+
+
+@dataclass
+class Rise:
+    """The drive after STOP: its largest value over that at STOP, and for how long it was above that."""
+
+    ratio: float
+    seconds: float
+    share: float  # the rise over the amplitude that it rises to
+
+
+def rise_once(bench: Bench, state: str, rng: random.Random) -> Rise:
+    """STOP a drive that rises; its cosine is so slow that the output is its envelope."""
+    assert bench.ask(f"play {AMPLITUDE} {SLOW_FREQUENCY}") == "ok"
+    target = AMPLITUDE
+    if state == "changing":
+        bench.wait_for(lambda: bench.page.status.state == "playing", "playing")
+        target = 2 * AMPLITUDE
+        assert bench.ask(f"change {target}") == "ok"
+    time.sleep(rng.uniform(0.05, 0.4))
+    output, pressed = bench.output(), time.monotonic()
+    bench.page.request_stop("STOP")
+    output.watch(pressed + 5.0)
+    _leave(bench, state)
+    times, values = bench.played()
+    at_stop = values[times <= pressed][-1]
+    later, after = times[times > pressed], values[times > pressed]
+    above = later[after > at_stop]
+    highest = after.max()
+    return Rise(
+        highest / at_stop if at_stop else float(highest > 0),
+        float(above[-1] - pressed) if len(above) else 0.0,
+        float(max(0.0, highest - at_stop) / target),
+    )
+
+
+def rise_table(times: int, load: int, drivers: list[str]) -> None:
+    for driver in drivers:
+        with tempfile.TemporaryDirectory() as folder:
+            bench = Bench(driver, Path(folder))
+            try:
+                with busy_loops(load):
+                    for state in ("ramping", "changing"):
+                        rng = random.Random(f"{driver}{state}")
+                        rises = [rise_once(bench, state, rng) for _ in range(times)]
+                        _rise_row(driver, state, rises)
+            finally:
+                bench.close()
+
+
+def _rise_row(driver: str, state: str, rises: list[Rise]) -> None:
+    rose = [r for r in rises if r.seconds]
+    sys.stdout.write(
+        f"{driver:8} {state:16} {len(rises):4d} times: rose after STOP in {len(rose)}; by at most "
+        f"{100 * max(r.share for r in rises):.2f} % of its target, for at most "
+        f"{1e3 * max(r.seconds for r in rises):.1f} ms; largest value over that at STOP "
+        f"{max(r.ratio for r in rises):.4f}\n"
+    )
+    sys.stdout.flush()
 
 
 # -- what the second guard is for
@@ -505,7 +579,7 @@ def _row(driver: str, state: str, stops: list[Stop]) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["table", "guard", "terminals"])
+    parser.add_argument("what", choices=["table", "rise", "guard", "terminals"])
     parser.add_argument("--times", type=int, default=50)
     parser.add_argument("--load", type=int, default=2, help="busy loops beside it")
     parser.add_argument("--drivers", default=",".join(DRIVERS))
@@ -515,7 +589,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["SHAKEDOWN_CONTROL_FOLDER"] = folder
         run_first()
-        if args.what == "guard":
+        if args.what == "rise":
+            rise_table(args.times, args.load, drivers)
+        elif args.what == "guard":
             guard_table(args.times, args.load, drivers)
         elif args.what == "terminals":
             terminal_table(args.times, args.load)

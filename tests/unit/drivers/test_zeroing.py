@@ -21,6 +21,18 @@ posix = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals")
 
 
 @posix
+def test_given_a_step_upwards_that_was_broken_off_then_the_end_of_its_line_does_not_set_it() -> None:
+    with SimulatedScpi() as instrument:
+        with Path(instrument.port).open("wb", buffering=0) as line:
+            line.write(b"VOLT 1.0\nVOLT 4.0")  # frozen before the end of the second line
+            how = {"kind": "line", "port": instrument.port, "commands": ["OUTP OFF"], "withdraw": "E-9"}
+            wait_until(lambda: instrument.peak == 0.5)
+            zero_output(how)
+        wait_until(lambda: instrument.peak == 0.0)
+        assert max(peak for _, peak in instrument.history) == 0.5
+
+
+@posix
 @pytest.mark.parametrize(
     ("simulated", "command"), [(SimulatedDS345, "AMPL 0.000VP"), (SimulatedScpi, "OUTP OFF")]
 )
