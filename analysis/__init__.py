@@ -45,8 +45,12 @@ _NAMES = {
     "signal.amplitude_spectrum": "amplitude_spectrum",
     "signal.drive": "drive_frequency",
     "signal.envelope": "RollingEnvelope envelope",
+    "signal.frequency_response": "ESTIMATORS WINDOWS FrequencyResponse ResponseAverager default_lines "
+    "frequency_response ratio_unit",
+    "signal.linear_approximation": "Distortion LinearApproximation linear_approximation",
     "signal.moments": "RecentMoments",
     "signal.noise": "noise_level",
+    "signal.resonances": "Resonance resonances",
     "signal.strobe": "sample_at strobe_positions",
     "signal.timescale": "mean_period theiler_window",
     "signal.tone": "ToneResponse tone_response",

@@ -24,6 +24,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "stop": ("app.commands.stop", "stop every drive that runs on this machine, at once"),
     "info": ("app.commands.info", "what a recording holds, and whether it is intact"),
     "convert": ("app.commands.convert", "change a recording's format, or cut a part out of it"),
+    "frf": (
+        "app.commands.frf",
+        "frequency response, coherence, resonances; nonlinear distortion of a multisine",
+    ),
     "embed": ("app.commands.embed", "delay, dimension, singular values and invariants of a channel"),
     "orbits": ("app.commands.orbits", "close returns and the periodic orbits found"),
     "select": ("app.commands.select", "which terms of an equation of motion a recording supports"),

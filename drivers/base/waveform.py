@@ -19,6 +19,7 @@ from analysis import ShakedownError
 Array = NDArray[np.float64]
 TWO_PI = 2 * np.pi
 GLIDE = 0.2  # s, over which a sine goes to another frequency or amplitude
+GROUP = 4  # odd lines of which one is not driven
 RANDOM_CREST = 4.0  # peak over rms of random drives: what lies beyond is clipped (6 in 100 000 samples)
 
 
@@ -312,6 +313,25 @@ class Multisine(Waveform):
         return out * (self.amplitude / peak)
 
 
+@dataclass(frozen=True)
+class OddMultisine(Multisine):
+    """A multisine on odd lines, one in each group of four left out at random.
+
+    What answers at the lines left out is nonlinear distortion: at the even ones by even terms of the equation
+    of motion, at the odd ones by odd terms (Pintelon & Schoukens 2012, section 4.3.2). Phases are
+    Schroeder's, or random when a seed is given, which also draws the lines that are left out.
+    """
+
+    kind: ClassVar[str] = "odd multisine"
+
+    def _lines(self) -> Array:
+        lines = super()._lines()
+        odd = lines[lines % 2 == 1]
+        whole = len(odd) // GROUP * GROUP
+        left_out = np.random.default_rng(self.seed or 0).integers(0, GROUP, whole // GROUP)
+        return np.delete(odd, np.arange(0, whole, GROUP) + left_out)
+
+
 class _MultisineGenerator(SampleGenerator):
     def __init__(self, multisine: Multisine, rate: float) -> None:
         self._rate, self._count = rate, 0
@@ -518,7 +538,8 @@ class _UserGenerator(SampleGenerator):
 
 
 WAVEFORMS: dict[str, type[Waveform]] = {
-    w.kind: w for w in (Sine, SteppedSine, Sweep, Multisine, RandomNoise, BurstRandom, UserWaveform)
+    w.kind: w
+    for w in (Sine, SteppedSine, Sweep, Multisine, OddMultisine, RandomNoise, BurstRandom, UserWaveform)
 }
 
 

@@ -18,7 +18,7 @@ from app.desktop.widgets.number import Number
 from app.desktop.workbench import Workbench
 from drivers.base.limits import Limits
 from drivers.base.protocols import DriveState
-from drivers.base.waveform import BurstRandom, Multisine, RandomNoise, Sine, Sweep, Waveform
+from drivers.base.waveform import BurstRandom, Multisine, OddMultisine, RandomNoise, Sine, Sweep, Waveform
 
 TICKS = 1000  # of a slider
 LATCHED = "The drive was stopped: arm it first, with the button at the top."
@@ -74,6 +74,13 @@ KINDS = (
         "Many frequencies at once, periodic",
         (_LOW, _HIGH, Field("spacing", "Every", "Hz", "Distance of the lines", 0.02)),
         Multisine,
+    ),
+    Kind(
+        "Odd multisine",
+        OddMultisine.kind,
+        "Only odd lines, some left out: shows how nonlinear the specimen is",
+        (_LOW, _HIGH, Field("spacing", "Every", "Hz", "Distance of two lines of the grid", 0.005)),
+        OddMultisine,
     ),
     Kind("Random", RandomNoise.kind, "Noise between two frequencies", (_LOW, _HIGH), RandomNoise),
     Kind(
