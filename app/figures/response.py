@@ -34,7 +34,8 @@ def save_response(
             below.set(ylabel="coherence [–]", ylim=(0, 1.03))
         else:
             size.semilogy(found.frequency, found.noise, ".", ms=2, color=SOFT, label="noise")
-            size.semilogy(found.frequency, found.distortion, ".", ms=2, color=MODEL, label="distortion")
+            if np.isfinite(found.distortion).any():
+                size.semilogy(found.frequency, found.distortion, ".", ms=2, color=MODEL, label="distortion")
             size.legend()
             _levels(below, found)
         below.set(xlabel="frequency [Hz]")
