@@ -1,0 +1,143 @@
+"""The wheel in an environment of its own: nothing of this checkout, nothing but the base dependencies."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from analysis import EXTRAS
+from tests.waiting import LONG
+
+ROOT = Path(__file__).parents[2]
+UV = Path(sys.executable).parent / "uv"
+LARGEST_BASE = 600e6  # bytes
+
+
+@dataclass
+class Installed:
+    """An environment with the program in it, and a folder of the user's to work in."""
+
+    folder: Path
+    lab: Path
+
+    @property
+    def python(self) -> Path:
+        return self.folder / "bin" / "python"
+
+    def run(self, *command: str, program: str = "shakedown") -> subprocess.CompletedProcess[str]:
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV", "XDG"))}
+        homes = {f"XDG_{k}_HOME": str(self.lab / k.lower()) for k in ("STATE", "DATA", "CONFIG")}
+        return subprocess.run(
+            [str(self.folder / "bin" / program), *command],
+            cwd=self.lab,
+            env={**kept, **homes, "OPENBLAS_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+            timeout=LONG,
+        )
+
+    def add(self, *packages: str) -> None:
+        _uv("pip", "install", "--python", str(self.python), *packages)
+
+
+def _uv(*arguments: str) -> None:
+    """From the cache where everything is there already, as it is after `make setup`; else from the index."""
+    done = subprocess.run([UV, *arguments, "--offline"], capture_output=True, text=True)
+    if done.returncode:
+        subprocess.run([UV, *arguments], check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    folder = tmp_path_factory.mktemp("installed")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "dist")],
+        cwd=ROOT, check=True, capture_output=True,
+    )  # fmt: skip
+    (wheel,) = (folder / "dist").glob("*.whl")
+    made = Installed(folder / "environment", folder / "lab")
+    subprocess.run([UV, "venv", "-q", "--python", sys.executable, str(made.folder)], check=True)
+    made.add("-c", str(ROOT / "requirements" / "dev.txt"), str(wheel))
+    made.lab.mkdir()
+    # A physicist's folder: scripts with the names of our packages, and of modules that child processes load.
+    for name in ("analysis", "app", "drivers", "resources", "signal", "random", "tempfile"):
+        (made.lab / f"{name}.py").write_text("raise SystemExit('a script of the user was taken')\n")
+    _share_compiled(made)
+    return made
+
+
+def _share_compiled(made: Installed) -> None:
+    """Machine code of the same sources, if this checkout has it: compiling it would take half a minute."""
+    (site,) = (made.folder / "lib").glob("*/site-packages")
+    for kept in ROOT.glob("analysis/**/__pycache__/*.nb[ic]"):
+        target = site / kept.relative_to(ROOT)
+        target.parent.mkdir(exist_ok=True)
+        shutil.copyfile(kept, target)
+
+
+def test_given_the_wheel_then_the_base_environment_is_small(installed: Installed) -> None:
+    size = sum(f.stat().st_size for f in installed.folder.rglob("*") if f.is_file() and not f.is_symlink())
+    assert size < LARGEST_BASE, f"{size / 1e6:.0f} MB"
+
+
+def test_given_the_wheel_then_the_version_is_told_anywhere(installed: Installed) -> None:
+    done = installed.run("--version")
+    assert re.fullmatch(r"shakedown \d+\.\d+\.\d+\n", done.stdout), done.stderr
+
+
+def test_given_the_wheel_then_the_doctor_finds_nothing_wrong(installed: Installed) -> None:
+    done = installed.run("doctor", "--json", "-")
+    page = json.loads(done.stdout)
+    shown = {f["what"]: f for s in page["sections"] for f in s["findings"]}
+    assert done.returncode == 0 and page["problems"] == 0, done.stdout
+    assert str(installed.folder) in shown["Shakedown"]["words"]  # and not the checkout, nor the user's files
+    assert shown["virtual two_well_beam"]["state"] == "good"
+    for name in EXTRAS:
+        assert f'pip install "shakedown-lab[{name}]"' in shown[name]["words"]
+
+
+def test_given_the_wheel_when_the_demo_runs_then_it_finds_the_truth(installed: Installed) -> None:
+    done = installed.run("demo", "--seconds", "4", "--out", "demo", "--json", "found.json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads((installed.lab / "found.json").read_text())
+    for parameter in found["parameters"].values():
+        if parameter["truth"] is not None:
+            assert abs(parameter["value"] - parameter["truth"]) < 4 * parameter["stderr"]
+    assert (installed.lab / "demo" / "report.pdf").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("desktop",), ("identify", "demo/beam.h5", "beam_with_drive", "--method", "global",
+                    "--algorithm", "genetic", "--lower", "0", "--upper", "1")],
+    ids=["desktop", "search"],
+)  # fmt: skip
+def test_given_a_missing_extra_then_one_sentence_has_the_command(
+    installed: Installed, command: tuple[str, ...]
+) -> None:
+    done = installed.run(*command)
+    assert done.returncode in (1, 2)
+    assert done.stderr.count("\n") == 1
+
+
+def test_given_a_desktop_entry_then_it_starts_this_very_command(installed: Installed) -> None:
+    assert installed.run("desktop-entry").returncode == 0
+    entry = (installed.lab / "data" / "applications" / "shakedown.desktop").read_text()
+    assert f'Exec="{installed.folder / "bin" / "shakedown"}" desktop %F' in entry
+    assert (installed.lab / "data" / "icons" / "hicolor" / "scalable" / "apps" / "shakedown.svg").exists()
+
+
+def test_then_the_extras_with_a_sentence_are_those_of_the_package() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    offered = project["optional-dependencies"]
+    assert set(offered) - {"all"} == set(EXTRAS)
+    assert offered["all"] == [f"shakedown-lab[{','.join(n for n in offered if n != 'all')}]"]
