@@ -31,8 +31,11 @@ _NAMES = {
     "validation.subject": "prepare_subject",
     # what a model does in the long run
     "dynamics.bifurcation": "bifurcation",
+    "dynamics.continuation": "Branch BranchPoint follow period_rule",
     "dynamics.equilibrium": "equilibria",
     "dynamics.lyapunov": "lyapunov_spectrum",
+    "dynamics.settled": "settled_orbit",
+    "dynamics.tone_drive": "driven_by_a_tone",
     # orbits and invariants of a record
     "orbits.autonomous": "autonomous_orbits mean_turn",
     "orbits.forced": "Orbits PeriodicOrbit forced_orbits",

@@ -30,8 +30,14 @@ from analysis.base.record import moment_after as moment_after
 from analysis.base.record import time_after as time_after
 from analysis.base.version import __version__ as __version__
 from analysis.dynamics.bifurcation import bifurcation as bifurcation
+from analysis.dynamics.continuation import Branch as Branch
+from analysis.dynamics.continuation import BranchPoint as BranchPoint
+from analysis.dynamics.continuation import follow as follow
+from analysis.dynamics.continuation import period_rule as period_rule
 from analysis.dynamics.equilibrium import equilibria as equilibria
 from analysis.dynamics.lyapunov import lyapunov_spectrum as lyapunov_spectrum
+from analysis.dynamics.settled import settled_orbit as settled_orbit
+from analysis.dynamics.tone_drive import driven_by_a_tone as driven_by_a_tone
 from analysis.estimate.methods import METHODS as METHODS
 from analysis.estimate.methods import identify as identify
 from analysis.estimate.methods import option_types as option_types

@@ -41,6 +41,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("app.commands.demo", "the whole experiment on the virtual rig, report at the end"),
     "desktop": ("app.commands.desktop", "the window (also when no command is given)"),
     "simulate": ("app.commands.simulate", "a model's motion as a sensor would record it"),
+    "continue": (
+        "app.commands.continue_branch",
+        "branches of a model's periodic motions over a parameter, folds and stability",
+    ),
     "doctor": ("app.commands.doctor", "is this machine fit? versions, drivers, devices: for a bug report"),
     "desktop-entry": ("app.commands.desktop_entry", "an entry with icon in the menu of this desktop"),
     "models": ("app.commands.models", "the library of models, or one of them in detail"),

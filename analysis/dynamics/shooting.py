@@ -64,7 +64,7 @@ def periodic_orbit(
     Forced models: ``period`` is a multiple of the drive's. Autonomous ones: ``free_period`` finds it too.
     ``along`` [n, segments]: states at the start of each piece, such as measured ones; else the model is run.
     """
-    shooting = _Shooting(model, parameter_vector(model, values), start, free_period, segments, rtol)
+    shooting = Shooting(model, parameter_vector(model, values), start, free_period, segments, rtol)
     x = initial_vector(model, guess)
     times = start + period * np.arange(segments) / segments
     if along is None:
@@ -92,40 +92,51 @@ def periodic_orbit(
         if np.max(np.abs(step) / flow.size) < tolerance and abs(step_period) < tolerance * period:
             converged = shooting.gap(nodes, flow) < CLOSED
             break
-    monodromy = np.eye(len(x))
-    for jacobian in flow.jacobians:
-        monodromy = jacobian @ monodromy
-    finite = np.all(np.isfinite(monodromy))
-    multipliers = np.linalg.eigvals(monodromy) if finite else np.full(len(x), np.nan)
-    multipliers = multipliers[np.argsort(-np.abs(multipliers))].astype(np.complex128)
     gap = shooting.gap(nodes, flow)
-    return PeriodicOrbit(nodes[0], float(period), multipliers, start, gap, converged)
+    return PeriodicOrbit(nodes[0], float(period), flow.multipliers, start, gap, converged)
 
 
 @dataclass(frozen=True)
-class _Flow:
+class Flow:
     """All segments: ends [segments, n], Jacobians, slopes at the ends, and the orbit's size in each state."""
 
     ends: Array
     jacobians: Array
     slopes: Array
     size: Array
+    by_parameters: Array  # [segments, n, len(wrt)]: derivatives of the ends by the parameters asked for
+    path: Array  # [n, points]: states along the orbit, evenly spaced in each segment, ends left out
+
+    @property
+    def multipliers(self) -> NDArray[np.complex128]:
+        """Floquet multipliers by falling size: eigenvalues of the product of all pieces' Jacobians."""
+        monodromy = np.eye(self.ends.shape[1])
+        for jacobian in self.jacobians:
+            monodromy = jacobian @ monodromy
+        if not np.all(np.isfinite(monodromy)):
+            return np.full(len(monodromy), np.nan, dtype=np.complex128)
+        found = np.linalg.eigvals(monodromy)
+        return found[np.argsort(-np.abs(found))].astype(np.complex128)
 
 
 @dataclass(frozen=True)
-class _Shooting:
+class Shooting:
+    """Pieces of an orbit between nodes, and the equations that close it."""
+
     model: Model
     values: Array
     start: float
     free_period: bool
     segments: int
     rtol: float
+    wrt: tuple[str, ...] = ()  # parameters by which the ends are differentiated, too
 
-    def flow(self, nodes: Array, period: float) -> _Flow:
+    def flow(self, nodes: Array, period: float) -> Flow:
         n, duration = nodes.shape[1], period / self.segments
         ends, jacobians = np.empty_like(nodes), np.empty((self.segments, n, n))
-        slopes = np.zeros_like(nodes)
+        slopes, by_parameters = np.zeros_like(nodes), np.empty((self.segments, n, len(self.wrt)))
         points = max(LOOKED_AT // self.segments, 2)
+        path = np.empty((n, points * self.segments))
         lowest, highest = nodes.min(axis=0), nodes.max(axis=0)
         for j, node in enumerate(nodes):
             t = self.start + j * duration
@@ -135,26 +146,28 @@ class _Shooting:
                 node,
                 self.values,
                 Inputs.none(),
-                wrt=[],
+                wrt=self.wrt,
                 wrt_initial=self.model.states,
                 rtol=self.rtol,
             )
-            ends[j], jacobians[j] = states[:, -1], s[:, :, -1]
+            ends[j], path[:, j * points : (j + 1) * points] = states[:, -1], states[:, :-1]
+            by_parameters[j], jacobians[j] = s[:, : len(self.wrt), -1], s[:, len(self.wrt) :, -1]
             lowest, highest = np.fmin(lowest, states.min(axis=1)), np.fmax(highest, states.max(axis=1))
-            if self.free_period:
-                self.model.kernels().rhs(t + duration, ends[j], np.empty(0), self.values, slopes[j])
+            self.model.kernels().rhs(t + duration, ends[j], np.empty(0), self.values, slopes[j])
         largest = np.maximum(np.abs(lowest), np.abs(highest))
         size = highest - lowest + OFFSET * largest
-        return _Flow(ends, jacobians, slopes, np.where(size > 0, size, 1.0))
+        size = np.where(size > 0, size, 1.0)
+        return Flow(ends, jacobians, slopes, size, by_parameters, path)
 
-    def gap(self, nodes: Array, flow: _Flow) -> float:
+    def gap(self, nodes: Array, flow: Flow) -> float:
         """Largest distance of an end from where the next piece begins, each state relative to its size."""
-        return float(np.max(np.abs(self._gaps(nodes, flow)) / flow.size))
+        return float(np.max(np.abs(self.gaps(nodes, flow)) / flow.size))
 
-    def _gaps(self, nodes: Array, flow: _Flow) -> Array:
+    def gaps(self, nodes: Array, flow: Flow) -> Array:
+        """[segments, n]: where each piece ends minus where the next one begins."""
         return flow.ends - np.roll(nodes, -1, axis=0)
 
-    def newton_step(self, nodes: Array, flow: _Flow, period: float) -> tuple[Array, float]:
+    def newton_step(self, nodes: Array, flow: Flow, period: float) -> tuple[Array, float]:
         """Correction of the nodes and of the period from the linearised closure, in units of the sizes."""
         count, n = nodes.shape
         rows = count * n + (1 if self.free_period else 0)
@@ -163,7 +176,7 @@ class _Shooting:
             here, following = slice(j * n, (j + 1) * n), (j + 1) % count
             matrix[here, here] += flow.jacobians[j] * flow.size / flow.size[:, None]
             matrix[here, following * n : (following + 1) * n] -= np.eye(n)
-        right[: count * n] = -(self._gaps(nodes, flow) / flow.size).ravel()
+        right[: count * n] = -(self.gaps(nodes, flow) / flow.size).ravel()
         if self.free_period:
             direction = np.empty(n)
             self.model.kernels().rhs(self.start, nodes[0].copy(), np.empty(0), self.values, direction)
