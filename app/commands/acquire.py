@@ -18,6 +18,7 @@ from app.output import add_json_option, table, terminal_progress, write_json
 if TYPE_CHECKING:
     from analysis import Progress
     from drivers.acquisition.engine import Engine
+    from drivers.base.trigger import Trigger
     from drivers.rig.profile import Rig, RigProfile
 
 TAIL_SECONDS = 0.5  # recorded after a STOP, so that the ramp and the first of the decay are seen
@@ -59,6 +60,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from drivers.rig.profile import load_rig
 
+    if args.captures < 1 or (args.settle is not None and args.settle < 0):
+        raise DataError("--captures is a number from 1 on, --settle a time that is not negative.")
     profile = load_rig(args.rig).with_changes(**_changes(load_rig(args.rig), args.set))
     if args.fast and not profile.virtual:
         raise DataError(f"The rig '{profile.key}' is real: it cannot run faster than time.")
@@ -120,7 +123,7 @@ def _record(
     from drivers.acquisition.capture import recording_to
     from drivers.base.latch import DriveStopped
 
-    length = _length(rig, args)
+    length, trigger = _length(rig, args), _trigger(rig, args)
     out = Path(args.out)
     foreign = _foreign(out)
     target = out.with_name(out.name + ".recording.h5") if foreign else out
@@ -130,16 +133,14 @@ def _record(
     driven = not args.no_drive and rig.profile.drive is not None
     if driven:
         rig.play()
-    settle = rig.profile.settle if args.settle is None else args.settle
     if driven:
         _await_drive(rig, engine, progress)
+    settle = rig.profile.settle if args.settle is None else args.settle
     _advance(rig, engine, settle, progress, "settling", driven)
-    capture = engine.record(
-        recording_to(target, rig.source, metadata), length, _trigger(args), max(1, args.captures)
-    )
+    capture = engine.record(recording_to(target, rig.source, metadata), length, trigger, args.captures)
     interrupted, stopped = False, ""
     try:
-        if args.trigger or length is None:
+        if trigger is not None or length is None:
             while not capture.wait(0.05):
                 rig.beat()
                 if driven:
@@ -222,17 +223,20 @@ def _length(rig: Rig, args: argparse.Namespace) -> int | None:
     return max(1, round(seconds * rig.source.rate))
 
 
-def _trigger(args: argparse.Namespace) -> Any:
+def _trigger(rig: Rig, args: argparse.Namespace) -> Trigger | None:
     from drivers.base.trigger import Trigger
 
-    if not args.trigger:
+    if args.trigger is None:
         return None
     found = re.fullmatch(r"\s*(\S+?)\s*([<>])\s*([-+.\deE]+)\s*", args.trigger)
     try:
         name, sign, level = found.groups()  # type: ignore[union-attr]
-        return Trigger(name, float(level), "rising" if sign == ">" else "falling", args.before, args.hold_off)
+        slope = "rising" if sign == ">" else "falling"
+        trigger = Trigger(name, float(level), slope, args.before, args.hold_off)
     except (AttributeError, ValueError):
         raise DataError(f"--trigger takes a condition such as 'x > 0.5', not '{args.trigger}'.") from None
+    trigger.row([c.name for c in rig.source.channels])
+    return trigger
 
 
 def _metadata(rig: Rig, args: argparse.Namespace) -> dict[str, Any]:

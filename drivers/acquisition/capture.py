@@ -21,7 +21,7 @@ import numpy as np
 
 from analysis import Excitation, ShakedownError
 from drivers.acquisition.stream_clock import StreamClock
-from drivers.base.protocols import Block, ChannelSpan, DriveState, InstrumentError, Source
+from drivers.base.protocols import Block, ChannelSpan, DriveState, Source
 from drivers.base.trigger import Trigger, TriggerFinder
 from drivers.recording import ChannelSpec, Finished, Recorder
 
@@ -92,11 +92,7 @@ class Capture:
         self._length, self._captures, self._capacity = length, captures, capacity
         self._names = [c.name for c in source.channels]
         self._finder = None if trigger is None else TriggerFinder(trigger, source.rate)
-        if trigger is not None and trigger.channel not in self._names:
-            raise InstrumentError(
-                f"No channel '{trigger.channel}' for the trigger: there are {', '.join(self._names)}."
-            )
-        self._row = 0 if trigger is None else self._names.index(trigger.channel)
+        self._row = 0 if trigger is None else trigger.row(self._names)
         self._before = 0 if trigger is None else round(trigger.before * source.rate)
         self._queue: deque[Block] = deque()
         self._queued = 0

@@ -12,11 +12,14 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import combinations
+from statistics import median
 
 WINDOW_SECONDS = 2.0  # of the samples' time: one smallest difference is kept of each
 MOST_WINDOWS = 512  # then neighbours are joined: a week's stream needs no more memory than an hour's
 RECENT_WINDOWS = 5  # lateness is judged against these
 FEWEST_WINDOWS = 10  # for a drift with an error
+LATE_WIDTHS = 8.0  # above the line by so many median deviations: all blocks of the window were late
 LATE_SECONDS = 0.5  # a block that comes later than its samples by this much is reported
 
 
@@ -63,16 +66,20 @@ class StreamClock:
         )  # fmt: skip
 
     def drift(self) -> ClockDrift | None:
-        """The slope of the smallest differences, by least squares; None while too little was seen."""
-        n = len(self._windows)
+        """The slope of the smallest differences, by least squares; None while too little was seen.
+
+        Windows in which every block came late (the machine was busy) lie above the rest and are left out.
+        """
+        kept = _without_late(self._windows)
+        n = len(kept)
         if n < FEWEST_WINDOWS:
             return None
-        mean_t = sum(t for t, _ in self._windows) / n
-        mean_d = sum(d for _, d in self._windows) / n
-        spread = sum((t - mean_t) ** 2 for t, _ in self._windows)
-        slope = sum((t - mean_t) * (d - mean_d) for t, d in self._windows) / spread
-        rest = sum((d - mean_d - slope * (t - mean_t)) ** 2 for t, d in self._windows) / (n - 2)
-        seconds = self._windows[-1][0] - self._windows[0][0]
+        mean_t = sum(t for t, _ in kept) / n
+        mean_d = sum(d for _, d in kept) / n
+        spread = sum((t - mean_t) ** 2 for t, _ in kept)
+        slope = sum((t - mean_t) * (d - mean_d) for t, d in kept) / spread
+        rest = sum((d - mean_d - slope * (t - mean_t)) ** 2 for t, d in kept) / (n - 2)
+        seconds = kept[-1][0] - kept[0][0]
         return ClockDrift(-1e6 * slope / (1 + slope), 1e6 * math.sqrt(rest / spread), seconds)
 
     def _earliest(self) -> float:
@@ -89,3 +96,14 @@ class StreamClock:
             pairs = zip(self._windows[::2], self._windows[1::2], strict=False)
             self._windows = [min(pair, key=lambda w: w[1]) for pair in pairs]
             self._width *= 2
+
+
+def _without_late(windows: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The windows near the line through most of them (Theil and Sen's: the median of all slopes)."""
+    if len(windows) < 3:
+        return windows
+    slope = median((d - c) / (t - s) for (s, c), (t, d) in combinations(windows, 2))
+    above = [d - slope * t for t, d in windows]
+    middle = median(above)
+    width = median(abs(a - middle) for a in above)
+    return [w for w, a in zip(windows, above, strict=True) if a - middle <= LATE_WIDTHS * width]

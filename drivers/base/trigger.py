@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,12 @@ class Trigger:
             raise DataError(f"A trigger's slope is rising or falling, not '{self.slope}'.")
         if min(self.before, self.hold_off, self.hysteresis) < 0 or not np.isfinite(self.level):
             raise DataError("A trigger needs a finite level; times and hysteresis must not be negative.")
+
+    def row(self, names: Sequence[str]) -> int:
+        """The position of its channel; DataError if there is none of that name."""
+        if self.channel not in names:
+            raise DataError(f"No channel '{self.channel}' for the trigger: there are {', '.join(names)}.")
+        return list(names).index(self.channel)
 
 
 class TriggerFinder:

@@ -15,6 +15,7 @@ import pytest
 
 from app.cli import main
 from drivers.formats import open_lazily, read
+from drivers.rig.profile import Rig
 from tests.waiting import LONG, wait_until
 
 
@@ -123,6 +124,9 @@ def test_given_replay_then_the_copy_is_the_recording(
         (["acquire", "two_well_beam", "--fast", "--seconds", "1", "--set", "k9=3"], "k9"),
         (["acquire", "two_well_beam", "--fast", "--seconds", "1", "--trigger", "x=1"], "x > 0.5"),
         (["acquire", "two_well_beam", "--fast", "--seconds", "1", "--trigger", "q>1"], "'q'"),
+        (["acquire", "two_well_beam", "--fast", "--seconds", "1", "--trigger", ""], "x > 0.5"),
+        (["acquire", "two_well_beam", "--fast", "--seconds", "1", "--captures", "0"], "--captures"),
+        (["acquire", "two_well_beam", "--fast", "--seconds", "1", "--settle", "-3"], "--settle"),
     ],
 )
 def test_given_wrong_wishes_then_one_sentence_and_exit_code_1(
@@ -140,6 +144,16 @@ def grown(journal: Path, size: int, process: subprocess.Popen[str]) -> None:
     except BaseException:
         process.kill()
         raise
+
+
+def test_given_a_trigger_that_cannot_be_then_refused_before_the_shaker_moves(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Rig, "play", lambda *_: pytest.fail("it moved"))
+    for condition in ("q > 1", "nonsense"):
+        words = ["acquire", "two_well_beam", "--fast", "--seconds", "1", "--trigger", condition]
+        assert main([*words, "--out", str(tmp_path / "run.h5")]) == 1
+        assert "trigger" in capsys.readouterr().err
 
 
 def test_given_ctrl_c_in_real_time_then_what_was_recorded_is_saved(tmp_path: Path) -> None:

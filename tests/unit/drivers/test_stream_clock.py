@@ -47,6 +47,20 @@ def test_given_many_streams_then_the_error_of_the_drift_is_right(rng: np.random.
     assert abs(float(np.mean(scores))) < 0.5
 
 
+def test_given_a_machine_that_was_busy_at_first_then_the_drift_is_that_of_the_clocks() -> None:
+    """For three seconds every block comes half a second late."""
+    moment = [0.0]
+    clock = StreamClock(RATE, lambda: moment[0])
+    rng = np.random.default_rng(7)
+    for index in range(BLOCK, 60_000, BLOCK):
+        busy = 0.5 if index < 3000 else 0.0
+        moment[0] = index / RATE / (1 + 40e-6) + rng.exponential(0.003) + busy
+        clock.arrived(index)
+    found = clock.drift()
+    assert found is not None and found.error < 10.0
+    assert abs(found.ppm - 40.0) < 4 * found.error
+
+
 def test_given_a_short_stream_then_no_drift_is_claimed(rng: np.random.Generator) -> None:
     assert stream(10.0, 0.0, rng)[0].drift() is None
 
