@@ -13,6 +13,7 @@ from typing import Any
 
 from analysis import ShakedownError
 from app.desktop.opening import rig_paths, rigs_folder
+from drivers.base.files import read_text
 from drivers.rig.profile import RigError, rig_from_text
 
 
@@ -41,10 +42,7 @@ def keep(name: str, channel: str, values: Mapping[str, Any], controller: str = "
     ``controller``: the instrument that told the values; it is noted as belonging to the channel.
     """
     path = rig_paths().get(name, Path(name))
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise RigError(f"{path} cannot be read: {error.strerror or error}.") from None
+    text = read_text(path, "a rig profile")
     key = path.stem if path.parent == rigs_folder() else _free_key(path.stem)
     save_text(changed(text, channel, values, controller), key)
     return key

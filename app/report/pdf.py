@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import textwrap
+from bisect import bisect_right
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -254,20 +255,24 @@ def _wrapped(text: str, size: float, weight: str, width: float, family: str) -> 
                 continue
             if line:
                 lines.append(line)
-            while _width(word, size, weight, family) > width and len(word) > 1:  # hashes and paths
-                cut = next(
-                    (
-                        n
-                        for n in range(len(word) - 1, 1, -1)
-                        if _width(word[:n], size, weight, family) <= width
-                    ),
-                    1,
-                )
-                lines.append(word[:cut])
-                word = word[cut:]
-            line = word
+            *full, line = _cut(word, size, weight, width, family)
+            lines += full
         lines.append(line)
     return lines
+
+
+def _cut(word: str, size: float, weight: str, width: float, family: str) -> list[str]:
+    """A word that is wider than the page (a hash, a path) in pieces that are not."""
+    pieces = []
+    while len(word) > 1:
+        # As many letters as would fit if all were narrow: no longer text is ever measured.
+        most = min(len(word), max(1, int(width / _width("i", size, weight, family))))
+        if most == len(word) and _width(word, size, weight, family) <= width:
+            break
+        fits = bisect_right(range(1, most + 1), width, key=lambda n: _width(word[:n], size, weight, family))
+        pieces.append(word[: max(1, fits)])
+        word = word[max(1, fits) :]
+    return [*pieces, word]
 
 
 def _column_widths(grid: Grid, size: float) -> list[float]:

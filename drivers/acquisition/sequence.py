@@ -27,10 +27,11 @@ from typing import Any
 
 import numpy as np
 
-from analysis import SILENT, Progress, ShakedownError, parse_toml
+from analysis import SILENT, DataError, Progress, ShakedownError, parse_json, parse_toml
 from drivers.acquisition.capture import recording_to
 from drivers.acquisition.engine import Engine
 from drivers.acquisition.rise import advance_until_risen
+from drivers.base.files import read_text
 from drivers.base.latch import DriveStopped
 from drivers.base.protocols import InstrumentError
 from drivers.base.waveform import Sine
@@ -80,10 +81,7 @@ class Sequence:
 def load_sequence(path: Path | str) -> Sequence:
     """Read a sequence file; SequenceError names the mistake."""
     path = Path(path)
-    try:
-        return sequence_from_text(path.read_text(encoding="utf-8"), path.name)
-    except (OSError, UnicodeDecodeError) as error:
-        raise SequenceError(f"The sequence {path} cannot be read: {error}.") from None
+    return sequence_from_text(read_text(path, "a sequence"), path.name)
 
 
 def sequence_from_text(text: str, source: str = "sequence") -> Sequence:
@@ -278,9 +276,9 @@ class SequenceRun:
         if not file.exists():
             return []
         try:
-            state = json.loads(file.read_text(encoding="utf-8"))
-            plan, names = state["plan"], state["done"]
-        except (ValueError, KeyError, OSError):
+            state = parse_json(read_text(file, "the state of a sequence"))
+            plan, names = state["plan"], [str(name) for name in state["done"]]
+        except (ValueError, KeyError, TypeError, DataError):
             raise SequenceError(f"{file} is damaged: choose another folder, or delete it.") from None
         if plan != self._plan:
             raise SequenceError(

@@ -23,9 +23,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
-from analysis import ShakedownError, parse_toml
+from analysis import DataError, ShakedownError, parse_toml
 from drivers.base.clock import Clock
 from drivers.base.drive_page import DriveStatus
+from drivers.base.files import read_text
 from drivers.base.latch import DriveStopped
 from drivers.base.limits import Limits
 from drivers.base.protocols import ChannelInfo, Exciter, Perturbable, SensorController, Source, status_of
@@ -213,11 +214,9 @@ def load_rig(name_or_path: str | Path) -> RigProfile:
         hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}."
         raise RigError(f"No rig '{wanted}': {hint}")
     try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise RigError(f"{path.name} is not a text file, so not a rig profile.") from None
-    except OSError as error:
-        raise RigError(f"The rig profile {path} cannot be read: {error.strerror or error}.") from None
+        text = read_text(path, "a rig profile")
+    except DataError as error:
+        raise RigError(str(error)) from None
     return replace(rig_from_text(text, path.stem, path.name), folder=path.parent)
 
 

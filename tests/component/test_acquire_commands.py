@@ -156,6 +156,20 @@ def test_given_a_trigger_that_cannot_be_then_refused_before_the_shaker_moves(
         assert "trigger" in capsys.readouterr().err
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes")
+def test_given_a_device_or_a_pipe_as_plan_or_profile_then_one_sentence_and_no_wait(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe.toml"
+    os.mkfifo(pipe)
+    words = ["acquire", "two_well_beam", "--fast", "--out", str(tmp_path / "runs")]
+    for rest in (["--sequence", "/dev/zero"], ["--sequence", str(pipe)]):
+        assert main([*words, *rest]) == 1
+        assert "not a file" in capsys.readouterr().err
+    assert main(["acquire", str(pipe), *words[2:]]) == 1
+    assert "a named pipe, not a file" in capsys.readouterr().err
+
+
 def test_given_ctrl_c_in_real_time_then_what_was_recorded_is_saved(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "app.cli", "acquire", "two_well_beam", "--settle", "0",
                "--out", str(tmp_path / "run"), "--json", "-"]  # fmt: skip

@@ -16,10 +16,12 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
+from analysis import DataError
 from app.desktop import tasks
 from app.desktop.tasks import CheckedModel
 from app.desktop.widgets.basics import Card, IconButton, label, scrolled, set_role, timer
 from app.desktop.workbench import Workbench
+from drivers.base.files import read_text
 
 KEEPING = 2000  # ms without a key before the text is written down for the next start
 TYPING = 350  # ms without a key before the text is checked
@@ -153,9 +155,9 @@ class ModelCard(Card):
 
     def load(self, path: Path, source: str) -> None:
         try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            self.bench.say(f"{path.name} cannot be read as a model: {error}.", "bad")
+            text = read_text(path, "a model")
+        except DataError as error:
+            self.bench.say(str(error), "bad")
             return
         self.source = source
         self.editor.setPlainText(text)
