@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.signal.noise import robust_deviation
+from analysis.signal.whiteness import autocorrelation, ljung_box
 
 Array = NDArray[np.float64]
 
@@ -52,7 +53,7 @@ def evidence(measured: Sequence[Array], residuals: Sequence[Array], noise: Array
         if len(left) < 2:
             continue
         ratios.append((robust_deviation(left) / max(level, 1e-300), len(left)))
-        chances += [ljung_box(rows, LAGS), ljung_box(rows, len(left) // SAMPLES_A_LAG)]
+        chances += [white_chance(rows, LAGS), white_chance(rows, len(left) // SAMPLES_A_LAG)]
         signal = np.concatenate([m[i] for m in measured])
         power = float(np.nansum((signal - np.nanmean(signal)) ** 2))
         shares.append(1.0 - float(np.sum(left**2)) / power if power > 0 else 1.0)
@@ -60,40 +61,17 @@ def evidence(measured: Sequence[Array], residuals: Sequence[Array], noise: Array
     return Evidence(ratio, min(chances), min(shares), samples)
 
 
-def ljung_box(rows: Sequence[Array], lags: int) -> float:
+def white_chance(rows: Sequence[Array], lags: int) -> float:
     """Probability of autocorrelations this large in white noise, over the first ``lags`` lags.
 
-    Q = N (N + 2) sum rho_k² / (N - k), chi-square of ``lags`` degrees of freedom (Ljung and Box 1978); pairs
-    with a missing sample are left out. Values beyond six robust deviations are set back to them: one
-    outlier must not hide the colour of the rest.
+    Values beyond six robust deviations are set back to them: one outlier must not hide the colour of the
+    rest.
     """
-    from scipy.special import chdtrc
-
     together = np.concatenate(rows)
     together = together[np.isfinite(together)]
     lags = min(lags, len(together) // 4)
-    if lags < 1:
+    if lags < 1 or not np.any(together):
         return 1.0
     limit = 6.0 * robust_deviation(together)
     clipped = [np.clip(r, -limit, limit) if limit > 0 else r for r in rows]
-    power = sum(float(np.nansum(r * r)) for r in clipped)
-    if power == 0.0:
-        return 1.0
-    N = len(together)
-    products, pairs = np.zeros(lags), np.zeros(lags)
-    for r in clipped:
-        known = np.isfinite(r)
-        filled = np.where(known, r, 0.0)
-        products += _lagged(filled, lags)
-        pairs += _lagged(known.astype(np.float64), lags)
-    used = pairs > 0
-    correlation = products[used] / pairs[used] * (N / power)
-    return float(chdtrc(int(used.sum()), float(np.sum(correlation**2 * pairs[used]))))
-
-
-def _lagged(row: Array, lags: int) -> Array:
-    """Sum of row[t] row[t + k] for k = 1 ... lags."""
-    size = 1 << int(np.ceil(np.log2(2 * len(row))))
-    spectrum = np.fft.rfft(row, size)
-    products = np.fft.irfft(spectrum * np.conj(spectrum), size)[1 : lags + 1]
-    return np.asarray(np.pad(products, (0, lags - len(products))))
+    return ljung_box(*autocorrelation(clipped, lags), len(together))

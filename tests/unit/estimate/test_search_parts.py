@@ -18,7 +18,7 @@ from analysis.estimate.balance.setting import _above_noise, by_drive_clock, samp
 from analysis.estimate.homotopy.coupled import CLASSICAL, LUTHER, Scheme, tangent_growth
 from analysis.estimate.homotopy.observer import Linearised, _room_of_zero
 from analysis.estimate.shooting import search as search_module
-from analysis.estimate.shooting.evidence import Evidence, evidence, ljung_box
+from analysis.estimate.shooting.evidence import Evidence, evidence, white_chance
 from analysis.estimate.shooting.grow import grow
 from analysis.estimate.shooting.input_noise import _largest_ratio
 from analysis.estimate.shooting.search import Search, from_elsewhere
@@ -100,21 +100,21 @@ def test_given_residuals_of_a_search_then_their_colour_is_that_of_ljung_and_box(
     rng = np.random.default_rng(1)
     row = rng.standard_normal(400)
     r = np.array([row[k:] @ row[:-k] for k in range(1, 11)]) / (row @ row)
-    by_hand = chi2.sf(400 * 400 * np.sum(r**2 / (400 - np.arange(1, 11))), 10)
-    assert ljung_box([row], 10) == pytest.approx(by_hand, rel=1e-6)
+    by_hand = chi2.sf(400 * 402 * np.sum(r**2 / (400 - np.arange(1, 11))), 10)
+    assert white_chance([row], 10) == pytest.approx(by_hand, rel=1e-6)
     coloured = row[1:] + 0.6 * row[:-1]
-    assert ljung_box([coloured], 10) < 1e-6
+    assert white_chance([coloured], 10) < 1e-6
     struck = coloured.copy()
     struck[50] = 1e4  # one outlier does not hide the colour of the rest
-    assert ljung_box([struck], 10) < 1e-6
+    assert white_chance([struck], 10) < 1e-6
     gappy = row.copy()
     gappy[100:150] = np.nan
-    halves = ljung_box([row[:100], row[150:]], 10)
-    assert ljung_box([gappy], 10) == pytest.approx(halves, rel=0.6)
-    assert ljung_box([np.zeros(50)], 10) == 1.0
-    assert ljung_box([row[:3]], 10) == 1.0
+    halves = white_chance([row[:100], row[150:]], 10)
+    assert white_chance([gappy], 10) == pytest.approx(halves, rel=0.6)
+    assert white_chance([np.zeros(50)], 10) == 1.0
+    assert white_chance([row[:3]], 10) == 1.0
     # a quarter of the samples is the most that is looked over
-    assert ljung_box([row[:40]], 100) == pytest.approx(ljung_box([row[:40]], 10))
+    assert white_chance([row[:40]], 100) == pytest.approx(white_chance([row[:40]], 10))
 
 
 @pytest.mark.parametrize(
