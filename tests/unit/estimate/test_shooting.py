@@ -13,7 +13,7 @@ from analysis.estimate.finish import fit
 from analysis.estimate.methods import identify
 from analysis.estimate.observability import observability, shown_at_an_instant
 from analysis.estimate.shooting.build import problem_of, start_point
-from analysis.estimate.shooting.evidence import ljung_box
+from analysis.estimate.shooting.evidence import white_chance
 from analysis.estimate.shooting.method import Shooting
 from analysis.estimate.shooting.problem import ADAPTIVE, ROUGH, Point
 from analysis.experiment import Conditions, Experiment
@@ -113,11 +113,11 @@ def test_given_bounds_of_an_initial_value_then_the_fit_stays_inside() -> None:
 
 def test_given_white_and_coloured_residuals_then_ljung_and_box_tell_them_apart() -> None:
     rng = np.random.default_rng(5)
-    chances = [ljung_box([rng.standard_normal(500)], 40) for _ in range(200)]
+    chances = [white_chance([rng.standard_normal(500)], 40) for _ in range(200)]
     assert 2 <= sum(p < 0.05 for p in chances) <= 22
     coloured = np.convolve(rng.standard_normal(600), [1.0, 0.5], "valid")
     coloured[100:130] = np.nan
-    assert ljung_box([coloured], 40) < 1e-6
+    assert white_chance([coloured], 40) < 1e-6
 
 
 def test_given_a_motion_that_no_steps_can_follow_then_it_is_lost_and_not_stiff() -> None:
