@@ -22,6 +22,7 @@ _NAMES = {
     "simulation.virtual_record": "virtual_record",
     # from records to parameters with error bars and a verdict
     "estimate.methods": "METHODS identify option_types own_module",
+    "estimate.bootstrap": "FittedMotion fitted_motion with_draws",
     "estimate.weak.recursive": "RecursiveWeak",
     "estimate.search.selection": "Selection named_terms oscillator polynomials select_terms",
     "base.identification": "Curve Estimate Identification interval_ends with_error",
@@ -29,6 +30,8 @@ _NAMES = {
     "validation": "Check Panel Sweep Trace TransferFunction Validation validate",
     "validation.response": "predict_response",
     "validation.subject": "prepare_subject",
+    # what many results say together
+    "population": "ChangePoint Control RandomEffects change_points control random_effects",
     # what a model does in the long run
     "dynamics.bifurcation": "bifurcation",
     "dynamics.continuation": "Branch BranchPoint follow period_rule",

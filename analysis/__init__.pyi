@@ -38,6 +38,9 @@ from analysis.dynamics.equilibrium import equilibria as equilibria
 from analysis.dynamics.lyapunov import lyapunov_spectrum as lyapunov_spectrum
 from analysis.dynamics.settled import settled_orbit as settled_orbit
 from analysis.dynamics.tone_drive import driven_by_a_tone as driven_by_a_tone
+from analysis.estimate.bootstrap import FittedMotion as FittedMotion
+from analysis.estimate.bootstrap import fitted_motion as fitted_motion
+from analysis.estimate.bootstrap import with_draws as with_draws
 from analysis.estimate.methods import METHODS as METHODS
 from analysis.estimate.methods import identify as identify
 from analysis.estimate.methods import option_types as option_types
@@ -58,6 +61,12 @@ from analysis.orbits.forced import PeriodicOrbit as PeriodicOrbit
 from analysis.orbits.forced import forced_orbits as forced_orbits
 from analysis.orbits.spectrum import exponent_spectrum as exponent_spectrum
 from analysis.orbits.spectrum import kaplan_yorke as kaplan_yorke
+from analysis.population import ChangePoint as ChangePoint
+from analysis.population import Control as Control
+from analysis.population import RandomEffects as RandomEffects
+from analysis.population import change_points as change_points
+from analysis.population import control as control
+from analysis.population import random_effects as random_effects
 from analysis.reconstruct.delay import delay_by_autocorrelation as delay_by_autocorrelation
 from analysis.reconstruct.delay import delay_by_mutual_information as delay_by_mutual_information
 from analysis.reconstruct.dimension import correlation_dimension as correlation_dimension

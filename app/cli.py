@@ -32,6 +32,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "orbits": ("app.commands.orbits", "close returns and the periodic orbits found"),
     "select": ("app.commands.select", "which terms of an equation of motion a recording supports"),
     "identify": ("app.commands.identify", "parameters of a model from recordings, with error bars"),
+    "campaign": (
+        "app.commands.campaign",
+        "the same question of many recordings, on one machine or a cluster",
+    ),
     "validate": (
         "app.commands.validate",
         "an identified model beside a recording: orbits, exponents, sections",

@@ -17,8 +17,12 @@ from analysis.base.record import Record
 
 if TYPE_CHECKING:
     from analysis.base.identification import Identification
-    from analysis.estimate.start import Method
+    from analysis.estimate.finish.finish import Ending
+    from analysis.estimate.start import Method, Start
+    from analysis.experiment import Experiment
     from analysis.model import Model
+
+STARTED = 0.3  # of the progress when the method has its start and maximum likelihood begins
 
 
 def _weak() -> type[Method]:
@@ -157,6 +161,42 @@ def _identify(
     options: dict[str, Any],
 ) -> Identification:
     from analysis.estimate.finish import assemble_start, finish
+
+    begun = begin(model, records, method, progress, options)
+    if not begun.ending.finish:
+        return assemble_start(begun.experiment, begun.start, begun.said)
+    if begun.start.fitted is None and not begun.start.finishable:
+        # the method saw by itself that the model is wrong
+        found = assemble_start(begun.experiment, begun.start, begun.said)
+        return replace(found, verdict="misses", reasons=list(begun.start.warnings))
+    return finish(
+        begun.experiment,
+        begun.start,
+        progress.part(STARTED, 1.0),
+        max_iterations=begun.ending.max_iterations,
+        profile=begun.ending.profile,
+        options=begun.said,
+    )
+
+
+@dataclass(frozen=True)
+class Begun:
+    """An identification up to the start that its method gives."""
+
+    experiment: Experiment
+    start: Start
+    ending: Ending
+    said: dict[str, Any]  # every option with its value
+
+
+def begin(
+    model: Model,
+    records: Sequence[Record],
+    method: str | Method,
+    progress: Progress,
+    options: dict[str, Any],
+) -> Begun:
+    """Sort the options to those who take them, read the records, and let the method find its start."""
     from analysis.estimate.finish.finish import Ending
     from analysis.experiment import Conditions, Experiment
 
@@ -174,18 +214,6 @@ def _identify(
     experiment = Experiment(model, records, conditions)
     mine = {f.name: getattr(chosen, f.name) for f in fields(own)}
     said = {**mine, **asdict(conditions), **asdict(ending)}
-    share = 0.3 if ending.finish else 1.0
+    share = STARTED if ending.finish else 1.0
     start = chosen.start(experiment, progress.part(0.0, share), alone=not ending.finish)
-    if not ending.finish:
-        return assemble_start(experiment, start, said)
-    if start.fitted is None and not start.finishable:  # the method saw by itself that the model is wrong
-        found = assemble_start(experiment, start, said)
-        return replace(found, verdict="misses", reasons=list(start.warnings))
-    return finish(
-        experiment,
-        start,
-        progress.part(share, 1.0),
-        max_iterations=ending.max_iterations,
-        profile=ending.profile,
-        options=said,
-    )
+    return Begun(experiment, start, ending, said)

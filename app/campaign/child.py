@@ -1,0 +1,284 @@
+"""A process that does jobs one after the other, and its parent's end of the pipe.
+
+Messages are JSON with their length in front. The process may crash, be killed or hang: its parent notices,
+says what happened to the one job that was under way, and starts another. It has one thread for the numerics.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import struct
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from app.campaign.jobs import Job
+from app.campaign.version import full_version
+from drivers.base.child import command, environment
+
+ONE_THREAD = dict.fromkeys(
+    ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+)
+STARTING = 120.0  # s until a new process must have spoken
+COMPILING = 300.0  # s to wait for another process of this machine that compiles the same model
+WATCHING = 1.0  # s between two looks whether the parent is still there
+_LENGTH = struct.Struct("<Q")
+
+DONE, FAILED, LOST = "done", "failed", "lost"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job: done, failed for a reason of its own, or lost with its process or its file."""
+
+    key: str
+    status: str
+    result: str = ""  # JSON of the identification
+    sentence: str = ""  # why there is none
+    seconds: float = 0.0
+
+
+class Child:
+    """One process for jobs, started when the first one comes. Not for several threads at once."""
+
+    def __init__(self, limit: float) -> None:
+        self.limit = limit  # s that a job may take
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def perform(self, job: Job, version: str) -> Outcome:
+        """Have a job done; whatever happens to the process, there is an outcome."""
+        begun = time.monotonic()
+        try:
+            process = self._running()
+            expired = threading.Event()
+            timer = threading.Timer(self.limit, _expire, (process, expired))
+            timer.daemon = True
+            timer.start()
+            try:
+                _send(process.stdin, {"job": job.to_dict(), "version": version})
+                answer = _receive(process.stdout)
+            finally:
+                timer.cancel()
+        except (OSError, ValueError, EOFError) as error:
+            words = str(error) or "its process ended"
+            answer = {"status": LOST, "sentence": f"It could not be done: {words}."}
+            expired = threading.Event()
+        if answer is None:
+            answer = {"status": LOST, "sentence": self._obituary(expired.is_set())}
+        return Outcome(
+            job.key, answer["status"], answer.get("result", ""), answer.get("sentence", ""),
+            answer.get("seconds", time.monotonic() - begun),
+        )  # fmt: skip
+
+    def close(self) -> None:
+        """End the process; a job under way is lost. May be called from any thread."""
+        with self._lock:
+            self._closed = True
+            process = self._process
+        if process is not None:
+            with contextlib.suppress(OSError):
+                process.kill()
+
+    def join(self) -> None:
+        """Let go of a process that has ended."""
+        if self._process is not None:
+            _let_go(self._process)
+            self._process = None
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._closed:
+                raise ValueError("the campaign was ended")
+            if self._process is not None and self._process.poll() is None:
+                return self._process
+            if self._process is not None:
+                _let_go(self._process)
+            self._process = subprocess.Popen(
+                command("app.campaign.child"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={**environment(), **ONE_THREAD},
+                start_new_session=True,  # Ctrl-C is for the program, which ends its processes itself
+            )
+            process = self._process
+        timer = threading.Timer(STARTING, process.kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            if _receive(process.stdout) is None:
+                raise ValueError("a process for it could not be started")
+        finally:
+            timer.cancel()
+        return process
+
+    def _obituary(self, expired: bool) -> str:
+        process, self._process = self._process, None
+        code = None
+        if process is not None:
+            process.kill()
+            _let_go(process)
+            code = process.returncode
+        if expired:
+            return f"It was not done after {self.limit:g} s, the limit for one job, and was ended."
+        how = f"signal {-code}" if code is not None and code < 0 else f"code {code}"
+        return f"Its process ended unexpectedly ({how}): it crashed, was killed, or the memory was full."
+
+
+def _expire(process: subprocess.Popen[bytes], expired: threading.Event) -> None:
+    expired.set()
+    with contextlib.suppress(OSError):
+        process.kill()
+
+
+def _let_go(process: subprocess.Popen[bytes]) -> None:
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
+    process.wait()
+
+
+def _send(stream: BinaryIO | Any, message: dict[str, Any]) -> None:
+    data = json.dumps(message).encode()
+    stream.write(_LENGTH.pack(len(data)) + data)
+    stream.flush()
+
+
+def _receive(stream: BinaryIO | Any) -> dict[str, Any] | None:
+    """The next message; None when the other end is gone."""
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    data = stream.read(_LENGTH.unpack(head)[0])
+    if len(data) < _LENGTH.unpack(head)[0]:
+        return None
+    message: dict[str, Any] = json.loads(data)
+    return message
+
+
+# -- in the process itself
+
+
+def main() -> None:
+    """Do what comes in until nobody is left to send more."""
+    orders, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a library prints must not run into the messages
+    threading.Thread(target=_watch_parent, args=(os.getppid(),), daemon=True).start()
+    _send(answers, {"version": full_version()})
+    while (order := _receive(orders)) is not None:
+        try:
+            _send(answers, _answer(Job(**order["job"]), order["version"]))
+        except OSError:  # nobody waits for it any more
+            return
+
+
+def _answer(job: Job, version: str) -> dict[str, Any]:
+    from analysis import Progress, ShakedownError
+    from app.campaign.work import OutOfReach, perform
+
+    if version != full_version():
+        import platform
+
+        words = f"The worker on {platform.node()} runs {full_version()}, the campaign {version}"
+        return {"status": LOST, "sentence": f"{words}: install the same."}
+    begun = time.monotonic()
+    try:
+        with _compiled_once(job.model):
+            found = perform(job, Progress())
+        return {"status": DONE, "result": found.to_json(), "seconds": time.monotonic() - begun}
+    except OutOfReach as error:
+        return {"status": LOST, "sentence": str(error)}
+    except ShakedownError as error:
+        return {"status": FAILED, "sentence": str(error), "seconds": time.monotonic() - begun}
+    except MemoryError:
+        return {"status": LOST, "sentence": "There was not enough memory for it: use shorter recordings."}
+    except Exception as error:  # a mistake of the program in one job must not cost the others
+        import traceback
+
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(where.filename).name}:{where.lineno}"
+        words = f"This should not have happened: {type(error).__name__} in {place} ({error})."
+        return {"status": FAILED, "sentence": words}
+
+
+_compiled: set[str] = set()  # models of which this process has done a job
+
+
+@contextlib.contextmanager
+def _compiled_once(model: str) -> Iterator[None]:
+    """The first job of a model on a machine is done while the others wait: they find its code on the disk."""
+    if model in _compiled:
+        yield
+        return
+    lock = _lock_file(model)
+    held = lock is not None and _take(lock)
+    if lock is not None and lock.tell() > 0:  # somebody has compiled it before
+        _release(lock)
+        held = False
+    try:
+        yield
+        if lock is not None and held:
+            lock.write(b"compiled\n")
+            lock.flush()
+    finally:
+        _compiled.add(model)
+        if lock is not None:
+            _release(lock)
+            lock.close()
+
+
+def _lock_file(model: str) -> BinaryIO | None:
+    """A file of this machine and this version for the model; None where there is no place or no locking."""
+    import tempfile
+
+    if os.name == "nt":
+        return None
+    name = hashlib.sha256(f"{full_version()}\n{model}".encode()).hexdigest()[:20]
+    folder = Path(tempfile.gettempdir()) / f"shakedown-compiled-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        return (folder / name).open("ab")
+    except OSError:
+        return None
+
+
+def _take(lock: BinaryIO) -> bool:
+    """Take the lock, or give up waiting: compiling twice costs time, not answers."""
+    import fcntl
+
+    deadline = time.monotonic() + COMPILING
+    while time.monotonic() < deadline:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock.seek(0, os.SEEK_END)
+            return True
+        except OSError:
+            time.sleep(0.05)
+    return False
+
+
+def _release(lock: BinaryIO) -> None:
+    import fcntl
+
+    with contextlib.suppress(OSError):
+        fcntl.flock(lock, fcntl.LOCK_UN)
+
+
+def _watch_parent(parent: int) -> None:
+    """End with the program, also in the middle of a job: nobody is left to take its result."""
+    while os.getppid() == parent:
+        time.sleep(WATCHING)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

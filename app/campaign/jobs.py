@@ -1,0 +1,54 @@
+"""The jobs of a study: one fit each, under a key of everything that its result depends on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any
+
+from app.campaign.version import program_version
+
+# What a job does with its recording.
+WHOLE, SEGMENT, HELD_OUT, PARAMETRIC, BLOCK = "whole", "segment", "held out", "parametric", "block"
+
+
+@dataclass(frozen=True)
+class Job:
+    """One identification. Plain data: it travels as JSON to whatever process does it."""
+
+    recording: str  # absolute path
+    sha256: str
+    model: str  # text of the model, guesses and known values in place
+    model_name: str  # as the study names it
+    method: str = "auto"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    channels: Mapping[str, str] = field(default_factory=dict)  # channel of the file by name in the model
+    rate: float | None = None  # Hz, of a file that does not say
+    kind: str = WHOLE
+    number: int = 0  # of the segment, of the held-out part, or of the draw
+    count: int = 1  # segments or parts in all; the draws of a bootstrap do not depend on how many there are
+    seed: int = 0  # of the draws
+    varied: Mapping[str, float | str] = field(default_factory=dict)  # what the grid chose, for the table
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 of the recording's checksum, the model's text, the options and the program's version."""
+        what = (
+            program_version(), self.sha256, self.model, self.method, self.options, self.channels, self.rate,
+            self.kind, self.number, self.count if self.kind in (SEGMENT, HELD_OUT) else 1, self.seed,
+        )  # fmt: skip
+        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @property
+    def words(self) -> str:
+        """What the job is, for a list."""
+        part = "" if self.kind == WHOLE else f", {self.kind} {self.number + 1}"
+        part += f" of {self.count}" if self.kind in (SEGMENT, HELD_OUT) else ""
+        grid = "".join(f", {name} = {value}" for name, value in self.varied.items())
+        return f"{self.recording}: {self.model_name} by {self.method}{part}{grid}"

@@ -1,0 +1,151 @@
+"""The recordings of a study: found by names, folders and tags, looked at once, known by their stamp."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from analysis import DataError, Progress, ShakedownError
+from app.session import fingerprint
+
+SHOWN = 3  # names in a sentence about many files
+TEXT = 200  # characters of a metadata entry that are kept
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What is known of a recording without its samples."""
+
+    path: str  # absolute
+    stamp: str  # of the file: tells whether it must be read again
+    sha256: str
+    channels: tuple[str, ...]
+    rate: float
+    samples: int
+    start: str = ""  # ISO 8601
+    metadata: Mapping[str, Any] = field(default_factory=dict)  # numbers and texts of the recording
+
+    @property
+    def name(self) -> str:
+        return Path(self.path).stem
+
+
+def find(base: Path, files: Sequence[str], folder: str, tags: Sequence[str], library: Path) -> list[Path]:
+    """The files that a study names, in order, each once; DataError for a name that matches nothing."""
+    from drivers.formats import FORMATS
+
+    found: dict[Path, None] = {}
+    for pattern in files:
+        matches = _matching(base, pattern)
+        if not matches:
+            raise DataError(f"No recording matches `{pattern}` in {base}.")
+        found.update(dict.fromkeys(matches))
+    if folder:
+        endings = {suffix for form in FORMATS for suffix in form.suffixes}
+        inside = base / folder
+        if not inside.is_dir():
+            raise DataError(f"The folder {inside} of the study is not there.")
+        matches = [p for p in sorted(inside.iterdir()) if p.suffix.lower() in endings and p.is_file()]
+        if not matches:
+            raise DataError(f"The folder {inside} holds no recording.")
+        found.update(dict.fromkeys(matches))
+    if tags:
+        matches = _tagged(library, tags)
+        if not matches:
+            raise DataError(f"No recording of the library {library} has the tags {', '.join(tags)}.")
+        found.update(dict.fromkeys(matches))
+    if not found:
+        raise DataError("The study names no recordings: give `files`, a `folder` or `tags`.")
+    paths = list(dict.fromkeys(p.absolute() for p in found))
+    _check_names(paths)
+    return paths
+
+
+def look(path: Path, rate: float | None) -> Seen:
+    """Open a recording and remember what the study needs of it."""
+    from drivers.formats import open_lazily
+
+    mark = stamp(path)
+    with open_lazily(path, rate) as recording:
+        about = recording.about
+    meta = {k: v for k, v in about.metadata.items() if isinstance(v, int | float | str)}
+    meta = {k: v[:TEXT] if isinstance(v, str) else v for k, v in meta.items()}
+    if about.excitation is not None:
+        meta.setdefault("frequency", about.excitation.frequency)
+        if about.excitation.amplitude is not None:
+            meta.setdefault("amplitude", about.excitation.amplitude)
+    return Seen(
+        str(path), mark, fingerprint(path), about.names, about.rate, about.samples, about.start or "", meta
+    )
+
+
+def look_at_all(
+    paths: Iterable[Path], known: Mapping[str, Seen], rate: float | None, progress: Progress
+) -> tuple[list[Seen], dict[str, str]]:
+    """Every recording, those that have not changed from memory; a sentence for each that cannot be read."""
+    seen, bad = [], {}
+    paths = list(paths)
+    for number, path in enumerate(paths):
+        old = known.get(str(path))
+        if old is not None and old.stamp == stamp(path):
+            seen.append(old)
+            continue
+        progress.report(number / len(paths), f"Looking at {path.name}")
+        try:
+            seen.append(look(path, rate))
+        except ShakedownError as error:
+            bad[str(path)] = str(error)
+    return seen, bad
+
+
+def stamp(path: Path) -> str:
+    """Size, time of change and number of the file; empty where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ""
+    return f"{status.st_size} {status.st_mtime_ns} {status.st_ino}"
+
+
+def few(names: Iterable[str]) -> str:
+    """Some names and how many more there are."""
+    names = list(names)
+    more = len(names) - SHOWN
+    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _matching(base: Path, pattern: str) -> list[Path]:
+    path = Path(pattern).expanduser()
+    if not any(sign in pattern for sign in "*?["):
+        whole = path if path.is_absolute() else base / path
+        return [whole] if whole.is_file() else []
+    root = Path(path.anchor) if path.is_absolute() else base
+    relative = str(path.relative_to(path.anchor)) if path.is_absolute() else str(path)
+    try:
+        return [p for p in sorted(root.glob(relative)) if stat.S_ISREG(p.stat().st_mode)]
+    except (ValueError, NotImplementedError, OSError) as error:
+        raise DataError(f"`{pattern}` cannot be looked for: {error}.") from None
+
+
+def _tagged(library: Path, tags: Sequence[str]) -> list[Path]:
+    from app.library import details, scan
+
+    entries = scan(library, {}, Progress())
+    pending = [e.path for e in entries if e.pending]
+    entries = [e for e in entries if not e.pending] + details(library, pending, Progress())
+    return sorted(e.path for e in entries if not e.problem and set(tags) <= set(e.tags))
+
+
+def _check_names(paths: Sequence[Path]) -> None:
+    """Rows of a table are known by the recording's name: two of one name could not be told apart."""
+    first: dict[str, Path] = {}
+    for path in paths:
+        other = first.setdefault(path.stem, path)
+        if other is not path:
+            raise DataError(
+                f"Two recordings are named {path.stem} ({other} and {path}): a table could not tell them "
+                f"apart; rename one or leave it out."
+            )

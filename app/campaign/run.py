@@ -1,0 +1,122 @@
+"""The loop of a campaign: what is missing is done, what is done is kept, what fails is tried once more."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analysis import Progress
+from app.campaign.child import DONE, FAILED, Outcome
+from app.campaign.jobs import Job
+from app.campaign.store import Store
+
+if TYPE_CHECKING:
+    from app.campaign.engine import Engine
+
+TRIED = 3  # jobs from which a dry run judges the time
+
+
+@dataclass
+class Tally:
+    """How a campaign went."""
+
+    total: int
+    before: int = 0  # jobs that an earlier start had finished
+    done: int = 0
+    failures: dict[str, str] = field(default_factory=dict)  # a sentence by key, of jobs without a result
+    seconds: float = 0.0  # of work, in all jobs of this start
+
+    @property
+    def finished(self) -> int:
+        return self.before + self.done + len(self.failures)
+
+
+def run(
+    jobs: Iterable[Job],
+    store: Store,
+    engine: Callable[[], Engine],
+    progress: Progress,
+    watch: Callable[[str], None] = lambda words: None,
+) -> Tally:
+    """Do every job that the store does not hold; ``engine`` is started only if there is one.
+
+    A job that fails is tried once more. A failure of the job itself is kept like a result; one whose process
+    or file was lost is listed now and done again by the next start.
+    """
+    jobs = list(jobs)
+    missing = list({job.key: job for job in jobs if job.key not in store.done}.values())
+    total = len({job.key for job in jobs})
+    tally = Tally(total, total - len(missing))
+    if not missing:
+        return tally
+    started = engine()
+    watch(started.words)
+    begun = time.monotonic()
+    try:
+        again: list[Job] = []
+        by_key = {job.key: job for job in missing}
+        for outcome in started.outcomes(missing):
+            _report(tally, len(missing), begun, progress)
+            if outcome is None:
+                continue
+            if outcome.status == DONE:
+                _keep(outcome, store, tally)
+            else:
+                again.append(by_key[outcome.key])
+        for outcome in started.outcomes(again) if again else ():
+            _report(tally, len(missing), begun, progress)
+            if outcome is not None:
+                _keep(outcome, store, tally)
+    finally:
+        started.close()
+    return tally
+
+
+def estimate(jobs: Iterable[Job], store: Store, engine: Engine, progress: Progress) -> tuple[float, int]:
+    """Seconds of work of one job, from a few that are done (and kept) now, and how many are missing."""
+    missing = [job for job in jobs if job.key not in store.done]
+    tally = run(_spread(missing), store, lambda: engine, progress)
+    tried = tally.done + len(tally.failures)
+    return (tally.seconds / tried if tried else 0.0), len(missing) - tally.done
+
+
+def _spread(jobs: list[Job]) -> Iterator[Job]:
+    """A few jobs from all over the list."""
+    step = max(len(jobs) // TRIED, 1)
+    yield from jobs[::step][:TRIED]
+
+
+def _keep(outcome: Outcome, store: Store, tally: Tally) -> None:
+    tally.seconds += outcome.seconds
+    if outcome.status in (DONE, FAILED):
+        store.keep(outcome)
+    if outcome.status == DONE:
+        tally.done += 1
+    else:
+        tally.failures[outcome.key] = outcome.sentence
+
+
+def _report(tally: Tally, missing: int, begun: float, progress: Progress) -> None:
+    done = tally.done + len(tally.failures)
+    left = (time.monotonic() - begun) * (missing - done) / done if done else 0.0
+    words = f"{tally.before + done} of {tally.total} jobs"
+    if done:
+        words += f", {duration(left)} left"
+    progress.report(done / missing, words)
+
+
+def duration(seconds: float) -> str:
+    """A span of time in words."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    if seconds < 3600:
+        return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+    return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60)} min"
+
+
+def results_folder(out: str | None, study: Path) -> Path:
+    """Where results go: as asked, else beside the study."""
+    return Path(out) if out else study.with_suffix("")

@@ -1,0 +1,198 @@
+"""The folder of a campaign: every finished job at once, under its key; whatever ends the program, no more
+than the jobs under way is lost.
+
+    fits/ab/abcd….json    a result as `shakedown identify --json` writes it; there whole or not at all
+    index.jsonl           one line for each finished job: what its row of the table needs
+    recordings.json       what is known of the recordings, by path, so that they are not read again
+    table.csv, table.parquet, campaign.html
+
+The index is only a shortcut: a line that was cut off is dropped, and what is missing is read from fits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from analysis import DataError, Identification, ShakedownError, parse_json, read_as
+from app.campaign.child import DONE, Outcome
+from app.campaign.recordings import Seen
+from drivers.base.files import read_text, replaced
+
+INDEX, RECORDINGS, FITS = "index.jsonl", "recordings.json", "fits"
+
+
+class Store:
+    """The results folder, open for one program at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        if folder.exists() and not folder.is_dir():
+            raise DataError(f"{folder} is a file: a campaign needs a folder for its results.")
+        try:
+            (folder / FITS).mkdir(parents=True, exist_ok=True)
+            self._lock = (folder / ".lock").open("ab")
+        except OSError as error:
+            raise DataError(f"{folder} cannot be written: {error.strerror}.") from None
+        if not _locked(self._lock):
+            self._lock.close()
+            raise DataError(
+                f"Another campaign is writing to {folder}: wait for it, or choose another folder."
+            )
+        self.done = self._restore()
+        self._index: BinaryIO = (folder / INDEX).open("ab")
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._index.close()
+        self._lock.close()
+
+    def keep(self, outcome: Outcome) -> None:
+        """Put a finished job on the disk: its result first, its line in the index after that."""
+        row = row_of(outcome)
+        if outcome.status == DONE:
+            target = self.fit_path(outcome.key)
+            target.parent.mkdir(exist_ok=True)
+            with replaced(target) as part:
+                part.write_text(outcome.result + "\n", encoding="utf-8")
+        try:
+            self._index.write(json.dumps(row).encode() + b"\n")
+            self._index.flush()
+        except OSError as error:
+            raise DataError(f"{self.folder / INDEX} cannot be written: {error.strerror}.") from None
+        self.done.add(outcome.key)
+
+    def forget_failures(self) -> None:
+        """Jobs that failed are to be done again."""
+        self._index.close()
+        kept = [row for row in rows(self.folder) if row["status"] == DONE]
+        with replaced(self.folder / INDEX) as part, part.open("wb") as file:
+            file.writelines(json.dumps(row).encode() + b"\n" for row in kept)
+        self.done = {row["key"] for row in kept}
+        self._index = (self.folder / INDEX).open("ab")
+
+    def fit_path(self, key: str) -> Path:
+        return fit_path(self.folder, key)
+
+    def seen(self) -> dict[str, Seen]:
+        """What is known of recordings; nothing where that cannot be read."""
+        try:
+            raw = parse_json(read_text(self.folder / RECORDINGS, "a list of recordings"))
+            return {path: read_as(Seen, entry) for path, entry in raw.items()}
+        except (ShakedownError, ValueError, AttributeError, TypeError):
+            return {}
+
+    def keep_seen(self, seen: Iterable[Seen]) -> None:
+        table = {s.path: asdict(s) for s in seen}
+        with replaced(self.folder / RECORDINGS) as part:
+            part.write_text(json.dumps(table), encoding="utf-8")
+
+    def _restore(self) -> set[str]:
+        """The keys of all finished jobs; the index is mended where a crash has left it behind."""
+        path = self.folder / INDEX
+        known = {row["key"]: row["status"] for row in rows(self.folder)}
+        there = set(_stored(self.folder))
+        gone = {key for key, status in known.items() if status == DONE and key not in there}
+        new = [row for key in there - set(known) if (row := self._reread(key)) is not None]
+        if new or gone or _torn(path):
+            kept = (row for row in rows(self.folder) if row["key"] not in gone)
+            with replaced(path) as part, part.open("wb") as file:
+                file.writelines(json.dumps(row).encode() + b"\n" for row in (*kept, *new))
+        return (set(known) - gone) | {row["key"] for row in new}
+
+    def _reread(self, key: str) -> dict[str, Any] | None:
+        """The row of a stored result; one that is damaged is removed, to be done again."""
+        path = self.fit_path(key)
+        try:
+            text = read_text(path, "a result")
+            Identification.from_json(text)
+            return row_of(Outcome(key, DONE, text))
+        except DataError:
+            with contextlib.suppress(OSError):
+                path.unlink()
+            return None
+
+
+def fit_path(folder: Path, key: str) -> Path:
+    """Where the result of a job is."""
+    return folder / FITS / key[:2] / f"{key}.json"
+
+
+def rows(folder: Path, start: int = 0) -> Iterator[dict[str, Any]]:
+    """The rows of the index from that byte on; a line that was cut off is left out."""
+    try:
+        with (folder / INDEX).open("rb") as file:
+            file.seek(start)
+            for line in file:
+                with contextlib.suppress(ValueError):
+                    row = json.loads(line)
+                    if line.endswith(b"\n") and isinstance(row, dict) and "key" in row:
+                        yield row
+    except FileNotFoundError:
+        return
+
+
+def row_of(outcome: Outcome) -> dict[str, Any]:
+    """What the table needs of a job."""
+    row: dict[str, Any] = {"key": outcome.key, "status": outcome.status, "seconds": outcome.seconds}
+    if outcome.status != DONE:
+        return row | {"sentence": outcome.sentence}
+    found: Mapping[str, Any] = json.loads(outcome.result)
+    extra = found["extra"]
+    scores = [v for v in _table(extra, "left out R2", "held out R2").values() if isinstance(v, float)]
+    residual = found["residual"]
+    return row | {
+        "converged": found["converged"],
+        "verdict": found["verdict"],
+        "parameters": {
+            n: [e["value"], e["stderr"], e["lower"], e["upper"], e["unit"]]
+            for n, e in found["parameters"].items()
+        },
+        "warnings": [*found["undetermined"], *found["warnings"]],
+        "predicted": min(scores) if scores else None,
+        "rms": residual["rms"],
+        "dof": residual["dof"],
+    }
+
+
+def _table(extra: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
+    for name in names:
+        if isinstance(found := extra.get(name), dict) and found:
+            return found
+    return {}
+
+
+def _stored(folder: Path) -> Iterator[str]:
+    with os.scandir(folder / FITS) as groups:
+        for group in groups:
+            with os.scandir(group.path) as files:
+                yield from (f.name[:-5] for f in files if f.name.endswith(".json") and f.name[0] != ".")
+
+
+def _torn(path: Path) -> bool:
+    """Whether the last line of the index was cut off."""
+    try:
+        with path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) != b"\n"
+    except OSError:
+        return False
+
+
+def _locked(lock: BinaryIO) -> bool:
+    try:
+        import fcntl
+    except ImportError:  # Windows: nothing keeps two programs apart there
+        return True
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,335 @@
+"""What the recordings of a campaign say together: mean and spread, outliers, changes, models compared.
+
+Only results that may be used are counted: converged, and not refused by their verdict. The rates of false
+alarms hold for a whole campaign: they are divided among all parameters and series that are looked at.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from analysis import (
+    ChangePoint,
+    Control,
+    Estimate,
+    RandomEffects,
+    ShakedownError,
+    change_points,
+    control,
+    random_effects,
+    with_draws,
+    with_error,
+)
+from app.campaign.child import DONE
+from app.campaign.jobs import BLOCK, HELD_OUT, PARAMETRIC, SEGMENT, WHOLE
+from app.campaign.table import Row, parameters
+
+LEVEL = 0.05  # chance that a campaign without any change reports one; the same for outliers
+FEWEST = 3  # specimens that have a spread
+UNUSABLE = ("misses", "cannot tell")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One estimate of a parameter."""
+
+    recording: str
+    specimen: str
+    place: Any  # what the series is ordered by
+    value: float
+    error: float
+
+
+@dataclass(frozen=True)
+class Change:
+    """A step in the series of one specimen, or of all recordings."""
+
+    series: str  # specimen; empty: all recordings
+    after: str  # the last recording before the step
+    number: int  # of that recording in the series, from 1
+    point: ChangePoint
+
+    def words(self, parameter: str) -> str:
+        """Such as: k1 fell by 2.1 ± 0.3 % after recording 214."""
+        p, percent = self.point, self.point.percent
+        if math.isfinite(percent.value):
+            size = _pm(abs(percent.value), percent.stderr) + " %"
+        else:
+            size = _pm(abs(p.change.value), p.change.stderr)
+        went = "fell" if p.change.value < 0 else "rose"
+        where = f" of {self.series}" if self.series else ""
+        sure = f"95 %: after {p.first} to {p.last}" if p.first != p.last else "95 %: there and nowhere else"
+        text = f"{parameter}{where} {went} by {size} after recording {self.number} ({self.after}; {sure})"
+        return text + (", but a steady drift describes it better" if p.steady else "")
+
+
+@dataclass(frozen=True, eq=False)
+class ParameterSummary:
+    """One parameter of one model over all recordings."""
+
+    name: str
+    points: tuple[Point, ...]  # in order
+    effects: RandomEffects | None = None  # None: too few specimens
+    control: Control | None = None
+    specimens: tuple[str, ...] = ()  # those that the control limits are of, in order of first appearance
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def outliers(self) -> list[str]:
+        return [] if self.control is None else [self.specimens[i] for i in self.control.outliers]
+
+
+@dataclass(frozen=True, eq=False)
+class FitSummary:
+    """One model by one method with one choice of the grid."""
+
+    model: str
+    label: str
+    fits: int
+    usable: int
+    parameters: tuple[ParameterSummary, ...]
+    bic: float | None  # summed over recordings
+    predicted: float | None  # median over recordings of R² on what the fit had not seen
+    draws: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)  # bootstrap, by recording
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """All of a campaign."""
+
+    fits: tuple[FitSummary, ...]
+    causes: Mapping[str, list[str]]  # recordings by the sentence why they have no result
+
+    def sentences(self) -> list[str]:
+        """What a person should know first."""
+        return [text for fit in self.fits for text in _sentences(fit, len(self.fits) > 1)]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"fits": [_fit_dict(fit) for fit in self.fits], "failures": dict(self.causes)}
+
+
+def summarise(table: Sequence[Row], order: str = "start", varied: Sequence[str] = ()) -> Summary:
+    """The summary of a table; ``order``: start, name or a column that the series run over; ``varied``:
+    columns of the grid, each of whose values is a fit of its own."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    columns = parameters(table)
+    for row in table:
+        key = (row["model"], row["method"], *(row[name] for name in varied))
+        groups.setdefault(key, []).append(row)
+    tests = sum(_tests(rows, name) for rows in groups.values() for name in columns)
+    fits = tuple(
+        _fit(key, varied, rows, columns, order, LEVEL / max(tests, 1)) for key, rows in groups.items()
+    )
+    causes: dict[str, list[str]] = {}
+    for row in table:
+        if row["status"] != DONE:
+            causes.setdefault(str(row["failure"]), []).append(row["recording"])
+    return Summary(fits, causes)
+
+
+def usable(row: Row) -> bool:
+    """Whether the numbers of a row may be used."""
+    return row["status"] == DONE and bool(row["converged"]) and row["verdict"] not in UNUSABLE
+
+
+def ordered(rows: Iterable[Row], order: str) -> list[Row]:
+    """Rows by start, name or a column; those that do not say come last."""
+
+    def key(row: Row) -> tuple[bool, Any, Any, int]:
+        value = row["recording"] if order == "name" else row.get(order)
+        return value is None, value if value is not None else 0, row["recording"], row["number"]
+
+    rows = list(rows)
+    if len({isinstance(row.get(order), str) for row in rows if row.get(order) is not None}) > 1:
+        order = "name"  # numbers and texts have no common order
+    return sorted(rows, key=key)
+
+
+def _tests(rows: Sequence[Row], name: str) -> int:
+    """Series of a parameter that are looked at."""
+    specimens = [row["specimen"] for row in rows if _counts(row) and row.get(name) is not None]
+    return len(set(specimens)) if len(specimens) > len(set(specimens)) else min(len(specimens), 1)
+
+
+def _counts(row: Row) -> bool:
+    return usable(row) and row["part"] in (WHOLE, SEGMENT)
+
+
+def _fit(
+    key: tuple[Any, ...],
+    varied: Sequence[str],
+    rows: Sequence[Row],
+    columns: Sequence[str],
+    order: str,
+    level: float,
+) -> FitSummary:
+    model, method, *chosen = key
+    grid = "".join(f", {n} = {v}" for n, v in zip(varied, chosen, strict=True) if v is not None)
+    counted = ordered((row for row in rows if _counts(row)), order)
+    told = [_parameter(name, counted, order, level) for name in columns]
+    bics = [row["BIC"] for row in rows if row["part"] == WHOLE and row.get("BIC") is not None]
+    scored = [row for row in rows if row.get("predicted R2") is not None]
+    scores = [row["predicted R2"] for row in scored if row["part"] == HELD_OUT] or [
+        row["predicted R2"] for row in scored
+    ]
+    return FitSummary(
+        model,
+        f"{model} by {method}{grid}",
+        len(rows),
+        sum(usable(row) for row in rows),
+        tuple(p for p in told if p.points),
+        float(sum(bics)) if bics and len(bics) == sum(row["part"] == WHOLE for row in rows) else None,
+        float(np.median(scores)) if scores else None,
+        _draws(rows, columns),
+    )
+
+
+def _parameter(name: str, rows: Sequence[Row], order: str, level: float) -> ParameterSummary:
+    points = tuple(
+        Point(row["recording"], row["specimen"], row.get(order), row[name], row[f"{name} stderr"])
+        for row in rows
+        if row.get(name) is not None and row[f"{name} stderr"]
+    )
+    specimens = tuple(dict.fromkeys(p.specimen for p in points))
+    effects = limits = None
+    if len(specimens) >= FEWEST:
+        values, errors, names = zip(*((p.value, p.error, p.specimen) for p in points), strict=True)
+        try:
+            effects = random_effects(values, errors, names)
+            limits = control(*_means(points, specimens, effects), LEVEL)
+        except ShakedownError:  # such as an error bar of no width: there is nothing to weigh by
+            effects = limits = None
+    return ParameterSummary(
+        name, points, effects, limits, specimens, tuple(_changes(points, specimens, level))
+    )
+
+
+def _means(
+    points: Sequence[Point], specimens: Sequence[str], effects: RandomEffects
+) -> tuple[list[float], list[float]]:
+    """Mean of each specimen's estimates and its error."""
+    extra = effects.within.value**2 if effects.within is not None else 0.0
+    by: dict[str, list[Point]] = {name: [] for name in specimens}
+    for point in points:
+        by[point.specimen].append(point)
+    values, errors = [], []
+    for many in by.values():
+        w = np.array([1.0 / (p.error**2 + extra) for p in many])
+        values.append(float(np.sum(w * [p.value for p in many]) / w.sum()))
+        errors.append(float(1.0 / math.sqrt(w.sum())))
+    return values, errors
+
+
+def _changes(points: Sequence[Point], specimens: Sequence[str], level: float) -> Iterable[Change]:
+    """Steps in the series of each specimen that was recorded again and again, else of all recordings."""
+    series: dict[str, list[Point]] = {"": list(points)}
+    if len(points) > len(specimens) > 1:
+        series = {name: [p for p in points if p.specimen == name] for name in specimens}
+    for name, many in series.items():
+        for step in change_points([p.value for p in many], [p.error for p in many], level):
+            yield Change(name, many[step.after - 1].recording, step.after, step)
+
+
+def _draws(rows: Sequence[Row], columns: Sequence[str]) -> dict[str, dict[str, Estimate]]:
+    """Errors of the bootstrap for each recording that has draws."""
+    found: dict[str, dict[str, Estimate]] = {}
+    for base in rows:
+        if base["part"] != WHOLE or base["status"] != DONE:
+            continue
+        draws = [
+            row
+            for row in rows
+            if row["part"] in (PARAMETRIC, BLOCK)
+            and row["recording"] == base["recording"]
+            and row["status"] == DONE
+            and row["converged"]
+        ]
+        for name in columns if draws else ():
+            values = [row[name] for row in draws if row.get(name) is not None]
+            if base.get(name) is None or not values:
+                continue
+            stderr, lower, upper = (_number(base[f"{name} {what}"]) for what in ("stderr", "lower", "upper"))
+            stated = Estimate(base[name], stderr, lower, upper)
+            try:
+                found.setdefault(base["recording"], {})[name] = with_draws(values, stated)
+            except ShakedownError:
+                continue
+    return found
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _pm(value: float, error: float) -> str:
+    return with_error(Estimate.normal(value, error))
+
+
+def _sentences(fit: FitSummary, several: bool) -> Iterable[str]:
+    prefix = f"{fit.label}: " if several else ""
+    if fit.usable < fit.fits:
+        yield f"{prefix}{fit.usable} of {fit.fits} fits may be used; the others are left out of all below."
+    for p in fit.parameters:
+        if p.effects is not None:
+            e = p.effects
+            share = 100 / abs(e.mean.value) if e.mean.value else math.nan
+            between = e.between
+            spread = (
+                f"specimens differ by {share * between.value:.2g} % (95 %: {share * between.lower:.2g} to "
+                f"{share * between.upper:.2g} %)"
+                if between.lower > 0
+                else f"no spread between specimens beyond {share * between.upper:.2g} % is seen"
+            )
+            typical = f"a single estimate errs by {share * e.error:.2g} %"
+            mean = f"{p.name} = {with_error(e.mean)} over {e.specimens} specimens"
+            yield f"{prefix}{mean}; {spread}, {typical}."
+        for change in p.changes:
+            yield f"{prefix}{change.words(p.name)}."
+        if p.outliers:
+            yield f"{prefix}{p.name} lies outside of the control limits for {', '.join(p.outliers)}."
+
+
+def _fit_dict(fit: FitSummary) -> dict[str, Any]:
+    return {
+        "fit": fit.label,
+        "model": fit.model,
+        "jobs": fit.fits,
+        "usable": fit.usable,
+        "BIC": fit.bic,
+        "predicted R2": fit.predicted,
+        "parameters": {p.name: _parameter_dict(p) for p in fit.parameters},
+        "bootstrap": {r: {n: vars(e) for n, e in many.items()} for r, many in fit.draws.items()},
+    }
+
+
+def _parameter_dict(p: ParameterSummary) -> dict[str, Any]:
+    made: dict[str, Any] = {"outliers": p.outliers}
+    if p.effects is not None:
+        e = p.effects
+        made |= {
+            "mean": vars(e.mean),
+            "between": vars(e.between),
+            "within": None if e.within is None else vars(e.within),
+            "error": e.error,
+            "specimens": e.specimens,
+        }
+    made["changes"] = [
+        {
+            "series": c.series,
+            "after": c.after,
+            "number": c.number,
+            "first": c.point.first,
+            "last": c.point.last,
+            "change": vars(c.point.change),
+            "percent": vars(c.point.percent),
+            "p_value": c.point.p_value,
+            "steady": c.point.steady,
+        }
+        for c in p.changes
+    ]
+    return made

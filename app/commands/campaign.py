@@ -1,0 +1,123 @@
+"""shakedown campaign: a study of many recordings, on this machine or on a cluster."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from analysis import ShakedownError
+from app.output import add_json_option, plain, sentence, terminal_progress, write_json
+
+if TYPE_CHECKING:
+    from app.campaign.run import Tally
+    from app.campaign.study import Plan
+
+LISTED = 10  # failures and jobs that are printed
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("study", metavar="STUDY.toml", help="recordings, models, methods and what varies")
+    parser.add_argument("--out", metavar="FOLDER", help="folder of results (default: named like the study)")
+    parser.add_argument(
+        "--cluster", metavar="WHERE", help="run on Dask: local, or a scheduler such as tcp://host:8786"
+    )
+    parser.add_argument("--workers", type=int, default=0, metavar="N", help="processes on this machine")
+    parser.add_argument("--dry-run", action="store_true", help="list the jobs and estimate the time")
+    parser.add_argument(
+        "--retry", action="store_true", help="do the jobs again that failed at an earlier start"
+    )
+    add_json_option(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    from app.campaign.engine import engine
+    from app.campaign.run import estimate, results_folder
+    from app.campaign.run import run as run_jobs
+    from app.campaign.store import Store
+
+    study_path = Path(args.study)
+    study, plan_of = _study(study_path)
+    workers = args.workers or study.run.workers
+    if args.workers < 0:
+        raise ShakedownError("--workers must not be negative.")
+    with Store(results_folder(args.out, study_path)) as store:
+        plan = plan_of(store.seen())
+        store.keep_seen(plan.seen)
+        if args.retry:
+            store.forget_failures()
+        progress = terminal_progress()
+
+        def started() -> Any:
+            return engine(args.cluster, workers, study.run.limit)
+
+        if args.dry_run:
+            each, missing = estimate(plan.jobs, store, started(), progress)
+            return _show_estimate(plan, each, missing, workers, args.json)
+        tally = run_jobs(plan.jobs, store, started, progress, lambda words: _say(f"on {words}"))
+        return _finish(plan, store.folder, tally, args.json)
+
+
+def _study(path: Path) -> Any:
+    """The study, and what makes a plan of it from what is known of the recordings."""
+    from app.campaign.study import plan, read_study
+    from app.desktop.settings import Settings
+
+    study = read_study(path)
+    base = path.resolve().parent
+
+    def plan_of(known: Any) -> Plan:
+        return plan(study, base, Settings.load().library_folder, known, terminal_progress())
+
+    return study, plan_of
+
+
+def _finish(plan: Plan, folder: Path, tally: Tally, json: str | None) -> int:
+    from app.campaign.results import write_results
+
+    written = write_results(plan, folder, tally.failures)
+    payload = {
+        "jobs": tally.total,
+        "done before": tally.before,
+        "done": tally.done,
+        "failed": written.failed,
+        "unsuitable": dict(plan.unsuitable),
+        "files": [str(path) for path in written.files],
+        "summary": written.summary,
+    }
+    if not write_json(json, plain(payload)):
+        print(f"{tally.total} jobs: {tally.before} were done before, {tally.done} are done now.")
+        for name, words in list(plan.unsuitable.items())[:LISTED]:
+            print(f"! left out: {Path(name).name}: {sentence(words)}")
+        for line in written.sentences:
+            print(f"- {line}")
+        for path in written.files:
+            print(path)
+    for words, names in written.causes.items():
+        _say(f"{len(names)} failed ({', '.join(names[:3])}{' ...' * (len(names) > 3)}): {words}")
+    return 1 if written.failed else 0
+
+
+def _show_estimate(plan: Plan, each: float, missing: int, workers: int, json: str | None) -> int:
+    from app.campaign.engine import processors
+    from app.campaign.run import duration
+
+    together = workers or processors()
+    left = each * missing / together
+    payload = {"jobs": len(plan.jobs), "missing": missing, "seconds a job": each, "seconds": left}
+    if write_json(json, payload | {"list": [job.words for job in plan.jobs]}):
+        return 0
+    for job in plan.jobs[:LISTED]:
+        print(job.words)
+    if len(plan.jobs) > LISTED:
+        print(f"... and {len(plan.jobs) - LISTED} more")
+    print(
+        f"{len(plan.jobs)} jobs, {missing} still to be done, {each:.2g} s each: about {duration(left)} with "
+        f"{together} workers."
+    )
+    return 0
+
+
+def _say(words: str) -> None:
+    print(f"shakedown: {words}", file=sys.stderr, flush=True)

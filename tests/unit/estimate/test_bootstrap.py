@@ -1,0 +1,47 @@
+"""Draws of the bootstrap: like the record they stand for, and an error bar like the one the fit states."""
+
+import numpy as np
+import pytest
+
+from analysis import Estimate, Model, Record, ShakedownError, fitted_motion, identify, with_draws
+
+RATE, SAMPLES, NOISE = 20.0, 300, 0.02
+MODEL = Model.from_equations(
+    {"x": "v", "v": "-c*v - k*x"}, {"c": {"guess": 0.3}, "k": {"guess": 3.0}}, outputs={"x": "x"}
+)
+
+
+def ringing(noise: np.ndarray) -> Record:
+    t = np.arange(SAMPLES) / RATE
+    return Record.from_arrays(RATE, {"x": np.exp(-0.1 * t) * np.cos(2.0 * t) + noise})
+
+
+def test_draws_scatter_as_the_error_bar_says(rng: np.random.Generator) -> None:
+    record = ringing(NOISE * rng.standard_normal(SAMPLES))
+    stated = identify(MODEL, record, "path").parameters["k"]
+    motion = fitted_motion(MODEL, [record], "path")
+    found = [identify(MODEL, motion.draw("parametric", rng), "path").values()["k"] for _ in range(30)]
+    assert 0.65 * stated.stderr < np.std(found, ddof=1) < 1.5 * stated.stderr
+    assert with_draws(found, stated).value == stated.value
+
+
+def test_blocks_keep_the_colour_of_the_noise(rng: np.random.Generator) -> None:
+    white = NOISE * rng.standard_normal(SAMPLES + 20)
+    coloured = np.convolve(white, np.ones(10) / np.sqrt(10), "valid")[:SAMPLES]
+    record = ringing(coloured)
+    motion = fitted_motion(MODEL, [record], "path")
+    clean = motion.motions[0].outputs["x"]
+
+    def neighbours(kind: str) -> float:
+        rest = np.concatenate([d["x"] - clean for d in (motion.draw(kind, rng)[0] for _ in range(20))])
+        return float(np.corrcoef(rest[:-1], rest[1:])[0, 1])
+
+    assert neighbours("block") > 0.7 and abs(neighbours("parametric")) < 0.1
+
+
+def test_an_unknown_kind_and_too_few_draws_are_refused(rng: np.random.Generator) -> None:
+    motion = fitted_motion(MODEL, [ringing(NOISE * rng.standard_normal(SAMPLES))], "path")
+    with pytest.raises(ShakedownError, match="parametric or block"):
+        motion.draw("wild", rng)
+    with pytest.raises(ShakedownError, match="20"):
+        with_draws([1.0, 2.0], Estimate.normal(1.0, 0.1))
