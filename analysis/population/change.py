@@ -59,15 +59,15 @@ def change_points(
     if not 0 < level < 1:
         raise DataError(f"The rate of false alarms is between 0 and 1, not {level}.")
     found: list[ChangePoint] = []
-    waiting = [(0, len(y))]
+    waiting = [(0, len(y), level)]
     while waiting:
-        start, stop = waiting.pop()
+        start, stop, level = waiting.pop()
         step = _step(y[start:stop], s[start:stop], max(least, 2))
         if step is None or step.p_value > level:
             continue
         middle = start + step.after
         found.append(_moved(step, start))
-        waiting += [(start, middle), (middle, stop)]
+        waiting += [(start, middle, level / 2), (middle, stop, level / 2)]
     return sorted(found, key=lambda step: step.after)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import time
+import queue
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -22,7 +22,8 @@ PATIENCE = 15.0  # s until a scheduler must have answered, and a cluster must ha
 BUNDLE = 1.0  # s of work that travel together
 MOST_BUNDLED = 200
 AHEAD = 2  # bundles a worker has waiting, so that it never idles
-WAITING = 0.5  # s
+WAITING = 0.5  # s between two looks whether the scheduler is still there
+GONE = "The scheduler is gone. Every finished job is kept: start the campaign again to go on."
 
 
 class DaskEngine:
@@ -61,7 +62,7 @@ class DaskEngine:
         except TimeoutError:
             raise ShakedownError("The cluster has no workers: start some with `dask worker`.") from None
         try:
-            versions = self.client.run(full_version)
+            versions = self.client.run(_version_there)
         except Exception as error:  # whatever the worker raised comes back as it was
             raise ShakedownError(
                 f"The workers of the cluster cannot run Shakedown ({_first_line(error)}): install this "
@@ -75,61 +76,49 @@ class DaskEngine:
         return f"{len(versions)} Dask workers; dashboard {self.client.dashboard_link}"
 
     def outcomes(self, jobs: Iterable[Job]) -> Iterator[Outcome | None]:
-        from distributed import as_completed
-
         waiting = iter(jobs)
-        size, running = 1, 0
-        done = as_completed()
+        back: queue.SimpleQueue[Any] = queue.SimpleQueue()  # futures that have come back
         under_way: dict[Any, list[Job]] = {}
-        more = True
-        while more or running:
-            workers = max(len(self.client.scheduler_info(n_workers=-1)["workers"]), 1) if more else 1
-            while more and running < AHEAD * workers:
+        size, more = 1, True
+        while more or under_way:
+            while more and len(under_way) < AHEAD * self._workers():
                 bundle = list(islice(waiting, size))
                 more = len(bundle) == size
                 if bundle:
-                    done.add(self._submit(bundle, under_way))
-                    running += 1
-            if not running:
-                break
-            future = self._next(done)
-            if future is None:
+                    future = self._submit(bundle)
+                    under_way[future.key] = bundle
+                    future.add_done_callback(back.put)
+            if not under_way:
+                return
+            try:
+                future = back.get(timeout=WAITING)
+            except queue.Empty:
+                self._check_scheduler()
                 yield None
                 continue
-            running -= 1
-            bundle = under_way.pop(future.key)
-            outcomes = self._collected(future, bundle)
+            outcomes = self._collected(future, under_way.pop(future.key))
             taken = sum(o.seconds for o in outcomes) / len(outcomes)
             size = max(1, min(MOST_BUNDLED, int(BUNDLE / max(taken, 1e-3))))
             yield from outcomes
 
-    def _submit(self, bundle: list[Job], under_way: dict[Any, list[Job]]) -> Any:
-        texts = [job.to_dict() for job in bundle]
-        future = self.client.submit(_perform_bundle, texts, full_version(), self.limit, pure=False)
-        under_way[future.key] = bundle
-        return future
+    def _workers(self) -> int:
+        """Workers that are there now: some may have joined or gone."""
+        return max(len(self.client.scheduler_info(n_workers=-1)["workers"]), 1)
 
-    def _next(self, done: Any) -> Any | None:
-        """The next bundle that has come back; None after a while without one."""
-        deadline = time.monotonic() + WAITING
-        while time.monotonic() < deadline:
-            if self.client.status not in ("running", "connecting"):
-                raise ShakedownError(
-                    "The scheduler is gone. Every finished job is kept: start the campaign again to go on."
-                )
-            if not done.is_empty() and done.has_ready():
-                return next(done)
-            time.sleep(0.005)
-        return None
+    def _submit(self, bundle: list[Job]) -> Any:
+        texts = [job.to_dict() for job in bundle]
+        return self.client.submit(_perform_bundle, texts, full_version(), self.limit, pure=False)
+
+    def _check_scheduler(self) -> None:
+        if self.client.status != "running":
+            raise ShakedownError(GONE)
 
     def _collected(self, future: Any, bundle: list[Job]) -> list[Outcome]:
         try:
             return [Outcome(**raw) for raw in future.result(timeout=PATIENCE)]
         except Exception as error:  # the worker was killed, or the scheduler forgot the bundle
-            if self.client.status != "running" or future.cancelled():
-                raise ShakedownError(
-                    "The scheduler is gone. Every finished job is kept: start the campaign again to go on."
-                ) from None
+            if future.cancelled() or self.client.status != "running":
+                raise ShakedownError(GONE) from None
             words = f"Its worker was lost ({_first_line(error)})."
             return [Outcome(job.key, LOST, sentence=words) for job in bundle]
         finally:
@@ -141,6 +130,11 @@ class DaskEngine:
         if self._cluster is not None:
             with contextlib.suppress(Exception):
                 self._cluster.close(timeout=5)
+
+
+def _version_there() -> str:
+    """In a worker of the cluster: the version that is installed there."""
+    return full_version()
 
 
 _child: Child | None = None  # of this Dask worker

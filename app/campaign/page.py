@@ -87,11 +87,11 @@ def _spreads(fit: FitSummary) -> Grid:
     for p in fit.parameters:
         e = p.effects
         if e is None:
-            rows.append([p.name, str(len(p.points)), "–", "–", "–", "–"])
+            rows.append([p.label, str(len(p.points)), "–", "–", "–", "–"])
             continue
         within = "–" if e.within is None else f"{e.within.value:.3g}"
         between = f"{e.between.value:.3g} ({e.between.lower:.2g} … {e.between.upper:.2g})"
-        rows.append([p.name, str(e.specimens), with_error(e.mean), between, within, f"{e.error:.2g}"])
+        rows.append([p.label, str(e.specimens), with_error(e.mean), between, within, f"{e.error:.2g}"])
     columns = [
         "parameter",
         "specimens",
@@ -138,14 +138,14 @@ def _draw_trend(figure: Any, p: ParameterSummary) -> None:
         )
         axes.axvline(x[last] + 0.5, ls="--", color="#d35400", lw=1)
     axes.set_xlabel("recording")
-    axes.set_ylabel(p.name)
+    axes.set_ylabel(p.label)
 
 
 def _draw_distributions(figure: Any, some: Sequence[ParameterSummary]) -> None:
     for axes, p in zip(np.ravel(figure.subplots(1, len(some), squeeze=False)), some, strict=True):
         y = np.array([q.value for q in p.points])
         axes.hist(y, min(MOST_BINS, max(5, int(np.sqrt(len(y))))), color="#7fb0d9")
-        axes.set_xlabel(p.name)
+        axes.set_xlabel(p.label)
         axes.set_ylabel("fits")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis import ShakedownError, parse_json
-from app.campaign.store import INDEX
+from app.campaign.store import INDEX, units
 from app.campaign.study import Plan
 from drivers.base.files import read_text, replaced
 
@@ -46,7 +46,7 @@ def write_results(plan: Plan, folder: Path, failures: Mapping[str, str]) -> Resu
     rows = table(folder, plan.jobs, plan.seen, told.specimen, study.collect, failures)
     files = write(rows, folder)
     varied = [*study.vary.options, *study.vary.set, *study.vary.guess]
-    summary = summarise(rows, told.order, varied)
+    summary = summarise(rows, told.order, varied, units(folder))
     page = document(study.title, rows, summary, dict(plan.unsuitable))
     with replaced(folder / PAGE) as part:
         write_html(page, part)

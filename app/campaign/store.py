@@ -139,6 +139,14 @@ def rows(folder: Path, start: int = 0) -> Iterator[dict[str, Any]]:
         return
 
 
+def units(folder: Path) -> dict[str, str]:
+    """The unit of every parameter that has one."""
+    found: dict[str, str] = {}
+    for row in rows(folder):
+        found |= {name: e[-1] for name, e in row.get("parameters", {}).items() if e[-1]}
+    return found
+
+
 def row_of(outcome: Outcome) -> dict[str, Any]:
     """What the table needs of a job."""
     row: dict[str, Any] = {"key": outcome.key, "status": outcome.status, "seconds": outcome.seconds}

@@ -74,10 +74,16 @@ class ParameterSummary:
 
     name: str
     points: tuple[Point, ...]  # in order
+    unit: str = ""
     effects: RandomEffects | None = None  # None: too few specimens
     control: Control | None = None
     specimens: tuple[str, ...] = ()  # those that the control limits are of, in order of first appearance
     changes: tuple[Change, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Name and unit, for an axis."""
+        return f"{self.name} [{self.unit}]" if self.unit else self.name
 
     @property
     def outliers(self) -> list[str]:
@@ -113,7 +119,12 @@ class Summary:
         return {"fits": [_fit_dict(fit) for fit in self.fits], "failures": dict(self.causes)}
 
 
-def summarise(table: Sequence[Row], order: str = "start", varied: Sequence[str] = ()) -> Summary:
+def summarise(
+    table: Sequence[Row],
+    order: str = "start",
+    varied: Sequence[str] = (),
+    units: Mapping[str, str] | None = None,
+) -> Summary:
     """The summary of a table; ``order``: start, name or a column that the series run over; ``varied``:
     columns of the grid, each of whose values is a fit of its own."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
@@ -123,7 +134,15 @@ def summarise(table: Sequence[Row], order: str = "start", varied: Sequence[str] 
         groups.setdefault(key, []).append(row)
     tests = sum(_tests(rows, name) for rows in groups.values() for name in columns)
     fits = tuple(
-        _fit(key, varied, rows, columns, order, LEVEL / max(tests, 1)) for key, rows in groups.items()
+        _fit(
+            key,
+            varied,
+            rows,
+            {name: (units or {}).get(name, "") for name in columns},
+            order,
+            LEVEL / max(tests, 1),
+        )
+        for key, rows in groups.items()
     )
     causes: dict[str, list[str]] = {}
     for row in table:
@@ -164,14 +183,14 @@ def _fit(
     key: tuple[Any, ...],
     varied: Sequence[str],
     rows: Sequence[Row],
-    columns: Sequence[str],
+    columns: Mapping[str, str],
     order: str,
     level: float,
 ) -> FitSummary:
     model, method, *chosen = key
     grid = "".join(f", {n} = {v}" for n, v in zip(varied, chosen, strict=True) if v is not None)
     counted = ordered((row for row in rows if _counts(row)), order)
-    told = [_parameter(name, counted, order, level) for name in columns]
+    told = [_parameter(name, unit, counted, order, level) for name, unit in columns.items()]
     bics = [row["BIC"] for row in rows if row["part"] == WHOLE and row.get("BIC") is not None]
     scored = [row for row in rows if row.get("predicted R2") is not None]
     scores = [row["predicted R2"] for row in scored if row["part"] == HELD_OUT] or [
@@ -185,11 +204,11 @@ def _fit(
         tuple(p for p in told if p.points),
         float(sum(bics)) if bics and len(bics) == sum(row["part"] == WHOLE for row in rows) else None,
         float(np.median(scores)) if scores else None,
-        _draws(rows, columns),
+        _draws(rows, list(columns)),
     )
 
 
-def _parameter(name: str, rows: Sequence[Row], order: str, level: float) -> ParameterSummary:
+def _parameter(name: str, unit: str, rows: Sequence[Row], order: str, level: float) -> ParameterSummary:
     points = tuple(
         Point(row["recording"], row["specimen"], row.get(order), row[name], row[f"{name} stderr"])
         for row in rows
@@ -205,7 +224,7 @@ def _parameter(name: str, rows: Sequence[Row], order: str, level: float) -> Para
         except ShakedownError:  # such as an error bar of no width: there is nothing to weigh by
             effects = limits = None
     return ParameterSummary(
-        name, points, effects, limits, specimens, tuple(_changes(points, specimens, level))
+        name, points, unit, effects, limits, specimens, tuple(_changes(points, specimens, level))
     )
 
 

@@ -1,0 +1,109 @@
+"""A study file is checked as a whole: one sentence for each mistake, before anything runs."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from analysis import Progress, ShakedownError
+from app.campaign.study import Plan, plan, read_study
+from drivers.formats import write
+from tests.ringing import STUDY, make, record
+
+
+def planned(path: Path) -> Plan:
+    return plan(read_study(path), path.parent, path.parent / "library", {}, Progress())
+
+
+def test_every_recording_gets_one_job_for_each_fit_of_the_grid(tmp_path: Path) -> None:
+    path = make(
+        tmp_path / "a", 3, STUDY + "[vary]\nguess = { k = [2.0, 3.0] }\noptions = { spacing = [3, 4] }"
+    )
+    jobs = planned(path).jobs
+    assert len(jobs) == len({job.key for job in jobs}) == 12
+    assert {(job.varied["k"], job.varied["spacing"]) for job in jobs} == {
+        (2.0, 3),
+        (2.0, 4),
+        (3.0, 3),
+        (3.0, 4),
+    }
+    assert "guess = 2.0" in jobs[0].model
+
+
+def test_the_key_follows_the_content_and_not_the_name(tmp_path: Path) -> None:
+    first = {job.key for job in planned(make(tmp_path / "a", 2)).jobs}
+    path = make(tmp_path / "b", 2)
+    (tmp_path / "b" / "runs" / "run000.h5").rename(tmp_path / "b" / "runs" / "moved.h5")
+    assert {job.key for job in planned(path).jobs} == first
+    path.write_text(STUDY.replace("finish = false", "finish = true"))
+    assert not {job.key for job in planned(path).jobs} & first
+
+
+def test_segments_parts_and_draws_are_jobs_of_their_own(tmp_path: Path) -> None:
+    path = make(tmp_path / "a", 1)
+    for words, count in (("segments = 4", 4), ("held_out = 5", 6), ("bootstrap = 7", 8)):
+        path.write_text(f"{STUDY}[vary]\n{words}")
+        assert len({job.key for job in planned(path).jobs}) == count
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sentence"),
+    [
+        ('"runs/*.h5"', '"none/*.h5"', "No recording matches `none/\\*.h5`"),
+        ("files =", "fils =", "`recordings.fils` is not known; did you mean `files`"),
+        ("models =", "model =", "`model` is not known; did you mean `models`"),
+        ('["weak"]', '["week"]', "No method 'week'"),
+        ("finish = false", "finnish = false", "no option `finnish`; did you mean `finish`"),
+        ("finish = false", 'finish = "maybe"', "Option finish is not true or false"),
+        ('"ring.toml"', '"rong.toml"', "rong.toml"),
+        ("[options]", "[guess]\nkk = 1.0\n[options]", "no parameter `kk`"),
+        ("[options]", "[vary]\nsegments = 0\n[options]", "`segments` is 1 or more"),
+        ("[options]", "[vary]\nsegments = 2\nbootstrap = 5\n[options]", "choose one"),
+        ("[options]", "[vary]\nguess = { k = [] }\n[options]", "list of `k` .* is empty"),
+        ("[options]", "[run]\nlimit = 0\n[options]", "`limit`"),
+        ("[recordings]", "[recordings]\nspecimen = 'serial'", "metadata entry `serial`"),
+        ("files =", "tags = ['lot7']\nfiles =", "has the tags lot7"),
+        ("files =", "folder = 'nowhere'\nfiles =", "nowhere of the study is not there"),
+        ('["runs/*.h5"]', "[", "is not a study"),
+    ],
+)
+def test_a_mistake_in_the_study_is_one_sentence(
+    tmp_path: Path, before: str, after: str, sentence: str
+) -> None:
+    path = make(tmp_path / "a", 1, STUDY.replace(before, after, 1))
+    with pytest.raises(ShakedownError, match=sentence) as found:
+        planned(path)
+    assert "\n" not in str(found.value)
+
+
+def test_two_recordings_of_one_name_are_refused(tmp_path: Path, rng: np.random.Generator) -> None:
+    path = make(tmp_path / "a", 1, STUDY.replace('"runs/*.h5"', '"*/*.h5"'))
+    (tmp_path / "a" / "more").mkdir()
+    write(record(4.0, rng), tmp_path / "a" / "more" / "run000.h5")
+    with pytest.raises(ShakedownError, match="Two recordings are named run000"):
+        planned(path)
+
+
+def test_a_model_that_does_not_fit_some_files_is_said_or_they_are_left_out(
+    tmp_path: Path, rng: np.random.Generator
+) -> None:
+    path = make(tmp_path / "a", 2)
+    strange = record(4.0, rng)
+    write(type(strange)(20.0, {"laser": strange.channels["x"]}), tmp_path / "a" / "runs" / "strange.h5")
+    with pytest.raises(ShakedownError, match=r"strange\.h5: it has none of the outputs x of model ring"):
+        planned(path)
+    path.write_text(STUDY.replace("[options]", 'unsuitable = "skip"\n[options]'))
+    found = planned(path)
+    assert len(found.jobs) == 2 and list(found.unsuitable) == [str(tmp_path / "a" / "runs" / "strange.h5")]
+
+
+def test_recordings_are_found_by_the_tags_of_the_library(tmp_path: Path, rng: np.random.Generator) -> None:
+    from app.library import write_notes
+
+    path = make(tmp_path / "a", 1, STUDY.replace('files = ["runs/*.h5"]', 'tags = ["lot7", "cold"]'))
+    library = tmp_path / "a" / "library"
+    library.mkdir()
+    for name, tags in (("one", ["lot7", "cold"]), ("two", ["lot7"])):
+        write(record(4.0, rng), library / f"{name}.h5")
+        write_notes(library / f"{name}.h5", "", tags)
+    assert [Path(job.recording).stem for job in planned(path).jobs] == ["one"]
