@@ -34,6 +34,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--profile", metavar="A,B", help="trace the profile likelihood of these parameters, or of all"
     )
     parser.add_argument(
+        "--bootstrap", type=int, default=0, metavar="N", help="error bars also from N draws of the record"
+    )
+    parser.add_argument(
+        "--draws", default="parametric", choices=("parametric", "block"),
+        help="what is drawn: white noise, or the fit's own residuals in blocks",
+    )  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0, help="of the draws")
+    parser.add_argument(
         "--map", action="append", default=[], metavar="NAME=CHANNEL",
         help="the channel that stands for an output or input of the model",
     )  # fmt: skip
@@ -64,6 +72,8 @@ def run(args: argparse.Namespace) -> int:
         options["profile"] = tuple(name.strip() for name in args.profile.split(","))
     result = identify(model, records, args.method, terminal_progress(), **options)
     result = _with_sources(result, args.files)
+    if args.bootstrap:
+        result = _bootstrapped(result, model, args)
     if not write_json(args.json, result.to_json()):
         _show(result)
     if args.plot:
@@ -75,6 +85,30 @@ def run(args: argparse.Namespace) -> int:
     elif not result.usable:
         print(f"shakedown: the verdict is `{result.verdict}`; do not use the numbers.", file=sys.stderr)
     return exit_code(result)
+
+
+def _bootstrapped(result: Identification, model: Any, args: argparse.Namespace) -> Identification:
+    """The result with standard deviations and intervals of the draws among its findings."""
+    from app.campaign.bootstrap import bootstrapped
+
+    if len(args.files) != 1 or own_module(args.method) is not None:
+        raise ShakedownError("A bootstrap is made of one recording and a model of equations.")
+    options = {name: value for name, value in result.options.items() if name in _given(args)}
+    return bootstrapped(
+        result, args.files[0], model, args.method, options, _pairs_of(args.map), args.rate,
+        (args.draws, args.bootstrap, args.seed), terminal_progress(),
+    )  # fmt: skip
+
+
+def _given(args: argparse.Namespace) -> set[str]:
+    """Options that were given; those of the profile concern the fit alone."""
+    named = {text.partition("=")[0].strip().replace("-", "_") for text in args.option}
+    return named | ({"finish"} if args.no_finish else set())
+
+
+def _pairs_of(texts: list[str]) -> dict[str, str]:
+    pairs = (text.partition("=") for text in texts)
+    return {name.strip(): channel.strip() for name, _, channel in pairs}
 
 
 def exit_code(result: Identification) -> int:
@@ -163,8 +197,16 @@ def _show(result: Identification) -> None:
         print("residual: " + ", ".join(f"{name} {value:.4g}" for name, value in figures.items()))
     for profile in result.extra.get("profile", {}).values():
         print(profile["words"])
+    if "bootstrap" in result.extra:
+        _show_bootstrap(result.extra["bootstrap"])
     for sentence in (*result.undetermined, *result.warnings):
         print(f"! {sentence}")
+
+
+def _show_bootstrap(found: dict[str, Any]) -> None:
+    print(f"bootstrap, {found['done']} draws ({found['kind']}):")
+    rows = [(n, e["stderr"], e["lower"], e["upper"]) for n, e in found["parameters"].items()]
+    print(table(("parameter", "std. deviation", "95 % from", "to"), rows))
 
 
 def _ideal(estimate: Estimate) -> str:

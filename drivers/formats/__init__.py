@@ -1,8 +1,9 @@
-"""File formats: one module each, all behind three functions.
+"""File formats: one module each, all behind four functions.
 
     read(path) -> Record                the whole file in memory
     open_lazily(path) -> Recording      piece by piece, for files of any size
     write(record, path)                 the format follows from the name's ending
+    open_dataset(path)                  the whole file as an xarray Dataset, where that is installed
 
 A format is a module with ``open_file(path, options) -> Recording`` and, where it can be written,
 ``write_file(recording, path)``. To add one: a new module here and one row in FORMATS.
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from analysis import DataError, Record, ShakedownError
 from drivers.base.files import open_regular, replaced
@@ -22,6 +24,9 @@ from drivers.formats.options import Options
 from drivers.recording.journal import MAGIC
 from drivers.recording.journal import SUFFIX as JOURNAL_SUFFIX
 from drivers.recording.lazy import MemoryRecording, Recording
+
+if TYPE_CHECKING:
+    import xarray
 
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 
@@ -67,6 +72,14 @@ def read(path: Path | str, rate: float | None = None, resample: float | None = N
             return recording.read()
         except MemoryError:
             raise DataError(f"{Path(path).name} does not fit in memory: cut a part out of it.") from None
+
+
+def open_dataset(path: Path | str, rate: float | None = None) -> xarray.Dataset:
+    """The whole file as an xarray Dataset over ``time`` in s; units, calibration and drive as attributes."""
+    from drivers.formats.dataset import dataset
+
+    with open_lazily(path, rate) as recording:
+        return dataset(recording)
 
 
 def open_lazily(path: Path | str, rate: float | None = None, resample: float | None = None) -> Recording:

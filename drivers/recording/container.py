@@ -3,6 +3,7 @@
     /about               JSON text: rate, channels, start, drive, spans, events, metadata; its CRC32 beside it
     /channels/NAME       stored numbers, chunked, with HDF5's own checksum on every chunk
                          attributes: name, unit, scale, offset (value = scale * number + offset), rate
+    /entry/recording     the same channels and their times as NXdata (NeXus), for viewers that know no more
     /overview/NAME/256   lowest and highest value of every 256 samples [2, n]; also 4096 and 65536
 
 The file is written whole under another name, forced to the disk and only then renamed: it is there whole or
@@ -36,6 +37,7 @@ VERSION = 1
 SUFFIX = ".h5"
 CHUNK = 1 << 16  # samples
 LARGEST_ABOUT = 64 << 20  # bytes of the description
+MOST_TIMES = 4_000_000  # samples whose times are written out for viewers; beyond, they draw over the number
 LEVELS = (256, 4096, 65536)  # samples a cell of the overview; each divides the chunk
 
 
@@ -150,6 +152,7 @@ def _check_space(about: Description, folder: Path) -> None:
     """HDF5 copes badly with a disk that fills up under it, so that is seen to before."""
     cells = sum(-(-about.samples // factor) for factor in LEVELS)
     stored = sum(c.numpy_type.itemsize * max(about.samples, 1) + 16 * cells for c in about.channels)
+    stored += 8 * about.samples if about.samples <= MOST_TIMES else 0
     needed = stored + stored // 50 + (1 << 16) * (len(about.channels) + 4)
     free = shutil.disk_usage(folder).free
     if free < needed:
@@ -191,7 +194,40 @@ def _write_everything(file: h5py.File, source: Recording, progress: Progress) ->
     for position, (spec, key) in enumerate(zip(about.channels, keys, strict=True)):
         part = progress.part(position / len(keys), (position + 1) / len(keys))
         sums.append(_write_channel(file, source, position, spec, key, part))
+    _write_nexus(file, about, keys)
     return sums
+
+
+def _write_nexus(file: h5py.File, about: Description, keys: list[str]) -> None:
+    """The channels once more, as links, in the form that viewers of NeXus files draw by themselves."""
+    if not keys:
+        return
+    entry = file.create_group("entry")
+    entry.attrs.update({"NX_class": "NXentry", "default": "recording"})
+    file.attrs.update({"NX_class": "NXroot", "default": "entry"})
+    data = entry.create_group("recording", track_order=True)
+    data.attrs.update({"NX_class": "NXdata", "signal": keys[0]})
+    if len(keys) > 1:
+        data.attrs["auxiliary_signals"] = keys[1:]
+    for spec, key in zip(about.channels, keys, strict=True):
+        channel = file["channels"][key]
+        channel.attrs.update({"units": spec.unit, "long_name": _label(spec)})
+        data[key] = channel
+        if (spec.scale, spec.offset) != (1.0, 0.0):  # counts of a converter: how they become values
+            data[f"{key}_scaling_factor"] = spec.scale
+            data[f"{key}_offset"] = spec.offset
+    if 0 < about.samples <= MOST_TIMES and "time" not in keys:
+        times = np.arange(about.samples) / about.rate
+        axis = data.create_dataset("time", data=times, shuffle=True, compression="gzip", compression_opts=1)
+        axis.attrs.update({"units": "s", "long_name": "time [s]"})
+        if about.start is not None:
+            axis.attrs["start"] = about.start
+        data.attrs["axes"] = ["time"]
+        data.attrs["time_indices"] = 0
+
+
+def _label(spec: ChannelSpec) -> str:
+    return f"{spec.name} [{spec.unit}]" if spec.unit else spec.name
 
 
 def _write_channel(
