@@ -28,6 +28,7 @@ from benchmarks.store import SLOWER, last_times, store
 FOLDER = Path(__file__).parent
 HELPERS = ("__main__", "machine", "measure", "store", "worker")
 ON_REQUEST = (
+    "campaign",
     "coverage",
     "growth",
     "homotopy_accuracy",
