@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 
 import analysis
@@ -16,17 +16,13 @@ NUMERICAL = ("numpy", "scipy", "numba")  # packages that the last digits depend 
 @lru_cache(maxsize=1)
 def program_version() -> str:
     """The version and a hash over the sources that a result depends on: a change of either makes new keys."""
-    try:
-        number = version("shakedown-lab")
-    except PackageNotFoundError:
-        number = "not installed"
     found = hashlib.sha256()
     for package in (analysis, drivers):
         root = Path(str(package.__file__)).parent
         for path in sorted(root.rglob("*.py")):
             found.update(path.relative_to(root).as_posix().encode())
             found.update(path.read_bytes())
-    return f"{number} ({found.hexdigest()[:10]})"
+    return f"{analysis.__version__} ({found.hexdigest()[:10]})"
 
 
 @lru_cache(maxsize=1)
