@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from analysis import DataError, ModelError, Progress, Record, ShakedownError
 
 if TYPE_CHECKING:
-    from analysis import Identification, Model, Validation
+    from analysis import (
+        FrequencyResponse,
+        Identification,
+        LinearApproximation,
+        Model,
+        Resonance,
+        Validation,
+    )
 
 Samples = NDArray[np.float64]
 PICTURED = 4000  # samples of the picture of a fit
@@ -192,6 +199,38 @@ def find_orbits(
     else:
         found = autonomous_orbits(space.points, epsilon=epsilon, valid=space.valid, progress=progress)
     return space, found
+
+
+@dataclass(frozen=True, eq=False)
+class Responded:
+    """A frequency response and, of averaged spectra, its resonances."""
+
+    response: FrequencyResponse | LinearApproximation
+    modes: tuple[Resonance, ...] = ()
+
+
+def respond(
+    record: Record,
+    source: str,
+    output: str,
+    method: str,
+    estimator: str,
+    lines: int | None,
+    window: str,
+    overlap: float,
+    period: float | None,
+    progress: Progress,
+) -> Responded:
+    """How one channel answers another; ``method``: average, multisine, or auto (by the recorded drive)."""
+    from analysis import frequency_response, linear_approximation, resonances
+
+    drive = record.excitation
+    if method == "multisine" or (
+        method == "auto" and drive is not None and drive.waveform.endswith("multisine")
+    ):
+        return Responded(linear_approximation([record], source, output, period))
+    found = frequency_response(record, source, output, estimator, lines, window, overlap)
+    return Responded(found, tuple(resonances(found)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,6 +33,7 @@ STAGES = (
         "Recordings",
         "Find, import, replay and trim recordings; the raw data are never changed.",
     ),
+    Stage("response", "Response", "See how the specimen answers its drive, and how nonlinear it is."),
     Stage("embed", "Embed", "Rebuild the motion's phase space from one measured signal."),
     Stage("orbits", "Orbits", "Find the periodic orbits hidden in a chaotic record."),
     Stage(

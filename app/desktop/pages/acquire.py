@@ -6,6 +6,7 @@ from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
+    QMenu,
     QSplitter,
     QStackedWidget,
     QTabWidget,
@@ -14,7 +15,7 @@ from PyQt6.QtWidgets import (
 )
 
 from app.desktop.page import Page
-from app.desktop.plots.live import LivePlot, Portrait, Section, Spectrogram, Spectrum
+from app.desktop.plots.live import LivePlot, LiveResponse, Portrait, Section, Spectrogram, Spectrum
 from app.desktop.plots.scope import Scope
 from app.desktop.widgets.basics import IconButton, scrolled
 from app.desktop.widgets.channelstrip import ChannelStrip
@@ -38,9 +39,12 @@ class AcquirePage(Page):
         self.scope = Scope(self.theme, self.feed, bench.settings.scope_seconds)
         self.spectrum = Spectrum(self.theme, self.feed)
         self.spectrogram = Spectrogram(self.theme, self.feed)
+        self.response = LiveResponse(self.theme, self.feed)
         self.portrait = Portrait(self.theme, self.feed)
         self.section = Section(self.theme, self.feed, self.portrait)
-        self.plots: tuple[LivePlot, ...] = (self.spectrum, self.spectrogram, self.portrait, self.section)
+        self.plots: tuple[LivePlot, ...] = (
+            self.spectrum, self.spectrogram, self.response, self.portrait, self.section
+        )  # fmt: skip
         self.drive_panel = DrivePanel(bench)
         self.record_panel = RecordPanel(bench)
         self.sequence_panel = SequencePanel(bench)
@@ -82,11 +86,10 @@ class AcquirePage(Page):
         channels.setFixedWidth(px(150))
         row.addWidget(channels)
         self.frequencies = QStackedWidget()
-        for plot, other in ((self.spectrum, self.spectrogram), (self.spectrogram, self.spectrum)):
+        views = (self.spectrum, self.spectrogram, self.response)
+        for plot in views:
             self.frequencies.addWidget(plot)
-            switch = IconButton(self.theme, "sweep", f"Show the {other.title.lower()} instead")
-            switch.clicked.connect(lambda _=False, other=other: self.frequencies.setCurrentWidget(other))
-            plot.head.insertWidget(plot.head.indexOf(plot.cross), switch)
+            self._view_chooser(plot, views)
         below = QSplitter(Qt.Orientation.Horizontal)
         for widget in (self.frequencies, self.portrait, self.section):
             below.addWidget(widget)
@@ -121,6 +124,17 @@ class AcquirePage(Page):
         whole.addWidget(plots, 1)
         whole.addWidget(self.tabs)
         self.body.addLayout(whole, 1)
+
+    def _view_chooser(self, plot: LivePlot, views: tuple[LivePlot, ...]) -> None:
+        """The heading of the card becomes a button that offers the other views of the same signals."""
+        menu = QMenu(plot)
+        for view in views:
+            action = menu.addAction(view.title)
+            assert action is not None
+            action.triggered.connect(lambda _=False, view=view: self.frequencies.setCurrentWidget(view))
+        switch = IconButton(self.theme, "down", "Show spectrum, waterfall or response")
+        switch.clicked.connect(lambda: menu.popup(switch.mapToGlobal(switch.rect().bottomLeft())))
+        plot.head.insertWidget(1, switch)
 
     # -- living
 

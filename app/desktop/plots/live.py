@@ -1,4 +1,4 @@
-"""Live plots beside the scope: spectrum, spectrogram, portrait and stroboscopic section."""
+"""Live plots beside the scope: spectrum, spectrogram, response, portrait and stroboscopic section."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from PyQt6.QtCore import QObject, QRectF, pyqtSignal
-from PyQt6.QtGui import QActionGroup
+from PyQt6.QtGui import QActionGroup, QResizeEvent
 from PyQt6.QtWidgets import QMenu
 
-from analysis import amplitude_spectrum, envelope
+from analysis import ResponseAverager, ShakedownError, amplitude_spectrum, envelope, ratio_unit
 from app.desktop.feed import Feed
 from app.desktop.plots.plot import Plot, axis_text
+from app.desktop.plots.response import ResponseRows
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import IconButton
 
+DRIVES = ("drive", "force", "f", "w", "u")  # channels that drive the specimen
+ROOM_FOR_PHASE = 330  # height of a card from which the phase is drawn too
 LINES = 16384  # longest piece of the stream that is transformed
 POINTS = 6000  # of a portrait
 SILENCE = -12.0  # decadic logarithm of an amplitude that counts as none
@@ -249,6 +252,127 @@ class Spectrogram(LivePlot):
         for k, row in enumerate(self._levels):
             f = k * self.feed.rig.rate / self._size
             yield [f"{f:.6g}", *(f"{10**v:.4g}" for v in row)]
+
+
+class LiveResponse(LivePlot):
+    """Frequency response and coherence of the stream, averaged since the drive last changed."""
+
+    every = 6
+    seconds = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # of one segment
+    counts = (10, 50, 200, 0)  # segments after which the average is complete; 0: without end
+    fading = 0.1  # weight of the newest segment in an exponential average
+
+    def __init__(self, theme: Theme, feed: Feed) -> None:
+        super().__init__(
+            theme,
+            feed,
+            "Response",
+            "How one channel answers another at each frequency, averaged since the drive changed",
+        )
+        self.input, self.output, self.segment, self.mode = self.chooser(
+            ("Input", "Output", "Segments of", "Averages"), "Choose channels, segments and averages"
+        )
+        for choice in (self.input, self.segment, self.mode):
+            choice.changed.connect(self.begin)
+        self.output.changed.connect(self._clear)
+        self._count: Any = None  # how many averages, in the corner of the plot
+        self.rows = ResponseRows(self)
+        self.averager: ResponseAverager | None = None
+        self._done = 0  # samples of the stream that are averaged
+        self._drive: tuple[object, ...] = ()
+
+    def restart(self) -> None:
+        names = [c.name for c in self.feed.rig.channels]
+        drive = next((i for i, n in enumerate(names) if n in DRIVES), len(names) - 1)
+        answer = next((i for i in range(len(names)) if i != drive), drive)
+        self.averager = None
+        for choice, index in ((self.input, drive), (self.output, answer)):
+            choice.offer(names, index)
+        self.segment.offer([f"{s:g} s" for s in self.seconds], 3)
+        self.mode.offer([*(f"{n}" if n else "without end" for n in self.counts), "the last ten, fading"], 3)
+
+    def _clear(self) -> None:
+        if self.feed.rig.channels and self.output.index >= 0:
+            self.rows.clear()
+            self.rows.show_phase(self.height() >= self.theme.px(ROOM_FOR_PHASE))
+            self._count = pg.TextItem("", color=self.theme.colours.muted, anchor=(1, 0))
+            self._count.setParentItem(self.rows.size.getViewBox())
+            self._place_count()
+
+    def begin(self) -> None:
+        """Forget what was averaged."""
+        self.averager = None
+        if min(self.input.index, self.segment.index, self.mode.index) < 0 or not self.feed.rig.rate:
+            return
+        lines = max(16, round(self.seconds[self.segment.index] * self.feed.rig.rate / 2))
+        memory = self.fading if self.mode.index >= len(self.counts) else None
+        self.averager = ResponseAverager(
+            len(self.feed.rig.channels), self.feed.rig.rate, lines, reference=self.input.index, memory=memory
+        )
+        self._done = self.feed.ring.stop
+        self._clear()
+        self._say_count(0)
+
+    def wanted(self) -> int:
+        """Segments after which the average is complete; 0: never."""
+        return self.counts[self.mode.index] if 0 <= self.mode.index < len(self.counts) else 0
+
+    def draw(self) -> None:
+        drive = self.feed.drive
+        now = (
+            drive.playing,
+            drive.waveform,
+            drive.frequency if drive.waveform == "sine" else 0,
+            drive.amplitude,
+        )
+        if now != self._drive:  # another drive: an average over both would be of neither
+            self._drive = now
+            self.begin()
+        averager = self.averager
+        if self.frozen or averager is None or (self.wanted() and averager.segments >= self.wanted()):
+            return
+        if self._take(averager) and self.input.index != self.output.index:
+            self._show(averager)
+
+    def _take(self, averager: ResponseAverager) -> bool:
+        """Hand on what has come in; whether a segment has become complete."""
+        ring, before = self.feed.ring, averager.segments
+        if ring.start > self._done:  # out of sight for longer than samples are held
+            averager.interrupt()
+        averager.add(ring.between(self._done, ring.stop))
+        self._done = ring.stop
+        return averager.segments > before
+
+    def _show(self, averager: ResponseAverager) -> None:
+        channels = self.feed.rig.channels
+        source, output = channels[self.input.index], channels[self.output.index]
+        try:
+            found = averager.response(
+                self.output.index, "h1", (source.name, output.name), ratio_unit(output.unit, source.unit)
+            )
+        except ShakedownError as error:
+            self.readout.setText(str(error))
+            return
+        self.rows.show(found)
+        self._say_count(averager.segments)
+
+    def _say_count(self, count: int) -> None:
+        goal = f" of {self.wanted()}" if self.wanted() else ""
+        if self._count is not None:
+            self._count.setText(f"{count}{goal} averages", color=self.theme.colours.muted)
+            self._place_count()
+
+    def _place_count(self) -> None:
+        if self._count is not None:
+            self._count.setPos(self.rows.size.getViewBox().width() - self.theme.px(4), 0)
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self.rows.show_phase(self.height() >= self.theme.px(ROOM_FOR_PHASE))
+        self._place_count()
+
+    def fit(self) -> None:
+        self.rows.size.enableAutoRange()
 
 
 class Portrait(LivePlot):

@@ -311,10 +311,16 @@ class Plot(Card):
                 if x is None or len(x) == 0:
                     continue
                 caption = getattr(drawn, "caption", "")
-                columns += [(x_name, np.asarray(x)), (f"{caption} {y_name}".strip(), np.asarray(y))]
+                values = [_unlogged(item.getAxis(side), data) for side, data in (("bottom", x), ("left", y))]
+                columns += [(x_name, values[0]), (f"{caption} {y_name}".strip(), values[1])]
         yield [name for name, _ in columns]
         for row in range(max((len(v) for _, v in columns), default=0)):
             yield [f"{v[row]:.9g}" if row < len(v) else "" for _, v in columns]
+
+
+def _unlogged(axis: pg.AxisItem, values: Samples) -> Samples:
+    """The values that an axis names; on a logarithmic one their decadic logarithms are drawn."""
+    return np.asarray(10.0 ** np.asarray(values) if axis.logMode else values)
 
 
 def _worded(axis: str, value: float) -> str:

@@ -1,0 +1,310 @@
+"""Response: frequency response, coherence and resonances of the record in hand; distortion of a multisine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import (
+    QComboBox,
+    QFileDialog,
+    QHBoxLayout,
+    QHeaderView,
+    QSplitter,
+    QStackedWidget,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from analysis import ESTIMATORS, WINDOWS, FrequencyResponse, LinearApproximation, Resonance, ShakedownError
+from app.desktop import tasks
+from app.desktop.page import Page
+from app.desktop.pages.orbits import DRIVES
+from app.desktop.plots.response import ResponsePlot, levels_legend
+from app.desktop.tasks import Responded
+from app.desktop.widgets.basics import Card, Empty, add_row, button, form, label, scrolled, set_role, timer
+from app.desktop.widgets.number import Number
+from app.desktop.words import plain, with_minus
+from app.desktop.workbench import RecordInHand, Workbench
+from app.desktop.worker import Job
+
+SEGMENTS = (0, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)  # frequency lines; 0: chosen
+OVERLAPS = (0, 50, 67, 75)  # per cent
+BY_DRIVE, AVERAGE, LINES = "by the recorded drive", "averaged spectra", "multisine, line by line"
+FILES = "Universal file (*.uff);;MATLAB (*.mat);;Table (*.csv)"
+
+
+class ResponsePage(Page):
+    """The plot to the left; what is computed, and what was found, to the right."""
+
+    def __init__(self, bench: Workbench) -> None:
+        super().__init__(bench)
+        self.job: Job | None = None
+        self.found: Responded | None = None
+        self._shown: RecordInHand | None = None
+        self._again = False
+        self.stack = QStackedWidget()
+        empty = Empty(
+            self.theme,
+            "response",
+            "Take a recording in hand to see how it answers its drive.",
+            "Go to Recordings",
+        )
+        empty.button.clicked.connect(lambda: bench.go("recordings"))
+        self.plot = ResponsePlot(self.theme)
+        self.stack.addWidget(empty)
+        self.stack.addWidget(self._work())
+        self.body.addWidget(self.stack, 1)
+        self._later = timer(self, 150, self.run, single=True)
+        for box in (
+            self.input,
+            self.output,
+            self.method,
+            self.estimator,
+            self.window_box,
+            self.lines,
+            self.overlap,
+        ):
+            box.currentIndexChanged.connect(lambda _: self._later.start())
+        self.period.valueChanged.connect(lambda _: self._later.start())
+        bench.record_changed.connect(self._record_changed)
+        self._record_changed()
+
+    def _work(self) -> QWidget:
+        theme = self.theme
+        self.input, self.output, self.method = QComboBox(), QComboBox(), QComboBox()
+        self.estimator, self.window_box, self.lines, self.overlap = (QComboBox() for _ in range(4))
+        self.method.addItems([BY_DRIVE, AVERAGE, LINES])
+        for name, words in ESTIMATORS.items():
+            self.estimator.addItem(f"{name.upper()}: {words}", name)
+        self.window_box.addItems(list(WINDOWS))
+        for count in SEGMENTS:
+            self.lines.addItem(f"{count}" if count else "chosen for a dozen averages", count)
+        for overlap in OVERLAPS:
+            self.overlap.addItem(f"{overlap} %", overlap)
+        self.overlap.setCurrentIndex(1)
+        self.period = Number(0.0, 0.0, 1e6, "s", 6)
+        choices = Card(theme, "How", "What is computed from the record in hand")
+        fields = form(theme)
+        for words, box, tip in (
+            ("Input", self.input, "What drives: a force or a voltage"),
+            ("Output", self.output, "What answers"),
+            ("Method", self.method, "Averaged spectra, or line by line for a multisine"),
+            ("Estimator", self.estimator, "Where the noise is"),
+            ("Window", self.window_box, "Hann for most; flat top for heights; rectangular for whole periods"),
+            ("Lines", self.lines, "Frequency lines: more lines are finer and noisier"),
+            ("Overlap", self.overlap, "Of two segments"),
+        ):
+            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            box.setMinimumContentsLength(8)
+            add_row(theme, fields, words, box, tip)
+        add_row(theme, fields, "Period", self.period, "Of a multisine; 0: as it was recorded with the drive")
+        choices.box.addLayout(fields)
+        results = Card(theme, "Found")
+        self.verdict, self.state = label("", "heading", wrap=True), label("", "small", wrap=True)
+        self.legend = label("", "small", wrap=True)
+        for text in (self.verdict, self.state):
+            text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.table = _table(theme.px(30))
+        self.export_button = button("Save response", self.export, "As UFF58, MAT or CSV, for other programs")
+        for widget in (self.verdict, self.state, self.legend):
+            results.add(widget)
+        results.add(self.table, 1)
+        results.add(self.export_button)
+        side = QWidget()
+        column = QVBoxLayout(side)
+        column.setContentsMargins(0, 0, theme.px(2), 0)
+        column.setSpacing(theme.px(10))
+        column.addWidget(choices)
+        column.addWidget(results, 1)
+        self.table.setMinimumHeight(theme.px(150))
+        controls = scrolled(side)
+        controls.setMinimumWidth(theme.px(310))
+        across = QSplitter(Qt.Orientation.Horizontal)
+        across.addWidget(self.plot)
+        across.addWidget(controls)
+        across.setStretchFactor(0, 1)
+        across.setHandleWidth(theme.px(10))
+        across.setChildrenCollapsible(False)
+        across.setSizes([theme.px(760), theme.px(340)])
+        whole = QWidget()
+        row = QHBoxLayout(whole)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.addWidget(across)
+        return whole
+
+    # -- the record
+
+    def _record_changed(self) -> None:
+        record = self.bench.record
+        self.stack.setCurrentIndex(0 if record is None else 1)
+        if record is None:
+            return
+        names = list(record.record.names)
+        drive = next((n for n in names if n in DRIVES), names[-1] if names else "")
+        answer = next((n for n in names if n != drive), drive)
+        for box, chosen in ((self.input, drive), (self.output, answer)):
+            box.blockSignals(True)
+            box.clear()
+            box.addItems(names)
+            box.setCurrentText(chosen)
+            box.blockSignals(False)
+        if self.isVisible():
+            self.run()
+
+    def on_show(self) -> None:
+        if self.bench.record is not None and self._shown is not self.bench.record:
+            self.run()
+
+    def run(self) -> None:
+        """Compute what is chosen, elsewhere; the newest choice wins."""
+        record = self.bench.record
+        if record is None or not self.input.currentText():
+            return
+        if self.job is not None:
+            self._again = True
+            return
+        self._shown = record
+        averaged = self.method.currentText() != LINES
+        for box in (self.estimator, self.window_box, self.lines, self.overlap):
+            box.setEnabled(averaged)
+        self.period.setEnabled(self.method.currentText() != AVERAGE)
+        self._say("Computing …", "small")
+        self.job = self.bench.workers.run(
+            "Computing the response",
+            tasks.respond,
+            record.record,
+            self.input.currentText(),
+            self.output.currentText(),
+            {BY_DRIVE: "auto", AVERAGE: "average", LINES: "multisine"}[self.method.currentText()],
+            str(self.estimator.currentData()),
+            int(self.lines.currentData()) or None,
+            self.window_box.currentText(),
+            float(self.overlap.currentData()) / 100,
+            self.period.value() or None,
+            quiet=True,
+        )
+        self.job.done.connect(self._show)
+        self.job.failed.connect(self._failed)
+        self.job.ended.connect(self._ended)
+
+    def _ended(self) -> None:
+        self.job = None
+        if self._again:
+            self._again = False
+            self.run()
+
+    def _failed(self, words: str) -> None:
+        self.found = None
+        self.plot.rows.clear()
+        self.table.setRowCount(0)
+        self.verdict.setText("")
+        self.legend.setText("")
+        self.export_button.setEnabled(False)
+        self._say(words, "bad")
+
+    def _show(self, found: Responded) -> None:
+        self.found = found
+        self.export_button.setEnabled(True)
+        response = found.response
+        if isinstance(response, LinearApproximation):
+            self.plot.rows.show_lines(response)
+            self._show_lines(response)
+        else:
+            self.plot.rows.show(response, found.modes)
+            self._show_average(response, found.modes)
+
+    def _show_average(self, found: FrequencyResponse, modes: tuple[Resonance, ...]) -> None:
+        good = 100 * float((found.coherence > 0.8).mean())
+        self.verdict.setText(f"{len(modes)} clear resonances" if len(modes) != 1 else "One clear resonance")
+        self.legend.setText("")
+        segments = f"{found.segments} segments, {plain(found.averages)} independent averages"
+        self._say(
+            f"{segments}, a line every {plain(found.resolution)} Hz. Coherence above 0.8 at {good:.0f} % of "
+            "the lines.",
+            "small",
+        )
+        rows = [
+            (
+                f"{m.frequency:.5g} ± {m.frequency_stderr:.1g}",
+                f"{100 * m.damping:.3g} ± {100 * m.damping_stderr:.1g}",
+                f"{m.height:.3g}",
+                m.warning,
+            )
+            for m in modes
+        ]
+        height = f"[{found.unit}]" if found.unit else "Height"
+        _fill(self.table, ("Frequency [Hz]", "Damping [%]", height), rows)
+
+    def _show_lines(self, found: LinearApproximation) -> None:
+        self.verdict.setText(found.verdict)
+        self.legend.setText(levels_legend(self.plot, found))
+        periods = f"{len(found.frequency)} driven lines, {found.periods} periods."
+        self._say(" ".join([periods, *found.messages]), "small")
+        rows = [(d.kind, str(d.lines), f"{100 * d.share:.2g} %", "") for d in found.distortions]
+        rows.append(("noise", str(len(found.lines)), f"{100 * found.noise_share:.2g} %", ""))
+        _fill(self.table, ("Not driven", "Lines", "Of the response"), rows)
+
+    # -- acting
+
+    def export(self) -> None:
+        """Save the response in a format that other programs read."""
+        if self.found is None:
+            return
+        name, kind = QFileDialog.getSaveFileName(
+            self, "Save the response", str(Path.home() / "response.uff"), FILES
+        )
+        if not name:
+            return
+        ending = kind.rpartition("*")[2].rstrip(")")
+        path = Path(name) if Path(name).suffix else Path(name + ending)
+        self.save(path)
+
+    def save(self, path: Path) -> None:
+        """Write the response; what goes wrong is said."""
+        from drivers.formats.responses import write_response
+
+        assert self.found is not None
+        try:
+            write_response(self.found.response, path)
+        except (ShakedownError, OSError) as error:
+            self.bench.say(f"The response could not be saved: {error}", "bad")
+        else:
+            self.bench.say(f"The response is saved as {path.name}.", "good")
+
+    def _say(self, text: str, role: str) -> None:
+        self.state.setText(text)
+        set_role(self.state, role)
+
+
+def _table(height: int) -> QTableWidget:
+    table = QTableWidget()
+    side = table.verticalHeader()
+    assert side is not None
+    side.hide()
+    side.setDefaultSectionSize(height)
+    table.setShowGrid(False)
+    table.setAlternatingRowColors(True)
+    table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+    table.setAccessibleName("What was found")
+    return table
+
+
+def _fill(table: QTableWidget, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
+    """Rows of words; the last of each row is its tooltip, and a mark where there is one."""
+    table.clear()
+    table.setColumnCount(len(headings))
+    table.setRowCount(len(rows))
+    table.setHorizontalHeaderLabels(headings)
+    header = table.horizontalHeader()
+    assert header is not None
+    header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+    header.setStretchLastSection(True)
+    for r, (*cells, tip) in enumerate(rows):
+        for c, text in enumerate(cells):
+            item = QTableWidgetItem(with_minus(text) + (" ⚠" if tip and c == 1 else ""))
+            item.setToolTip(tip)
+            table.setItem(r, c, item)
