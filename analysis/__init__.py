@@ -17,7 +17,9 @@ _NAMES = {
     "simulation.sensor": "Sensor",
     "experiment": "Conditions Experiment",
     # the equations and their motion
-    "model": "Model",
+    "model": "Model Parameter",
+    "model.editing": "with_parameter",
+    "model.grammar": "FUNCTIONS",
     "simulation.simulate": "sensitivities simulate",
     "simulation.virtual_record": "virtual_record",
     # from records to parameters with error bars and a verdict

@@ -54,6 +54,9 @@ from analysis.estimate.weak.recursive import RecursiveWeak as RecursiveWeak
 from analysis.experiment import Conditions as Conditions
 from analysis.experiment import Experiment as Experiment
 from analysis.model import Model as Model
+from analysis.model import Parameter as Parameter
+from analysis.model.editing import with_parameter as with_parameter
+from analysis.model.grammar import FUNCTIONS as FUNCTIONS
 from analysis.orbits.autonomous import autonomous_orbits as autonomous_orbits
 from analysis.orbits.autonomous import mean_turn as mean_turn
 from analysis.orbits.forced import Orbits as Orbits

@@ -29,6 +29,7 @@ class Document:
     keys: dict[tuple[str, ...], int] = field(default_factory=dict)
     values: dict[tuple[str, ...], int] = field(default_factory=dict)
     verbatim: set[tuple[str, ...]] = field(default_factory=set)  # strings whose characters stand as they are
+    spans: dict[tuple[str, ...], tuple[int, int]] = field(default_factory=dict)  # whole values, quotes too
 
     def error(self, message: str, path: tuple[str, ...] = (), offset: int | None = None) -> ModelError:
         """An error at a key, or at a character of the string value of that key."""
@@ -165,6 +166,7 @@ class _Scanner:
             self.array()
         else:
             self.skip(_BARE_VALUE)
+        self.document.spans[path] = (start, start + len(self.text[start : self.at].rstrip()))
 
     def string(self) -> int:
         """Step over a string; gives the position of its first character."""

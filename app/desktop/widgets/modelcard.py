@@ -5,21 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 from PyQt6.QtCore import QRectF, Qt, pyqtSignal
-from PyQt6.QtGui import QFont, QFontDatabase, QPainter, QPaintEvent, QPixmap
+from PyQt6.QtGui import QPainter, QPaintEvent, QPixmap
 from PyQt6.QtWidgets import (
     QComboBox,
     QFileDialog,
     QHBoxLayout,
-    QPlainTextEdit,
     QTabWidget,
     QVBoxLayout,
     QWidget,
 )
 
-from analysis import DataError
+from analysis import FUNCTIONS, DataError, Model, Parameter, ShakedownError, with_parameter
 from app.desktop import tasks
 from app.desktop.tasks import CheckedModel
 from app.desktop.widgets.basics import Card, IconButton, label, scrolled, set_role, timer
+from app.desktop.widgets.editor import ModelEditor
+from app.desktop.widgets.parameters import ParameterTable
 from app.desktop.workbench import Workbench
 from drivers.base.files import read_text
 
@@ -96,16 +97,15 @@ class ModelCard(Card):
         column.addWidget(self.picture)
         column.addWidget(self.about)
         column.addStretch(1)
-        self.editor = QPlainTextEdit()
-        self.editor.setToolTip("The model as text: states, inputs, parameters. It is checked while you type.")
-        self.editor.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
-        mono = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
-        mono.setStyleHint(QFont.StyleHint.Monospace)
-        mono.setPixelSize(theme.px(12))
-        self.editor.setFont(mono)
+        self.editor = ModelEditor(theme)
+        self.editor.offer([*FUNCTIONS, "pi", "measured"])
+        self.parameters = ParameterTable(theme)
+        self.parameters.changed.connect(self._set_parameter)
+        self.parameters.refused.connect(lambda words: bench.say(words, "warn"))
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(scrolled(shown), "Mathematics")
+        self.tabs.addTab(self.parameters, "Parameters")
         self.tabs.addTab(self.editor, "Text")
         self.add(self.tabs, 1)
         self.verdict = label("", "small", wrap=True)
@@ -217,6 +217,10 @@ class ModelCard(Card):
         self.picture.setEnabled(True)
         self.picture.show_image(image)
         self.about.setText("\n".join(filter(None, (model.description, model.reference))))
+        self.editor.mark_problem("")
+        self.editor.offer([*FUNCTIONS, "pi", "measured", *_names(model)])
+        self.parameters.setEnabled(True)
+        self.parameters.show_model(model)
         count = len(model.free)
         self._say(f"Understood: {len(model.states)} states, {count} unknown parameters.", "good")
         if self.bench.model is None or self.bench.model.text != model.text:
@@ -224,8 +228,22 @@ class ModelCard(Card):
         self.bench.miss_model("")
         self.checked.emit()
 
+    def _set_parameter(self, name: str, parameter: Parameter) -> None:
+        """What was typed into the table becomes part of the text."""
+        try:
+            self.editor.replace_text(with_parameter(self.text(), name, parameter))
+        except ShakedownError as error:
+            self.bench.say(str(error), "warn")
+            model = self.bench.model
+            if model is not None and name in model.parameters:
+                self.parameters.put_back(name, model.parameters[name])
+            return
+        self.check()
+
     def _refuse(self, problem: str) -> None:
         self._say(problem, "bad")
+        self.editor.mark_problem(problem)
+        self.parameters.setEnabled(False)
         self.picture.setEnabled(False)  # it shows the last text that was understood
         self.picture.update()
         self.bench.miss_model(problem)
@@ -256,3 +274,9 @@ class ModelCard(Card):
             self.bench.say(f"The model could not be saved: {error.strerror}.", "bad")
             return
         self.source = name
+
+
+def _names(model: Model) -> list[str]:
+    """Everything that an expression of the model may name."""
+    equations = model.equations
+    return [*model.states, *model.inputs, *model.parameters, *equations.driven, *equations.definitions]
