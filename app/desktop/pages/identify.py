@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from PyQt6.QtCore import Qt
+from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from analysis import METHODS, Identification, Record, Step
@@ -17,11 +18,12 @@ from app.desktop.widgets.basics import Card, button, label, progress_bar, scroll
 from app.desktop.widgets.mapping import Mapping
 from app.desktop.widgets.modelcard import ModelCard
 from app.desktop.widgets.results import ResultTable
-from app.desktop.widgets.verdictbanner import VerdictBanner
+from app.desktop.widgets.verdictbanner import SHOWN, VerdictBanner
 from app.desktop.words import counted
 from app.desktop.workbench import RecordInHand, Workbench
 from app.desktop.worker import Job
 
+LOW = 620  # height of a page on which all reasons of a verdict have room
 LONG = 200_000  # samples; more are cut, because a fit gains little from them
 
 
@@ -78,8 +80,9 @@ class IdentifyPage(Page):
         self.splitter.setStretchFactor(1, 5)
         self.splitter.setHandleWidth(self.theme.px(10))
         self.splitter.setChildrenCollapsible(False)
-        if sizes := bench.settings.layout.get("identify"):
-            self.splitter.setSizes(sizes)
+        self.splitter.setSizes(
+            bench.settings.layout.get("identify") or [self.theme.px(430), self.theme.px(680)]
+        )
         self.body.addWidget(self.splitter, 1)
         bench.model_changed.connect(self._rebuild)
         bench.record_changed.connect(self._rebuild)
@@ -290,6 +293,12 @@ class IdentifyPage(Page):
         self.cancel_button.hide()
         self._follow()
 
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        """On a low screen the room is for the picture: one reason of the verdict, all in its tooltip."""
+        super().resizeEvent(event)
+        self.banner.show_reasons(SHOWN if self.height() >= self.theme.px(LOW) else 1)
+
     def _say(self, text: str, role: str) -> None:
         self.state.setText(text)
+        self.state.setVisible(bool(text))
         set_role(self.state, role)

@@ -12,7 +12,7 @@ from analysis import Model, Parameter
 from app.desktop.numbers import NumberError, decimal_mark, read_number
 from app.desktop.theme import Theme
 
-HEADINGS = ("Parameter", "Identify", "Guess or value", "From", "To", "Unit")
+HEADINGS = ("Name", "Fit", "Guess", "From", "To", "Unit")
 NAME, FREE, VALUE, LOWER, UPPER, UNIT = range(6)
 TIPS = (
     "",

@@ -35,6 +35,8 @@ class VerdictBanner(QFrame):
         self.setObjectName("banner_none")
         self.verdict = ""
         self._colour_name = "muted"
+        self._reasons: tuple[str, ...] = ()
+        self._shown = SHOWN
         self._picture = QLabel()
         self._name = "help"
         self.title, self.reasons = label("", "heading", wrap=True), label("", "small", wrap=True)
@@ -67,17 +69,23 @@ class VerdictBanner(QFrame):
     def show_verdict(self, verdict: str, reasons: Sequence[str], earlier: str = "") -> None:
         """``verdict``: fits, close, misses, cannot tell, or empty."""
         self.verdict = verdict
+        self._reasons = tuple(reasons)
         words, self._name, self._colour_name = VERDICTS.get(verdict, VERDICTS[""])
         if earlier:
             words, self._colour_name = f"Of {earlier}: {words[0].lower()}{words[1:]}", "muted"
         self.title.setText(words)
-        self.reasons.setText("\n".join(reasons[:SHOWN]))
-        self.reasons.setVisible(bool(reasons))
+        self.show_reasons(self._shown)
         self.setToolTip("\n".join(reasons))
         self.setAccessibleName(". ".join([words, *reasons]))
         set_role(self, f"banner_{'none' if earlier else verdict.replace(' ', '_') or 'none'}")
         self._colour()
         self.show()
+
+    def show_reasons(self, count: int) -> None:
+        """Show so many of the reasons; the tooltip has them all."""
+        self._shown = count
+        self.reasons.setText("\n".join(self._reasons[:count]))
+        self.reasons.setVisible(bool(self._reasons))
 
     def _colour(self) -> None:
         side = self._theme.px(20)
