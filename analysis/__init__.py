@@ -26,7 +26,8 @@ _NAMES = {
     "estimate.methods": "METHODS identify option_types own_module",
     "estimate.bootstrap": "FittedMotion fitted_motion with_draws",
     "estimate.weak.recursive": "RecursiveWeak",
-    "estimate.search.selection": "Selection named_terms oscillator polynomials select_terms",
+    "estimate.discovery.library": "Library monomials oscillator system",
+    "estimate.discovery.selection": "Selection select_terms",
     "base.identification": "Curve Estimate Identification interval_ends with_error",
     # does the model move as the specimen does
     "validation": "Check Panel Sweep Trace TransferFunction Validation validate",

@@ -30,6 +30,7 @@ HELPERS = ("__main__", "machine", "measure", "store", "worker")
 ON_REQUEST = (
     "campaign",
     "coverage",
+    "discovery",
     "growth",
     "homotopy_accuracy",
     "real",

@@ -1,8 +1,9 @@
-"""shakedown select: which terms of an equation of motion a recording supports."""
+"""shakedown select: the equation of motion that a recording supports, term by term."""
 
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,32 +11,40 @@ from analysis import ShakedownError
 from app.output import add_json_option, plain, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
-    from analysis import Record, Selection
+    from analysis import Library, Record, Selection
+
+_DRIVES = ("f", "force", "u", "drive", "input", "excitation")  # names that a state hardly has
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a recording of x, or of x and v")
+    parser.add_argument("files", metavar="FILE", nargs="+", help="recordings of one specimen")
     parser.add_argument(
-        "--terms", metavar="A,B", help="candidate terms in x and v, such as x,x^3,v*abs(v),sign(v)"
+        "--equation",
+        action="append",
+        default=[],
+        metavar="'x = v'",
+        help="the rate of one state, with ? for what is to be found, such as 'v = f - ?' (default: x = v and "
+        "v = drive - ? where only x or x and v are recorded, else ? for every channel)",
     )
     parser.add_argument(
-        "--degree",
-        type=int,
-        default=3,
-        help="without --terms: powers of x and v up to this one, and a constant (default 3)",
+        "--terms",
+        metavar="A,B",
+        help="candidate terms of every ?, such as 'x,x^3,v*abs(v),sign(v)' (default: polynomials)",
     )
-    parser.add_argument("--keep", metavar="A,B", default="v", help="terms that always stay (default v)")
+    parser.add_argument(
+        "--degree", type=int, default=3, help="of the polynomials, with all products (default 3)"
+    )
+    parser.add_argument(
+        "--variables", metavar="A,B", help="what the polynomials are made of (default: all states)"
+    )
+    parser.add_argument(
+        "--keep", metavar="A,B", help="terms that always stay (default: v for x and v, else none)"
+    )
     parser.add_argument("--drive", metavar="WHAT",
                         help="force per mass: a channel, an expression in t, or tone (of unknown size at the "
                         "recorded frequency; the default where there is one)")  # fmt: skip
-    parser.add_argument(
-        "--method",
-        choices=("auto", "weak", "balance"),
-        default="auto",
-        help="how the library is fitted (auto: weak if x and v are measured, else balance on orbits)",
-    )
     parser.add_argument("--map", action="append", default=[], metavar="NAME=CHANNEL",
-                        help="the channel that stands for x, v or the drive")  # fmt: skip
+                        help="the channel that stands for a state or the drive")  # fmt: skip
     parser.add_argument("--frequency", type=float, help="of the drive, where the recording does not say")
     parser.add_argument("--rate", type=float, help="sample rate in Hz, for files without times")
     parser.add_argument(
@@ -46,41 +55,105 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import math
     from dataclasses import replace
 
-    from analysis import Excitation, named_terms, oscillator, polynomials, select_terms
-    from app.commands.identify import mapped
+    from analysis import select_terms
+    from app.commands.identify import exit_code
     from drivers.base.files import replaced
-    from drivers.formats import read
 
-    record = mapped(read(args.file, rate=args.rate), args.map)
-    if args.frequency is not None:
-        tone = record.excitation or Excitation(args.frequency)
-        record = replace(record, excitation=replace(tone, frequency=args.frequency))
-    staying = [term.strip().replace("^", "**") for term in args.keep.split(",") if term.strip()]
-    terms = named_terms(args.terms.split(",")) if args.terms else polynomials(args.degree)
-    missing = [term for term in staying if term not in terms.values()]
-    terms = named_terms([*terms.values(), *missing])
-    candidates = [name for name, term in terms.items() if term not in staying]
-    if not candidates:
-        raise ShakedownError("Every term is to stay: nothing is left to select.")
-    drive = _drive(args.drive, record)
-    frequency = record.excitation.frequency if record.excitation is not None else 0.0
-    known = {"w": 2 * math.pi * frequency} if drive == "tone" else {}
-    model = oscillator(terms, drive, known)
-    found = select_terms(model, record, candidates, terminal_progress(), args.method)
-    if not write_json(args.json, payload(found, terms)):
-        _show(found, terms, candidates)
+    records = [_read(file, args) for file in args.files]
+    library = _library(records[0], args)
+    found = select_terms(library, records, terminal_progress())
+    if not write_json(args.json, payload(found)):
+        _show(found)
     if args.out:
-        text = replace(found.model, name=f"Selected from {Path(args.file).name}").to_toml()
+        text = replace(found.model, name=f"Selected from {Path(args.files[0]).name}").to_toml()
         with replaced(args.out) as partial:
             partial.write_text(text, encoding="utf-8")
     if args.plot:
-        from app.figures.selection import save_path
+        from app.figures.selection import save_sizes
 
-        save_path(found, terms, args.plot)
-    return 0 if found.result.converged else 1
+        save_sizes(found, args.plot)
+    return exit_code(found.result)
+
+
+def _read(file: str, args: argparse.Namespace) -> Record:
+    from dataclasses import replace
+
+    from analysis import Excitation
+    from app.commands.identify import mapped
+    from drivers.formats import read
+
+    record = mapped(read(file, rate=args.rate), args.map)
+    if args.frequency is None:
+        return record
+    tone = record.excitation or Excitation(args.frequency)
+    return replace(record, excitation=replace(tone, frequency=args.frequency))
+
+
+def _library(record: Record, args: argparse.Namespace) -> Library:
+    import math
+
+    from analysis import monomials, oscillator, system
+
+    equations = _equations(record, args)
+    variables = _listed(args.variables) if args.variables else list(equations)
+    terms = _listed(args.terms) if args.terms else monomials(variables, args.degree)
+    drive = _drive(args.drive, record)
+    known = {"w": 2 * math.pi * record.excitation.frequency} if drive == "tone" and record.excitation else {}
+    if not args.equation and equations.keys() == {"x", "v"}:
+        keep = ["v"] if args.keep is None else _listed(args.keep)
+        return oscillator(terms, drive, known, keep)
+    names = set(re.findall(r"[A-Za-z_]\w*", " ".join([*equations.values(), *terms])))
+    inputs = {name: "measured" for name in record.channels if name in names - set(equations)}
+    free: dict[str, float] = {}
+    if "drive" in names and "drive" not in inputs:
+        inputs["drive"] = "p*cos(w*t) + q*sin(w*t)" if drive == "tone" else drive
+        free = {"p": 0.0, "q": 0.0} if drive == "tone" else {}
+    return system(
+        equations, terms, _listed(args.keep or ""), inputs, known if "drive" in inputs else {}, free
+    )
+
+
+def _equations(record: Record, args: argparse.Namespace) -> dict[str, str]:
+    """The equations that were given, or those that the channels suggest."""
+    found: dict[str, str] = {}
+    for text in args.equation:
+        state, sign, right = (part.strip() for part in text.partition("="))
+        state = re.sub(r"^d(\w+)/dt$", r"\1", state.rstrip("'"))
+        if not sign or not state.isidentifier() or not right:
+            raise ShakedownError(f"`{text}` should read STATE = RATE, such as v = f - ?.")
+        if state in found:
+            raise ShakedownError(f"The state {state} has two equations.")
+        found[state] = right
+    if found:
+        return found
+    others = [name for name in record.channels if name not in ("x", "v", args.drive)]
+    drives = [name for name in others if name.lower() in _DRIVES]
+    if "x" in record and (not others or (args.drive is not None and others == drives)):
+        return {"x": "v", "v": "drive - ?"}
+    if drives:
+        raise ShakedownError(
+            f"The recording has a channel {drives[0]}: say --drive {drives[0]} if it drives the motion, or "
+            "give the equations with --equation."
+        )
+    if args.drive is not None:
+        raise ShakedownError(
+            f"With the channels {', '.join(record.channels)} it is not clear where the drive acts: give the "
+            "equations with --equation, such as 'v = drive - ?'."
+        )
+    return dict.fromkeys((name for name in record.channels if name not in _mapped(args)), "?")
+
+
+def _mapped(args: argparse.Namespace) -> set[str]:
+    """Channels that stand under another name."""
+    pairs = [[part.strip() for part in text.split("=", 1)] for text in args.map]
+    return {channel for name, channel in pairs if name != channel}
+
+
+def _listed(text: str) -> list[str]:
+    """Parts between commas that stand outside of brackets."""
+    return [part.strip() for part in re.split(r",(?![^()]*\))", text) if part.strip()]
 
 
 def _drive(asked: str | None, record: Record) -> str:
@@ -95,46 +168,58 @@ def _drive(asked: str | None, record: Record) -> str:
     return asked
 
 
-def payload(found: Selection, terms: dict[str, str]) -> dict[str, Any]:
+def payload(found: Selection) -> dict[str, Any]:
     """The selection as JSON values with stable keys."""
+    candidates = found.library.candidates
     answer: dict[str, Any] = plain(
         {
-            "kept": {name: terms[name] for name in found.kept},
-            "indistinguishable": list(found.indistinguishable),
-            "method": found.whole.method,
-            "path": [{"terms": list(s.terms), "chi2": s.chi2, "bic": s.bic} for s in found.path],
+            "verdict": found.result.verdict,
+            "reasons": list(found.result.reasons),
+            "kept": {name: candidates[name].term for name in found.kept},
+            "probability": found.probability,
+            "rivals": [
+                {"terms": list(r.terms), "criterion": r.criterion, "differs": found.difference(r)}
+                for r in found.rivals
+            ],
+            "path": [{"terms": list(r.terms), "bic": r.criterion} for r in found.sizes],
             "parameters": {
-                n: {"value": e.value, "stderr": e.stderr} for n, e in found.result.parameters.items()
+                n: {"value": e.value, "stderr": e.stderr, "lower": e.lower, "upper": e.upper}
+                for n, e in found.result.parameters.items()
             },
             "converged": found.result.converged,
             "warnings": list(found.result.warnings),
-            "model": found.model.text,
+            "model": found.model.to_toml(),
         }
     )
     return answer
 
 
-def _show(found: Selection, terms: dict[str, str], candidates: list[str]) -> None:
-    print(f"The whole library, fitted by {found.whole.method}:")
+def _show(found: Selection) -> None:
+    candidates, result = found.library.candidates, found.result
+    print(f"The equation found {result.headline}.")
+    for reason in result.reasons:
+        print(f"  {reason}")
+    print()
+    for equation in found.model.to_text().splitlines()[: len(found.model.states)]:
+        print(f"  {equation}")
     rows = []
-    for name, term in terms.items():
-        e = found.whole.parameters[name]
-        fate = "always" if name not in candidates else "yes" if name in found.kept else "no"
-        rows.append((name, term, e.value, e.stderr, fate))
-    print(table(("coefficient", "term", "value", "std. error", "kept"), rows))
-    print("\nThe best model of each size:")
-    lines = [
-        (len(s.terms), " ".join(terms[n] for n in s.terms) or "-", f"{s.chi2:.4g}", f"{s.bic:+.4g}")
-        for s in found.path
-    ]
-    print(table(("terms", "which", "rise of chi2", "rise of BIC"), lines))
-    if found.indistinguishable:
-        said = ", ".join(terms[n] for n in found.indistinguishable)
-        print(f"\nIndistinguishable from zero in the whole library: {said}.")
-    state = "" if found.result.converged else " (the fit did NOT converge)"
-    print(f"\nThe smallest model that the data support{state}:")
-    print(table(("coefficient", "term", "value", "std. error"), [
-        (n, terms.get(n, "drive"), e.value, e.stderr) for n, e in found.result.parameters.items()
-    ]))  # fmt: skip
-    for warning in found.result.warnings:
+    for name, e in result.parameters.items():
+        where = str(candidates[name]) if name in candidates else "drive"
+        sure = _percent(found.probability[name]) if name in found.probability else "-"
+        rows.append((name, where, e.value, e.stderr, "always" if name in found.library.always else sure))
+    print()
+    print(table(("coefficient", "term", "value", "std. error", "probability"), rows))
+    left = {n: p for n, p in found.probability.items() if n not in found.kept and p >= 0.01}
+    if left:
+        said = ", ".join(
+            f"{candidates[n]} ({_percent(p)})" for n, p in sorted(left.items(), key=lambda i: -i[1])
+        )
+        print(f"\nLeft out, but possible: {said}.")
+    for rival in found.rivals:
+        print(f"\nHardly told apart (criterion {rival.criterion:+.1f}): {found.difference(rival)}.")
+    for warning in result.warnings:
         print(f"! {warning}")
+
+
+def _percent(share: float) -> str:
+    return "> 99.9 %" if share > 0.999 else f"{100 * share:.3g} %"

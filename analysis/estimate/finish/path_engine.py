@@ -91,8 +91,13 @@ def start_values(experiment: Experiment, start: Start) -> Array:
     return np.clip(rows, [p.lower for p in parameters], [p.upper for p in parameters])
 
 
-def segments_of(experiment: Experiment, start: Start, cuts: int = 1) -> tuple[list[Segment], list[Place]]:
-    """Unbroken stretches as the path takes them, and of each: run, first sample, the one after the last."""
+def segments_of(
+    experiment: Experiment, start: Start, cuts: int = 1, length: int = 0
+) -> tuple[list[Segment], list[Place]]:
+    """Unbroken stretches as the path takes them, and of each: run, first sample, the one after the last.
+
+    Each is cut into ``cuts`` parts, or with ``length`` given into parts of about so many samples.
+    """
     values = start_values(experiment, start)
     given = list(start.states) or [None] * len(experiment.runs)
     missing = experiment.start_states(values) if any(path is None for path in given) else ()
@@ -100,7 +105,7 @@ def segments_of(experiment: Experiment, start: Start, cuts: int = 1) -> tuple[li
     places: list[Place] = []
     for number, run in enumerate(experiment.runs):
         path = given[number] if given[number] is not None else missing[number]
-        for first, stop in _pieces(run, cuts):
+        for first, stop in _pieces(run, cuts, length):
             if not np.isfinite(run.outputs[:, first:stop]).any():
                 continue
             segments.append(_segment(run, number, np.asarray(path), first, stop))
@@ -110,10 +115,11 @@ def segments_of(experiment: Experiment, start: Start, cuts: int = 1) -> tuple[li
     return segments, places
 
 
-def _pieces(run: Run, cuts: int) -> list[tuple[int, int]]:
+def _pieces(run: Run, cuts: int, length: int) -> list[tuple[int, int]]:
     pieces = []
     for first, stop in run.spans:
-        count = max(min(cuts, (stop - first) // _SHORTEST), 1)
+        wanted = round((stop - first) / length) if length else cuts
+        count = max(min(wanted, (stop - first) // _SHORTEST), 1)
         edges = np.linspace(first, stop, count + 1).round().astype(int)
         pieces += [(int(a), int(b)) for a, b in pairwise(edges)]
     return pieces

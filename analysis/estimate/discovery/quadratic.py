@@ -1,0 +1,91 @@
+"""The misfit of every subset of a library, from one linearisation with all its terms free.
+
+Around a fitted point theta0 the misfit is chi2(theta) = const + (theta - theta0)'H(theta - theta0)
+- 2 g'(theta - theta0), H the information and g the gradient. With the terms outside a set T at zero its
+minimum is const - b_T' H_TT^-1 b_T, b = g + H theta0: no subset has to be fitted to be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Subset = frozenset[int]
+
+_RIDGE = 1e-10  # of the scaled information: two terms that are the same along the motion
+_MOST_MOVES = 60  # of a search
+
+
+@dataclass(frozen=True, eq=False)
+class Quadratic:
+    """Misfit of all subsets; ``always`` are the unknowns that no subset leaves out."""
+
+    information: Array  # [P, P]
+    linear: Array  # [P] b
+    always: Subset
+    price: float  # of one more term
+
+    @classmethod
+    def around(
+        cls, point: Array, information: Array, gradient: Array, always: Subset, price: float
+    ) -> Quadratic:
+        """From information and gradient (downhill) at a point."""
+        return cls(information, gradient + information @ point, always, price)
+
+    @property
+    def candidates(self) -> Subset:
+        usable = np.flatnonzero(np.diag(self.information) > 0)
+        return frozenset(int(i) for i in usable) - self.always
+
+    def criterion(self, subset: Iterable[int]) -> float:
+        """Misfit and price of a subset, up to a constant."""
+        chosen = sorted(self.always | set(subset))
+        if not chosen:
+            return 0.0
+        H, b, _ = self._scaled(chosen)
+        return self.price * (len(chosen) - len(self.always)) - float(b @ np.linalg.solve(H, b))
+
+    def estimate(self, subset: Iterable[int]) -> tuple[list[int], Array, Array]:
+        """Unknowns of a subset, their values and their covariance."""
+        chosen = sorted(self.always | set(subset))
+        H, b, scale = self._scaled(chosen)
+        inverse = np.linalg.inv(H)
+        return chosen, scale * (inverse @ b), inverse * np.outer(scale, scale)
+
+    def _scaled(self, chosen: list[int]) -> tuple[Array, Array, Array]:
+        H = self.information[np.ix_(chosen, chosen)]
+        scale = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
+        return H * np.outer(scale, scale) + _RIDGE * np.eye(len(chosen)), self.linear[chosen] * scale, scale
+
+    def promising(self, subset: Subset, most: int) -> Subset:
+        """The absent terms that would lower the misfit most, each by itself."""
+        here = self.criterion(subset)
+        gains = {j: here - self.criterion(subset | {j}) for j in self.candidates - subset}
+        return frozenset(sorted(gains, key=lambda j: -gains[j])[:most])
+
+    def best(self, subset: Subset, among: Subset) -> Subset:
+        """The best subset of ``among`` that adding, dropping and exchanging single terms leads to."""
+        here, lowest = frozenset(subset & among), np.inf
+        for _ in range(_MOST_MOVES):
+            moves = {here, *neighbours(here, among)}
+            values = {m: self.criterion(m) for m in moves}
+            found = min(values, key=values.__getitem__)
+            if values[found] >= lowest - 1e-9:
+                break
+            here, lowest = found, values[found]
+        return here
+
+
+def neighbours(subset: Subset, among: Subset) -> Iterator[Subset]:
+    """Sets that differ by one term added, dropped or exchanged."""
+    absent = among - subset
+    for j in absent:
+        yield subset | {j}
+    for i in subset:
+        yield subset - {i}
+        for j in absent:
+            yield (subset - {i}) | {j}

@@ -1,0 +1,203 @@
+"""The search for the terms: weak form, then likelihood on short, long and whole stretches of the record."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import DataError, ShakedownError
+from analysis.base.progress import SILENT, Progress
+from analysis.estimate.discovery.quadratic import Quadratic, Subset, neighbours
+from analysis.estimate.discovery.trials import Trial, Trials
+from analysis.estimate.discovery.weak_start import Block, weak_blocks, weak_quadratic
+from analysis.estimate.discovery.weak_start import weak_rows as rows_of
+from analysis.signal.timescale import mean_period
+
+if TYPE_CHECKING:
+    from analysis.experiment import Experiment
+
+Array = NDArray[np.float64]
+
+_FLOORS = (1e-3, 1e-6)  # of the eigenvalues of the weak form's moments: one for much noise, one for little
+_TEST_FUNCTIONS = 18.0  # knots in a period of the motion
+_PERIODS = 1.5  # of the motion in a short segment: beyond, chaos bends the likelihood
+_LONGER = 4  # how many times longer the long segments are
+_SHORTEST = 24  # samples of a segment
+_ABSENT = 6  # terms that are tried beside those of a set: further away a linearisation says little
+_ROUNDS = 10  # of fit and new choice
+_RIVAL = 10.0  # criterion above the best at which odds are 150 to 1
+_MOST_RIVALS = 4  # that are fitted
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What can be chosen, as indices of the library model's parameters, and the price of a term."""
+
+    candidates: Subset
+    always: Subset
+    price: float
+
+    @classmethod
+    def of(cls, experiment: Experiment, candidates: Subset, always: Subset) -> Choice:
+        """Extended information criterion: ln(samples) + 2 ln(terms) for each term (Chen and Chen 2008)."""
+        samples = sum(int(np.isfinite(run.outputs).sum()) for run in experiment.runs)
+        return cls(candidates, always, math.log(samples) + 2 * math.log(len(candidates - always)))
+
+    def criterion(self, trial: Trial) -> float:
+        return trial.misfit + self.price * len(trial.subset - self.always)
+
+
+@dataclass(eq=False)
+class Stage:
+    """All that was fitted on segments of one length."""
+
+    trials: Trials
+    choice: Choice
+    visited: dict[Subset, Trial | None] = field(default_factory=dict)
+
+    def ranked(self) -> list[Trial]:
+        """The fits that ended, best first; those that did not if there are no others."""
+        fitted = [t for t in self.visited.values() if t is not None]
+        ended = [t for t in fitted if t.converged] or fitted
+        return sorted(ended, key=self.choice.criterion)
+
+    def fit(self, subset: Subset, values: Array, states: tuple[Array, ...]) -> Trial | None:
+        if subset not in self.visited:
+            self.visited[subset] = self.trials.fit(subset, values, states)
+        return self.visited[subset]
+
+    def explore(self, subset: Subset, values: Array, states: tuple[Array, ...], progress: Progress) -> None:
+        """Fit, linearise with all terms, choose anew, until the choice has been seen."""
+        for number in range(_ROUNDS):
+            if subset in self.visited:
+                return
+            trial = self.fit(subset, values, states)
+            progress.report((number + 1) / (number + 3), f"{len(subset)} terms fitted")
+            if trial is None:
+                return
+            quadratic, items = self.around(trial)
+            here = positions(items, subset)
+            chosen = quadratic.best(here, here | quadratic.promising(here, _ABSENT))
+            subset, values, states = self.moved(trial, quadratic, items, chosen)
+
+    def around(self, trial: Trial) -> tuple[Quadratic, list[tuple[int, int]]]:
+        return self.trials.around(trial, self.choice.always, self.choice.price)
+
+    def moved(
+        self, trial: Trial, quadratic: Quadratic, items: list[tuple[int, int]], chosen: Subset
+    ) -> tuple[Subset, Array, tuple[Array, ...]]:
+        """A set of positions as parameters, with the values that the quadratic gives them."""
+        places, estimate, _ = quadratic.estimate(chosen)
+        values = trial.values.copy()
+        values[:, sorted(self.choice.candidates)] = 0.0
+        for place, value in zip(places, estimate, strict=True):
+            index, record = items[place]
+            values[slice(None) if record < 0 else record, index] = value
+        subset = frozenset(items[i][0] for i in places if items[i][0] in self.choice.candidates)
+        return subset, values, trial.states
+
+
+def positions(items: list[tuple[int, int]], subset: Subset) -> Subset:
+    """Positions among the unknowns of a set of parameters."""
+    return frozenset(i for i, (index, _) in enumerate(items) if index in subset)
+
+
+@dataclass(frozen=True, eq=False)
+class SearchResult:
+    """The best set, its rivals, and the misfit of all sets around it."""
+
+    best: Trial
+    ranking: list[Trial]  # best first, of the last stage
+    choice: Choice
+    quadratic: Quadratic
+    items: list[tuple[int, int]]
+    short: Trial | None  # the best set on short segments
+    whole: bool  # whether the last stage took whole stretches
+
+
+def search(experiment: Experiment, choice: Choice, progress: Progress = SILENT) -> SearchResult:
+    """Find the set of terms with the lowest criterion."""
+    states = experiment.start_states()
+    period = _period(states)
+    blocks, linear = _weak(experiment, states, period)
+    length = max(round(_PERIODS * period), _SHORTEST)
+    longest = max(stop - first for run in experiment.runs for first, stop in run.spans)
+    stage = Stage(Trials(experiment, choice.candidates, min(length, longest)), choice)
+    for i, floor in enumerate(_FLOORS):
+        part = progress.part(0.05 + 0.25 * i, 0.3 + 0.25 * i)
+        subset, values = _weak_choice(experiment, blocks, linear, floor, choice)
+        stage.explore(subset, values, states, part)
+    short = next(iter(stage.ranked()), None)
+    if short is None:
+        raise ShakedownError("No set of terms of the library follows the record: other terms are needed.")
+    for i, longer in enumerate((_LONGER * length, 0)):
+        if longer and longer >= longest:
+            continue
+        stage = _longer(stage, experiment, longer, progress.part(0.55 + 0.15 * i, 0.7 + 0.15 * i))
+    return _with_rivals(stage, short, progress.part(0.85, 1.0))
+
+
+def _longer(stage: Stage, experiment: Experiment, length: int, progress: Progress) -> Stage:
+    """The best sets again on longer segments; the stage before if none of them ends there."""
+    longer = Stage(Trials(experiment, stage.choice.candidates, length), stage.choice)
+    ranked = stage.ranked()
+    limit = stage.choice.criterion(ranked[0]) + _RIVAL
+    for trial in ranked[:3]:
+        if stage.choice.criterion(trial) <= limit:
+            longer.explore(trial.subset, trial.values, trial.states, progress)
+    ended = [t for t in longer.visited.values() if t is not None and t.converged]
+    return longer if ended else stage
+
+
+def _with_rivals(stage: Stage, short: Trial, progress: Progress) -> SearchResult:
+    """Fit what the quadratic holds for nearly as good, too: a better one takes the place of the best."""
+    best = stage.ranked()[0]
+    for _ in range(3):
+        quadratic, items = stage.around(best)
+        here = positions(items, best.subset)
+        lowest = quadratic.criterion(here)
+        near = {s: quadratic.criterion(s) for s in neighbours(here - quadratic.always, quadratic.candidates)}
+        close = sorted((s for s in near if near[s] < lowest + _RIVAL), key=near.__getitem__)[:_MOST_RIVALS]
+        for rival in close:
+            stage.fit(*stage.moved(best, quadratic, items, rival))
+        progress.report(0.5, "rivals")
+        if stage.ranked()[0] is best:
+            break
+        best = stage.ranked()[0]
+    whole = stage.trials.length == 0
+    return SearchResult(best, stage.ranked(), stage.choice, quadratic, items, short, whole)
+
+
+def _period(states: tuple[Array, ...]) -> float:
+    """Samples of a mean period, the median over the states."""
+    rows = [row for X in states for row in X if np.ptp(row) > 0 and len(row) >= 16]
+    found = [min(mean_period(row), len(row) / 4) for row in rows]
+    if not found:
+        raise DataError("Every channel is constant: there is no motion to find an equation for.")
+    return float(np.median(found))
+
+
+def _weak(experiment: Experiment, states: tuple[Array, ...], period: float) -> tuple[list[Block], list[int]]:
+    model = experiment.model
+    linear = [model.index(name) for name in model.linear if name in model.free]
+    stretches, rows = rows_of(experiment, states, linear)
+    spacing = max(round(period / _TEST_FUNCTIONS), 1)
+    return weak_blocks(model, stretches, rows, linear, spacing), linear
+
+
+def _weak_choice(
+    experiment: Experiment, blocks: list[Block], linear: list[int], floor: float, choice: Choice
+) -> tuple[Subset, Array]:
+    """Terms and values [records, k + 3q] to begin with."""
+    k, q = len(experiment.model.parameters), len(experiment.model.outputs)
+    stay = choice.always | (frozenset(linear) - choice.candidates)
+    quadratic = weak_quadratic(blocks, k, floor, stay, choice.price)
+    chosen = quadratic.best(frozenset(), quadratic.candidates)
+    places, estimate, _ = quadratic.estimate(chosen)
+    values = np.hstack([experiment.guesses(), np.zeros((len(experiment.runs), 3 * q))])
+    values[:, places] = estimate
+    return frozenset(places) & choice.candidates, values
