@@ -130,8 +130,11 @@ class Recorder:
         try:
             finished = finish(self._journal.path, progress=progress)
         except DataError as error:
-            where = str(error) if self._journal.path.exists() else ""
-            return Finished(self._journal.path, self.samples, " ".join(filter(None, [problem, where])))
+            if not self._journal.path.exists() and self.path.exists():
+                # a window that started meanwhile found the closed journal first and has finished it
+                return Finished(self.path, self.samples, problem)
+            words = " ".join(filter(None, [problem, str(error)]))
+            return Finished(self._journal.path, self.samples, words)
         return replace(finished, problem=problem or finished.problem)
 
     def _span(self, kind: str, start: int, stop: int, channel: str | None) -> None:

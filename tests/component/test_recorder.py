@@ -10,7 +10,7 @@ import pytest
 from analysis.base.errors import DataError
 from analysis.base.record import Channel, Excitation, Record
 from drivers.formats import open_lazily, read, write
-from drivers.recording import ChannelSpec, Recorder, find_unfinished
+from drivers.recording import ChannelSpec, Recorder, find_unfinished, recover
 
 RAMP = np.arange(20_000)
 
@@ -118,6 +118,25 @@ def test_given_a_living_recorder_then_its_journal_is_not_offered_for_recovery(tm
     assert find_unfinished(tmp_path) == []
     recorder.close()
     assert find_unfinished(tmp_path) == []
+
+
+def test_given_a_journal_that_somebody_recovers_first_then_the_recording_is_told_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the end of the journal and its finishing a window may start and find it unfinished."""
+    recorder = Recorder(tmp_path / "run.h5", 100.0, ["x"])
+    recorder.append(np.arange(50.0)[None], 0)
+    close = recorder._journal.close
+
+    def closed_and_recovered() -> object:
+        failure = close()
+        recover(recorder.journal_path)
+        return failure
+
+    monkeypatch.setattr(recorder._journal, "close", closed_and_recovered)
+    finished = recorder.close()
+    assert finished.path == tmp_path / "run.h5" and finished.samples == 50 and finished.problem is None
+    assert len(read(finished.path)) == 50
 
 
 def test_given_a_name_that_is_taken_then_nothing_is_overwritten(tmp_path: Path) -> None:
