@@ -43,6 +43,8 @@ _NAMES = {
     "dynamics.settled": "settled_orbit",
     "dynamics.tone_drive": "driven_by_a_tone",
     # orbits and invariants of a record
+    "motion.verdict": "Motion examine",
+    "motion.dimension": "dimension_of_all",
     "orbits.autonomous": "autonomous_orbits mean_turn",
     "orbits.forced": "Orbits PeriodicOrbit forced_orbits",
     "orbits.spectrum": "exponent_spectrum kaplan_yorke",
@@ -50,6 +52,7 @@ _NAMES = {
     "reconstruct.dimension": "correlation_dimension false_neighbours singular_spectrum",
     "reconstruct.embedding": "delay_coordinates singular_coordinates",
     "reconstruct.exponents": "largest_exponent wolf_exponent",
+    "reconstruct.quantification": "recurrence_quantities",
     # signals, live and at rest
     "signal.amplitude_spectrum": "amplitude_spectrum",
     "signal.drive": "drive_frequency",
@@ -60,6 +63,7 @@ _NAMES = {
     "signal.moments": "RecentMoments",
     "signal.noise": "noise_level",
     "signal.resonances": "Resonance resonances",
+    "signal.permutation_entropy": "permutation_entropy",
     "signal.strobe": "sample_at strobe_positions",
     "signal.timescale": "mean_period theiler_window",
     "signal.tone": "ToneResponse tone_response",

@@ -58,6 +58,9 @@ from analysis.model import Model as Model
 from analysis.model import Parameter as Parameter
 from analysis.model.editing import with_parameter as with_parameter
 from analysis.model.grammar import FUNCTIONS as FUNCTIONS
+from analysis.motion.dimension import dimension_of_all as dimension_of_all
+from analysis.motion.verdict import Motion as Motion
+from analysis.motion.verdict import examine as examine
 from analysis.orbits.autonomous import autonomous_orbits as autonomous_orbits
 from analysis.orbits.autonomous import mean_turn as mean_turn
 from analysis.orbits.forced import Orbits as Orbits
@@ -80,6 +83,7 @@ from analysis.reconstruct.embedding import delay_coordinates as delay_coordinate
 from analysis.reconstruct.embedding import singular_coordinates as singular_coordinates
 from analysis.reconstruct.exponents import largest_exponent as largest_exponent
 from analysis.reconstruct.exponents import wolf_exponent as wolf_exponent
+from analysis.reconstruct.quantification import recurrence_quantities as recurrence_quantities
 from analysis.signal.amplitude_spectrum import amplitude_spectrum as amplitude_spectrum
 from analysis.signal.drive import drive_frequency as drive_frequency
 from analysis.signal.envelope import RollingEnvelope as RollingEnvelope
@@ -97,6 +101,7 @@ from analysis.signal.linear_approximation import LinearApproximation as LinearAp
 from analysis.signal.linear_approximation import linear_approximation as linear_approximation
 from analysis.signal.moments import RecentMoments as RecentMoments
 from analysis.signal.noise import noise_level as noise_level
+from analysis.signal.permutation_entropy import permutation_entropy as permutation_entropy
 from analysis.signal.resonances import Resonance as Resonance
 from analysis.signal.resonances import resonances as resonances
 from analysis.signal.strobe import sample_at as sample_at

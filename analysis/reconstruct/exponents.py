@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 from analysis.base.compiling import njit
 from analysis.base.errors import DataError
 from analysis.reconstruct.dimension import best_plateau
-from analysis.reconstruct.neighbours import build_tree, nearest
+from analysis.reconstruct.neighbours import build_tree, leaf_ranges, nearest_some, nearest_towards
 from analysis.signal.noise import noise_level
 from analysis.signal.timescale import mean_period, theiler_window
 
 _SUB_RECORDS = 8
 _SETTLE, _COUNT = 2, 4  # intervals of Wolf's method before the growth counts, and over which it does
 _NOISY = 5.3  # noise counts as hiding the first growth when its log distance is this close to saturation
+_PASSES = 40_000  # intervals of Wolf's method that begin a pass at most
 _REFERENCES = 30_000  # points whose neighbours are followed at most
 
 
@@ -53,6 +54,7 @@ def largest_exponent(
     closest: float = 0.8,
     noise: float | None = None,
     region: tuple[float, float] | None = None,
+    sought_in: NDArray[np.float64] | None = None,
 ) -> LargestExponent:
     """Slope of the mean logarithmic divergence of neighbouring trajectories.
 
@@ -65,6 +67,8 @@ def largest_exponent(
     standard deviation of a coordinate (default: measured, unless the distances refute it), is taken out of
     the mean distance. The slope is taken where it is steady, after the first half period in which pairs turn
     into the direction of growth and before the distance saturates, unless ``region`` (times) is given.
+    ``sought_in`` [n', N] are points in which the neighbours are sought instead, such as those with the
+    drive's phase.
     """
     points = np.atleast_2d(np.ascontiguousarray(points, dtype=np.float64))
     period = mean_period(points[0])
@@ -76,11 +80,16 @@ def largest_exponent(
             "The record is too short for a divergence curve: record longer, or shorten the horizon."
         )
     count = 1 if method == "rosenstein" else neighbours
-    places, distances = nearest(build_tree(points[:, :usable]), count, theiler)
+    rows, places, distances = nearest_some(
+        build_tree((points if sought_in is None else sought_in)[:, :usable]),
+        count,
+        theiler,
+        max(usable // _REFERENCES, 1),
+    )
     if closest < 1:
-        places[distances[:, -1] > np.quantile(distances[:, -1], closest)] = -1
-    places[np.arange(usable) % max(usable // _REFERENCES, 1) != 0] = -1
-    curves = _divergence(points, places, horizon, _SUB_RECORDS)
+        near = distances[:, -1] <= np.quantile(distances[:, -1], closest)
+        rows, places = rows[near], places[near]
+    curves = _divergence(points, rows, places, horizon, _SUB_RECORDS)
     share = _noise_share(points, curves) if noise is None else 2 * len(points) * noise**2
     curves = _without_noise(curves, share)
     curve = np.mean(curves, axis=0)
@@ -126,7 +135,11 @@ def wolf_exponent(
     if closest is None:
         closest = max(1e-3 * size, min(3 * np.sqrt(len(points)) * noise_level(points[0]).value, 0.05 * size))
     farthest = 0.1 * size if farthest is None else farthest
-    counted, gained, widened, chosen = _wolf(points, theiler, evolve, closest, farthest, np.cos(angle))
+    tree = build_tree(points)
+    counted, gained, widened, chosen = _wolf(
+        points, tree.points, tree.order, tree.lower, tree.upper, tree.depth, theiler, evolve, closest,
+        farthest, np.cos(angle),
+    )  # fmt: skip
     if np.sum(counted) < 4 * _SUB_RECORDS:
         raise DataError("The record is too short for Wolf's method.")
     times = np.arange(1, len(counted) + 1, dtype=np.float64) * evolve * dt
@@ -207,20 +220,20 @@ def _slope(times: NDArray[np.float64], curve: NDArray[np.float64], region: tuple
 
 
 @njit(cache=True, nogil=True)
-def _divergence(points, places, horizon, blocks):  # type: ignore[no-untyped-def]
+def _divergence(points, starts, places, horizon, blocks):  # type: ignore[no-untyped-def]
     """Mean log distance [blocks, horizon] after k samples; distances averaged over a point's neighbours."""
     n = points.shape[0]
     rows = np.ascontiguousarray(points.T)
-    usable, count = places.shape
+    count = places.shape[1]
+    usable = points.shape[1] - horizon
     sums, numbers = np.zeros((blocks, horizon)), np.zeros((blocks, horizon))
-    for i in range(usable):
+    for a in range(len(starts)):
+        i = starts[a]
         block = i * blocks // usable
         for k in range(horizon):
             mean, used = 0.0, 0
             for m in range(count):
-                j = places[i, m]
-                if j < 0:
-                    break
+                j = places[a, m]
                 square = 0.0
                 for c in range(n):
                     square += (rows[i + k, c] - rows[j + k, c]) ** 2
@@ -233,7 +246,9 @@ def _divergence(points, places, horizon, blocks):  # type: ignore[no-untyped-def
 
 
 @njit(cache=True, nogil=True)
-def _wolf(points, theiler, evolve, closest, farthest, cosine):  # type: ignore[no-untyped-def]
+def _wolf(  # type: ignore[no-untyped-def]
+    points, rows, order, lower, upper, depth, theiler, evolve, closest, farthest, cosine
+):
     """Per interval of the record: how often it counted and the logarithmic growth, over passes that replace
     at different moments; how often the direction had to be given up, of how many replacements."""
     n, total = points.shape
@@ -241,29 +256,24 @@ def _wolf(points, theiler, evolve, closest, farthest, cosine):  # type: ignore[n
     usable = total - (_SETTLE + _COUNT) * evolve
     counted, gained = np.zeros(intervals), np.zeros(intervals)
     widened, chosen = 0, 0
-    direction = np.zeros(n)
+    direction, point = np.zeros(n), np.empty(n)
+    starts, stops = leaf_ranges(total, depth)
+    stack = np.empty(2 * depth + 4, np.int64)
+    # Of a long record only some of the intervals begin a pass: enough for an error of a per cent or so.
+    every = max(intervals // _PASSES, 1) * (_SETTLE + _COUNT)
     for shift in range(_SETTLE + _COUNT):
         have = False
-        for start in range(shift, intervals - _SETTLE - _COUNT, _SETTLE + _COUNT):
+        for start in range(shift, intervals - _SETTLE - _COUNT, every):
             i, follower, best, limit = start * evolve, -1, np.inf, cosine
             chosen += 1
+            for c in range(n):
+                point[c] = points[c, i]
             for attempt in range(3):
                 reach = farthest * (1.0 + attempt)
-                for j in range(usable):
-                    if abs(j - i) <= theiler:
-                        continue
-                    square, along = 0.0, 0.0
-                    for c in range(n):
-                        difference = points[c, j] - points[c, i]
-                        square += difference * difference
-                        along += difference * direction[c]
-                        if square > reach * reach:
-                            break
-                    if square < closest * closest or square > reach * reach or square >= best:
-                        continue
-                    if have and along < limit * np.sqrt(square):
-                        continue
-                    best, follower = square, j
+                follower, best = nearest_towards(
+                    rows, order, lower, upper, depth, starts, stops, point, i, theiler, usable, closest,
+                    reach, direction, limit if have else -1.0, stack,
+                )  # fmt: skip
                 if follower >= 0:
                     break
                 limit = -1.0
@@ -285,5 +295,6 @@ def _wolf(points, theiler, evolve, closest, farthest, cosine):  # type: ignore[n
                 before = after
             for c in range(n):
                 direction[c] /= np.sqrt(before)
-            have = True
+            # The direction holds for the moment at which the pair was left.
+            have = every == _SETTLE + _COUNT
     return counted, gained, widened, chosen

@@ -69,6 +69,20 @@ def nearest_of(
     return found, places[found, 0], np.sqrt(squares[found, 0])
 
 
+def nearest_some(
+    tree: Tree, count: int, theiler: int, every: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Every so many-th point (evenly over the attractor), places [m, count] and distances of its nearest.
+
+    Points with fewer than ``count`` neighbours beyond the window are left out.
+    """
+    rows, places, squares = _nearest_some(
+        tree.points, tree.order, tree.lower, tree.upper, tree.depth, count, theiler, len(tree.order), every
+    )
+    whole = places[:, -1] >= 0
+    return rows[whole], places[whole], np.sqrt(squares[whole])
+
+
 def pair_counts(
     tree: Tree, radii: NDArray[np.float64], theiler: int, every: int = 1
 ) -> tuple[NDArray[np.int64], int]:
@@ -128,7 +142,7 @@ def _select(rows, order, start, stop, middle, axis):  # type: ignore[no-untyped-
 def _split(rows, order, lower, upper, depth):  # type: ignore[no-untyped-def]
     """Sort the rows into the leaves, one branch after the other, so that small ones stay in the cache."""
     total, n = rows.shape
-    starts, stops = _ranges(total, depth)
+    starts, stops = leaf_ranges(total, depth)
     stack = np.empty(depth + 2, np.int64)
     stack[0], height = 0, 1
     while height > 0:
@@ -161,7 +175,7 @@ def _to_box(point, low, high, limit):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _ranges(total, depth):  # type: ignore[no-untyped-def]
+def leaf_ranges(total, depth):  # type: ignore[no-untyped-def]
     nodes = 2 ** (depth + 1) - 1
     starts, stops = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
     stops[0] = total
@@ -174,68 +188,144 @@ def _ranges(total, depth):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _nearest(points, order, lower, upper, depth, count, theiler, usable, every):  # type: ignore[no-untyped-def]
-    total, n = points.shape
-    starts, stops = _ranges(total, depth)
-    first_leaf = 2**depth - 1
+    total = len(points)
+    starts, stops = leaf_ranges(total, depth)
     places = np.full((usable, count), -1, np.int64)
     squares = np.full((usable, count), np.inf)
-    stack = np.empty(2 * depth + 4, np.int64)
-    reach = np.empty(2 * depth + 4)
+    stack, reach = np.empty(2 * depth + 4, np.int64), np.empty(2 * depth + 4)
     for row in range(0, total, every):
         own = order[row]
-        if own >= usable:
-            continue
-        point = points[row]
-        best, place = squares[own], places[own]
-        stack[0], reach[0] = 0, 0.0
-        top = 1
-        while top > 0:
-            top -= 1
-            if reach[top] >= best[count - 1]:
-                continue
-            node = stack[top]
-            while node < first_leaf:
-                left, right = 2 * node + 1, 2 * node + 2
-                limit = best[count - 1]
-                to_left = _to_box(point, lower[left], upper[left], limit)
-                to_right = _to_box(point, lower[right], upper[right], limit)
-                # Both boxes may hold the point's surroundings: its own side first.
-                own_left = row < stops[left] if to_left == to_right else to_left < to_right
-                if own_left:
-                    near, far, away, close = left, right, to_right, to_left
-                else:
-                    near, far, away, close = right, left, to_left, to_right
-                if away < limit:
-                    stack[top], reach[top] = far, away
-                    top += 1
-                if close >= limit:
-                    node = -1
-                    break
-                node = near
-            if node < 0:
-                continue
-            for k in range(starts[node], stops[node]):
-                other = order[k]
-                if other >= usable or abs(other - own) <= theiler:
-                    continue
-                limit = best[count - 1]
-                square = 0.0
-                for c in range(n):
-                    square += (points[k, c] - point[c]) ** 2
-                if square < limit:
-                    m = count - 1
-                    while m > 0 and best[m - 1] > square:
-                        best[m], place[m] = best[m - 1], place[m - 1]
-                        m -= 1
-                    best[m], place[m] = square, other
+        if own < usable:
+            _search(
+                points, order, lower, upper, 2**depth - 1, starts, stops, row, theiler, usable,
+                squares[own], places[own], stack, reach,
+            )  # fmt: skip
     return places, squares
+
+
+@njit(cache=True, nogil=True)
+def _nearest_some(points, order, lower, upper, depth, count, theiler, usable, every):  # type: ignore[no-untyped-def]
+    """As _nearest, but with room for the points that are asked about only."""
+    total = len(points)
+    starts, stops = leaf_ranges(total, depth)
+    most = (total + every - 1) // every
+    rows = np.empty(most, np.int64)
+    places = np.full((most, count), -1, np.int64)
+    squares = np.full((most, count), np.inf)
+    stack, reach = np.empty(2 * depth + 4, np.int64), np.empty(2 * depth + 4)
+    found = 0
+    for row in range(0, total, every):
+        if order[row] >= usable:
+            continue
+        rows[found] = order[row]
+        _search(
+            points, order, lower, upper, 2**depth - 1, starts, stops, row, theiler, usable,
+            squares[found], places[found], stack, reach,
+        )  # fmt: skip
+        found += 1
+    return rows[:found], places[:found], squares[:found]
+
+
+@njit(cache=True, nogil=True)
+def _search(  # type: ignore[no-untyped-def]
+    points, order, lower, upper, first_leaf, starts, stops, row, theiler, usable, best, place, stack, reach
+):
+    """The nearest of one row into ``best`` (squares, ascending) and ``place``."""
+    n = points.shape[1]
+    count = len(best)
+    own, point = order[row], points[row]
+    stack[0], reach[0] = 0, 0.0
+    top = 1
+    while top > 0:
+        top -= 1
+        if reach[top] >= best[count - 1]:
+            continue
+        node = stack[top]
+        while node < first_leaf:
+            left, right = 2 * node + 1, 2 * node + 2
+            limit = best[count - 1]
+            to_left = _to_box(point, lower[left], upper[left], limit)
+            to_right = _to_box(point, lower[right], upper[right], limit)
+            # Both boxes may hold the point's surroundings: its own side first.
+            own_left = row < stops[left] if to_left == to_right else to_left < to_right
+            if own_left:
+                near, far, away, close = left, right, to_right, to_left
+            else:
+                near, far, away, close = right, left, to_left, to_right
+            if away < limit:
+                stack[top], reach[top] = far, away
+                top += 1
+            if close >= limit:
+                node = -1
+                break
+            node = near
+        if node < 0:
+            continue
+        for k in range(starts[node], stops[node]):
+            other = order[k]
+            if other >= usable or abs(other - own) <= theiler:
+                continue
+            limit = best[count - 1]
+            square = 0.0
+            for c in range(n):
+                square += (points[k, c] - point[c]) ** 2
+            if square < limit:
+                m = count - 1
+                while m > 0 and best[m - 1] > square:
+                    best[m], place[m] = best[m - 1], place[m - 1]
+                    m -= 1
+                best[m], place[m] = square, other
+
+
+@njit(cache=True, nogil=True)
+def nearest_towards(  # type: ignore[no-untyped-def]
+    points, order, lower, upper, depth, starts, stops, point, own, theiler, usable,
+    closest, farthest, direction, cosine, stack,
+):  # fmt: skip
+    """Place and squared distance of the nearest point between two distances of ``point``, in a cone about the
+    unit vector ``direction`` (``cosine`` -1: anywhere); -1 if there is none. ``own`` is the point's place.
+    """
+    n = points.shape[1]
+    first_leaf = 2**depth - 1
+    best, place = farthest * farthest, -1
+    stack[0] = 0
+    top = 1
+    while top > 0:
+        top -= 1
+        node = stack[top]
+        if _to_box(point, lower[node], upper[node], best) > best:
+            continue
+        if node < first_leaf:
+            left, right = 2 * node + 1, 2 * node + 2
+            if _to_box(point, lower[left], upper[left], best) < _to_box(
+                point, lower[right], upper[right], best
+            ):
+                left, right = right, left
+            stack[top], stack[top + 1] = left, right  # the nearer one is looked at first
+            top += 2
+            continue
+        for k in range(starts[node], stops[node]):
+            other = order[k]
+            if other >= usable or abs(other - own) <= theiler:
+                continue
+            square, along = 0.0, 0.0
+            for c in range(n):
+                difference = points[k, c] - point[c]
+                square += difference * difference
+                along += difference * direction[c]
+            if square < closest * closest or square > best:
+                continue
+            if cosine > -1.0 and along < cosine * np.sqrt(square):
+                continue
+            best, place = square, other
+    return place, best
 
 
 @njit(cache=True, nogil=True)
 def _pair_counts(points, order, lower, upper, depth, squares, theiler, every):  # type: ignore[no-untyped-def]
     """Pairs by bin between consecutive squared radii; pairs compared in all."""
     total, n = points.shape
-    starts, stops = _ranges(total, depth)
+    starts, stops = leaf_ranges(total, depth)
     first_leaf = 2**depth - 1
     bins = len(squares)
     counts = np.zeros(bins, np.int64)

@@ -34,14 +34,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_json_option(parser)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: argparse.Namespace) -> int:
     from app.drive import drive_period
+    from app.motion import longest_valid
     from drivers.formats import read
 
+    _checked_delay(args.delay)
     record = read(args.file, args.rate)
     samples = record[args.channel]  # first: an unknown name gets its sentence here
-    samples = _longest_valid(record.channels[args.channel].valid(), samples)
+    samples, gaps = longest_valid(record.channels[args.channel].valid(), samples)
     period, remarks = drive_period(record, args, samples)
+    remarks = [*gaps, *remarks]
     found = _analyse(samples, record.dt, args, period)
     payload = {
         "file": args.file,
@@ -59,29 +62,21 @@ def run(args: argparse.Namespace) -> None:
         save_embedding(found, args.channel, record.channels[args.channel].unit, args.plot)
     if not write_json(args.json, plain(payload)):
         _show(payload)
-
-
-def _longest_valid(valid: NDArray[np.bool_], samples: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The longest stretch without lost or clipped samples: neighbours across a gap would be false."""
-    import numpy as np
-
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], valid.astype(np.int8), [0]))))
-    starts, stops = edges[::2], edges[1::2]
-    if len(starts) == 0:
-        return samples[:0]
-    best = int(np.argmax(stops - starts))
-    return samples[starts[best] : stops[best]]
+    return 3 if payload["motion"] == "cannot tell" else 0
 
 
 def _analyse(
     samples: NDArray[np.float64], dt: float, args: argparse.Namespace, period: float | None
 ) -> dict[str, Any]:
+    import numpy as np
+
     from analysis import (
         ShakedownError,
-        correlation_dimension,
         delay_by_autocorrelation,
         delay_by_mutual_information,
         delay_coordinates,
+        dimension_of_all,
+        examine,
         exponent_spectrum,
         false_neighbours,
         largest_exponent,
@@ -93,7 +88,9 @@ def _analyse(
     )
 
     progress = terminal_progress()
-    progress.report(0.0, "delay")
+    rng = np.random.default_rng(0)
+    motion = examine(samples, dt, period=period, rng=rng, progress=progress.part(0.0, 0.5))
+    progress.report(0.5, "delay")
     noise = noise_level(samples)
     theiler = args.theiler if args.theiler is not None else theiler_window(samples)
     delays = {
@@ -103,30 +100,35 @@ def _analyse(
         "fraction": delay_by_autocorrelation(samples, dt, "fraction"),
     }
     delay = _chosen_delay(args.delay, delays)
-    progress.report(0.1, "false neighbours")
+    progress.report(0.55, "false neighbours")
     false = false_neighbours(samples, delay, theiler=theiler, noise=noise.value)
     dimension = args.dimension or false.dimension
     points = delay_coordinates(samples, dimension, delay)
-    progress.report(0.3, "correlation dimension")
-    level = noise.value * dimension**0.5
-    correlation = correlation_dimension(points, theiler=theiler, noise=level)
+    shown = motion.kind in ("chaotic", "cannot tell")  # of anything else no exponent or dimension is told
+    correlation = None
+    if shown:
+        progress.report(0.6, "correlation dimension")
+        unfolded = dimension if period is None else max(dimension - 1, 2)  # the phase stands for one
+        correlation = dimension_of_all(samples, delay, unfolded, theiler, noise.value, period, rng)
     window = args.window or max(min(int(mean_period(samples) / 4), 60), dimension + 2)
     singular = singular_spectrum(samples, window, noise.value)
-    progress.report(0.5, "exponents")
+    progress.report(0.75, "exponents")
     results: dict[str, Any] = {}
     messages = []
-    for name, work in {
+    works = {
         "rosenstein": lambda: largest_exponent(points, dt, theiler=theiler, noise=noise.value),
         "kantz": lambda: largest_exponent(points, dt, method="kantz", theiler=theiler, noise=noise.value),
         "wolf": lambda: wolf_exponent(points, dt, theiler=theiler),
         "spectrum": lambda: exponent_spectrum(points, dt, period=period, scale=points.max() - points.min()),
-    }.items():
+    }
+    for name, work in works.items() if shown else ():
         try:
             results[name] = work()
         except ShakedownError as error:
             messages.append(f"{name}: {error}")
     progress.report(1.0, "done")
     return {
+        "motion": motion,
         "noise": noise,
         "theiler": theiler,
         "mean_period": mean_period(samples),
@@ -144,18 +146,20 @@ def _analyse(
     }
 
 
-def _chosen_delay(wanted: str, delays: dict[str, Any]) -> int:
+def _checked_delay(wanted: str) -> None:
     from analysis import DataError
 
-    if wanted in delays:
-        return int(delays[wanted].samples)
-    if wanted.isdigit() and int(wanted) > 0:
-        return int(wanted)
-    raise DataError(f"The delay is a number of samples or one of {', '.join(RULES)}, not '{wanted}'.")
+    if wanted not in RULES and not (wanted.isdigit() and int(wanted) > 0):
+        raise DataError(f"The delay is a number of samples or one of {', '.join(RULES)}, not '{wanted}'.")
+
+
+def _chosen_delay(wanted: str, delays: dict[str, Any]) -> int:
+    return int(delays[wanted].samples) if wanted in delays else int(wanted)
 
 
 def _described(found: dict[str, Any]) -> dict[str, Any]:
     from analysis import kaplan_yorke
+    from app.motion import described_motion
 
     false, correlation, singular, noise = (found[k] for k in ("false", "correlation", "singular", "noise"))
     exponents: dict[str, Any] = {}
@@ -171,15 +175,11 @@ def _described(found: dict[str, Any]) -> dict[str, Any]:
             "kaplan_yorke": kaplan_yorke(spectrum.values),
             "message": spectrum.message,
         }
-    messages = [x.message for x in (noise, false, correlation, singular) if x.message]
+    curve = None if correlation is None else correlation.curve
+    messages = [x.message for x in (noise, false, curve, singular) if x is not None and x.message]
     messages += [f"{n}: {e['message']}" for n, e in exponents.items() if e["message"]] + found["messages"]
-    phases = found["period"]
-    if phases is not None and abs(phases - round(phases)) < 1e-3:
-        messages.append(
-            f"The drive is sampled at {round(phases)} fixed phases only: at radii below the distance between "
-            "samples the correlation slope is that of a section, one less than that of the motion."
-        )
     return {
+        **described_motion(found["motion"]),
         "noise": {
             "value": noise.value,
             "stderr": noise.stderr,
@@ -197,13 +197,7 @@ def _described(found: dict[str, Any]) -> dict[str, Any]:
             "value": found["dimension"],
             "false_neighbours": dict(zip(false.dimensions.tolist(), false.fractions.tolist(), strict=True)),
         },
-        "correlation_dimension": {
-            "value": correlation.value,
-            "stderr": correlation.stderr,
-            "region": correlation.region,
-            "radii": correlation.radii,
-            "sums": correlation.sums,
-        },
+        "correlation_dimension": _described_dimension(correlation),
         "singular": {
             "rank": singular.rank,
             "floor": singular.floor,
@@ -215,10 +209,21 @@ def _described(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _described_dimension(found: Any) -> dict[str, Any]:
+    """Value, errors and curve; only null where the motion has no dimension to be told."""
+    keys = ("value", "stderr", "lower", "upper", "estimates", "region", "radii", "sums")
+    if found is None:
+        return dict.fromkeys(keys)
+    return {k: getattr(found if hasattr(found, k) else found.curve, k) for k in keys}
+
+
 def _show(payload: dict[str, Any]) -> None:
     unit = f" {payload['unit']}" if payload["unit"] else ""
     rules = payload["delay"]["rules"]
     d2, singular = payload["correlation_dimension"], payload["singular"]
+    print(f"motion: {payload['motion']}: {'; '.join(payload['evidence']['reasons'])}.")
+    if payload["motion"] == "cannot tell":
+        print("The numbers below are shown as evidence and are not to be used.")
     fractions = payload["dimension"]["false_neighbours"]
     rows: list[list[object]] = [
         ["noise", f"{payload['noise']['value']:.3g} ± {payload['noise']['stderr']:.1g}{unit}"],
@@ -233,13 +238,17 @@ def _show(payload: dict[str, Any]) -> None:
             f"{payload['dimension']['value']}  (false neighbours "
             f"{', '.join(f'{d}: {100 * f:.2g} %' for d, f in fractions.items())})",
         ],
-        [
-            "correlation dim.",
-            f"{d2['value']:.2f} ± {d2['stderr']:.2f}  "
-            f"(radii {d2['region'][0]:.3g} to {d2['region'][1]:.3g}{unit})",
-        ],
         ["singular values", f"{singular['rank']} of {singular['window']} above the noise floor"],
     ]
+    if d2["value"] is not None:
+        rows.append(
+            [
+                "correlation dim.",
+                f"{d2['value']:.2f} ± {d2['stderr']:.2f}  "
+                f"(radii {d2['region'][0]:.3g} to {d2['region'][1]:.3g}{unit})",
+            ]
+        )
+    rows += _evidence_rows(payload["evidence"])
     for name, e in payload["exponents"].items():
         if name == "spectrum":
             values = ", ".join(f"{v:.4g} ± {s:.1g}" for v, s in zip(e["values"], e["stderrs"], strict=True))
@@ -250,3 +259,31 @@ def _show(payload: dict[str, Any]) -> None:
     print(table(["quantity", f"of {payload['channel']}"], rows))
     for text in payload["messages"]:
         print(f"! {text}")
+
+
+def _evidence_rows(evidence: dict[str, Any]) -> list[list[object]]:
+    """What else the verdict rests on."""
+    rows: list[list[object]] = []
+    largest, recurrence = evidence["largest_exponent"], evidence["recurrence"]
+    if largest is not None:
+        rows.append(
+            [
+                "largest exponent",
+                f"{largest['value']:.4g} ± {largest['stderr']:.2g} /s  (95 %: {largest['lower']:.4g} to "
+                f"{largest['upper']:.4g}; methods, delays and dimensions counted)",
+            ]
+        )
+    if evidence["zero_one"] is not None:
+        rows.append(["0-1 test", f"{evidence['zero_one']:.2f}  (0 regular, 1 chaos or noise)"])
+    if evidence["permutation_entropy"] is not None:
+        rows.append(["permutation entropy", f"{evidence['permutation_entropy']:.3f} of that of white noise"])
+    if recurrence is not None:
+        rows.append(
+            [
+                "recurrence",
+                f"determinism {recurrence['determinism']:.2f}, laminarity {recurrence['laminarity']:.2f}, "
+                f"mean diagonal {recurrence['mean_diagonal']:.3g} samples, "
+                f"entropy {recurrence['entropy']:.2f}",
+            ]
+        )
+    return rows

@@ -41,13 +41,18 @@ def _false_neighbours(axis: Any, found: dict[str, Any]) -> None:
 
 
 def _correlation(axis: Any, found: dict[str, Any], unit: str) -> None:
-    c = found["correlation"]
+    if found["correlation"] is None:
+        axis.set_axis_off()
+        return
+    c = found["correlation"].curve
     middle = np.sqrt(c.radii[1:] * c.radii[:-1])
     axis.semilogx(middle, c.slopes, ".-")
     axis.axvspan(*c.region, alpha=0.15)
-    axis.axhline(c.value, color="k", lw=0.8, ls="--")
+    axis.axhline(found["correlation"].value, color="k", lw=0.8, ls="--")
     radius = f"radius [{unit}]" if unit else "radius"
-    axis.set(title=f"correlation dimension {c.value:.2f}", xlabel=radius, ylabel="local slope")
+    axis.set(
+        title=f"correlation dimension {found['correlation'].value:.2f}", xlabel=radius, ylabel="local slope"
+    )
 
 
 def _singular(axis: Any, found: dict[str, Any], unit: str) -> None:
@@ -66,4 +71,5 @@ def _divergence(axis: Any, found: dict[str, Any]) -> None:
             axis.plot(e.times, e.curve, label=f"{name}: {e.value:.4g} /s")
             axis.axvspan(*e.region, alpha=0.08)
     axis.set(title="divergence of neighbours", xlabel="time [s]", ylabel="mean log distance")
-    axis.legend()
+    if axis.get_legend_handles_labels()[0]:
+        axis.legend()

@@ -1,0 +1,119 @@
+"""Is a record foretold better by its neighbours than linear noise of the same spectrum would be?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.progress import SILENT, Progress
+from analysis.reconstruct.embedding import delay_coordinates
+from analysis.reconstruct.prediction import prediction_error
+from analysis.signal.lines import Lines
+from analysis.signal.surrogates import cycle_shuffled, iaaft, matching_stretch
+from analysis.signal.tone import tone_basis
+
+Array = NDArray[np.float64]
+
+SURROGATES = 19  # of each kind: the smallest error of all is then significant at 5 %
+_LENGTH = 8192  # samples that are tested
+_CLEARLY = 0.8  # of the surrogates' median error: what is not clearly better is not called deterministic
+_HARMONICS = 8  # of the drive, that a surrogate keeps
+_FORETELLS = 0.1  # share of the variance ahead that lines must foretell for the surrogates to keep them
+
+
+@dataclass(frozen=True, eq=False)
+class SurrogateTest:
+    """Prediction error of the record beside that of surrogates of one kind."""
+
+    kind: str
+    error: float  # over the standard deviation of the signal
+    surrogates: Array  # the same of each surrogate
+
+    @property
+    def level(self) -> float:
+        """Level of the test: the chance that the record has the smallest error of all without reason."""
+        return 1.0 / (len(self.surrogates) + 1)
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the record is foretold better than every surrogate, and clearly so."""
+        return bool(
+            self.error < np.min(self.surrogates) and self.error < _CLEARLY * np.median(self.surrogates)
+        )
+
+    def __str__(self) -> str:
+        told = "foretold better than" if self.rejected else "foretold no better than"
+        return (
+            f"{told} {len(self.surrogates)} {self.kind} (error {self.error:.2g}, theirs "
+            f"{np.median(self.surrogates):.2g}; level {100 * self.level:.0f} %)"
+        )
+
+
+@dataclass(frozen=True)
+class Space:
+    """How a scalar record becomes points: delays, and the phase of the drive where there is one."""
+
+    dimension: int
+    delay: int
+    theiler: int
+    horizon: int  # samples that are foretold
+    period: float | None  # of the drive, samples
+
+
+def surrogate_tests(
+    samples: Array, space: Space, lines: Lines, rng: np.random.Generator, progress: Progress = SILENT
+) -> list[SurrogateTest]:
+    """Tests against linear noise about the lines of the spectrum (or about the response at the drive's
+    period), and for a driven record also against its own cycles in another order.
+    """
+    if space.period is None:
+        foretold = lines.foretold > _FORETELLS and len(lines.frequencies) > 0
+        x = np.asarray(samples, dtype=np.float64)[: len(lines.fitted)]
+        pair = np.stack([x, lines.fitted if foretold else np.full(len(x), x.mean())])
+        kind = "surrogates of the same lines and otherwise linear noise" if foretold else "IAAFT surrogates"
+        # The stretch is chosen by what is shuffled, the lines go with it.
+        rest = matching_stretch(pair[0] - pair[1], _LENGTH)
+        begin = int(np.flatnonzero(pair[0] - pair[1] == rest[0])[0])
+        kept = pair[1][begin : begin + len(rest)]
+    else:
+        x = np.asarray(samples, dtype=np.float64)[:_LENGTH]
+        count = max(min(_HARMONICS, int(space.period / 2.5)), 1)
+        basis = tone_basis(np.arange(len(x), dtype=np.float64), 1.0 / space.period, count)
+        kept = basis @ np.linalg.lstsq(basis, x, rcond=None)[0]
+        rest = x - kept
+        kind = "surrogates of the same mean response and otherwise linear noise"
+    own = _error(rest + kept, space)
+    errors = np.empty(SURROGATES)
+    for k in range(SURROGATES):
+        progress.report(k / SURROGATES, "surrogates")
+        errors[k] = _error(iaaft(rest, rng) + kept, space)
+    tests = [SurrogateTest(kind, own, errors)]
+    if space.period is not None:
+        shuffled = [_error(cycle_shuffled(x, space.period, rng), space) for _ in range(SURROGATES)]
+        tests.append(SurrogateTest("records of the same cycles in another order", own, np.array(shuffled)))
+    return tests
+
+
+def _error(samples: Array, space: Space) -> float:
+    points = delay_coordinates(samples, space.dimension, space.delay)
+    first = (space.dimension - 1) * space.delay
+    points = points[:, : len(samples) - first - space.horizon]
+    if space.period is not None:
+        points = with_phase(points, space.period)
+    return prediction_error(points, samples[first + space.horizon :], space.theiler)
+
+
+def with_phase(points: Array, period: float) -> Array:
+    """Points of a driven record in its extended phase space: the drive's phase (``period`` in samples) as two
+    more coordinates, on a circle whose radius is the deviation of the first coordinate.
+    """
+    return with_phase_at(points, np.arange(points.shape[1], dtype=np.float64), period)
+
+
+def with_phase_at(points: Array, places: Array, period: float) -> Array:
+    """As :func:`with_phase` for points at ``places`` between the samples."""
+    angle = 2 * np.pi * places / period
+    radius = float(np.std(points[0]))
+    return np.vstack([points, radius * np.cos(angle), radius * np.sin(angle)])

@@ -1,0 +1,182 @@
+"""The verdict on a motion: periodic, quasi-periodic, chaotic, noise, drifting, or cannot tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import DataError
+from analysis.base.progress import SILENT, Progress
+from analysis.motion.determinism import Space, SurrogateTest, surrogate_tests
+from analysis.motion.exponent import Exponent, largest_of_all
+from analysis.reconstruct.delay import delay_by_mutual_information
+from analysis.reconstruct.dimension import false_neighbours
+from analysis.reconstruct.embedding import delay_coordinates
+from analysis.reconstruct.quantification import RecurrenceQuantities, recurrence_quantities
+from analysis.reconstruct.zero_one import zero_one
+from analysis.signal.drift import drift
+from analysis.signal.interpolation import MARGIN, sample_at
+from analysis.signal.lines import Lines, spectral_lines
+from analysis.signal.noise import noise_level
+from analysis.signal.permutation_entropy import permutation_entropy
+from analysis.signal.timescale import mean_period, theiler_window
+
+Array = NDArray[np.float64]
+Kind = Literal["periodic", "quasi-periodic", "chaotic", "noise", "drifting", "cannot tell"]
+
+FEWEST = 1000  # samples
+_PER_TURN = 30.0  # samples a turn that are looked at; more only make the stretch shorter
+_PER_TURN_FINE = 60.0  # the same for exponents
+_LINES = 16_384  # samples whose lines are sought
+_WALK = 2500  # values of the 0-1 test
+_REGULAR = 0.01  # of the variance: what lines may leave of a regular motion, beyond noise
+_NOISES = 4.0  # times the variance of the noise that lines may leave
+_STILL = 0.2  # 0-1 test below which the motion is not called chaotic
+_DIMENSIONS = (3, 6)  # of the space in which the future is foretold
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """What a record shows. ``kind`` may be used; the rest is the evidence for it."""
+
+    kind: Kind
+    reasons: tuple[str, ...]  # in plain words, the decisive ones first
+    lines: Lines | None = None
+    surrogates: tuple[SurrogateTest, ...] = ()
+    zero_one: float = np.nan  # 0 regular, 1 chaos or noise
+    exponent: Exponent | None = None  # largest, with the spread over methods and embeddings
+    permutation_entropy: float = np.nan
+    recurrence: RecurrenceQuantities | None = None
+    remarks: tuple[str, ...] = field(default=())
+
+    @property
+    def deterministic(self) -> bool:
+        return bool(self.surrogates) and all(test.rejected for test in self.surrogates)
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {'; '.join(self.reasons)}."
+
+
+def examine(
+    samples: Array,
+    dt: float,
+    *,
+    period: float | None = None,
+    noise: float | None = None,
+    rng: np.random.Generator | None = None,
+    progress: Progress = SILENT,
+) -> Motion:
+    """Verdict on one channel sampled every ``dt``; ``period`` (samples) of the drive if there is one.
+
+    In this order: a record that drifts has no attractor; one that spectral lines foretell to within the noise
+    is regular; one that its neighbours do not foretell better than surrogates is noise; what is left is
+    chaotic if all estimators find a positive exponent and the 0-1 test agrees.
+    """
+    x = np.asarray(samples, dtype=np.float64)
+    if len(x) < FEWEST:
+        raise DataError(f"A verdict on the motion needs at least {FEWEST} samples; there are {len(x)}.")
+    if not np.isfinite(x).all() or np.ptp(x) == 0.0:
+        raise DataError("A verdict on the motion needs a record without gaps that is not constant.")
+    rng = np.random.default_rng(0) if rng is None else rng
+    progress.report(0.0, "drift")
+    drifts = drift(x)
+    if drifts:
+        return Motion("drifting", (drifts,))
+    stride = max(int(mean_period(x) / _PER_TURN), 1)
+    if period is not None:
+        stride = max(min(stride, int(period / 8)), 1)
+    thin = x[::stride]
+    level = noise_level(x).value if noise is None else noise
+    progress.report(0.05, "spectral lines")
+    lines = spectral_lines(thin[:_LINES], level)
+    allowed = max(_REGULAR, _NOISES * level**2 / float(np.var(x)))
+    entropy = permutation_entropy(thin, 4, max(round(mean_period(thin) / 8), 1))
+    if lines.left_ahead < allowed < 0.5:
+        return _regular(lines, stride * dt, entropy)
+    space = _space(thin, level, None if period is None else period / stride)
+    recurrence = recurrence_quantities(delay_coordinates(thin, space.dimension, space.delay), space.theiler)
+    progress.report(0.15, "surrogates")
+    tests = tuple(surrogate_tests(thin, space, lines, rng, progress.part(0.15, 0.6)))
+    walk = zero_one(_walk(x, period), rng)
+    found = Motion(
+        "cannot tell", (), lines, tests, walk, None, entropy, recurrence,
+    )  # fmt: skip
+    told = tuple(str(test) for test in tests)
+    if not found.deterministic:
+        return _changed(found, "noise", told)
+    progress.report(0.6, "exponents")
+    fine = max(int(mean_period(x) / _PER_TURN_FINE), 1)
+    exponent = largest_of_all(x, dt, _scaled(space, stride / fine), fine, level, period)
+    return _judged(_changed(found, "cannot tell", told, exponent))
+
+
+def _judged(found: Motion) -> Motion:
+    """Chaotic or cannot tell, of a deterministic record that is not regular."""
+    exponent, told = found.exponent, found.reasons
+    if exponent is None:
+        return _changed(
+            found, "cannot tell", ("no estimator of the largest exponent found a straight part", *told)
+        )
+    words = f"largest exponent {exponent.value:.3g} ± {exponent.stderr:.2g} /s"
+    test = f"0-1 test {found.zero_one:.2f}"
+    if found.zero_one < _STILL:
+        return _changed(
+            found, "cannot tell", (f"the 0-1 test speaks against chaos ({found.zero_one:.2f})", words, *told)
+        )
+    if not exponent.positive:
+        return _changed(
+            found, "cannot tell", ("the estimators do not agree on a positive exponent", words, test, *told)
+        )
+    return _changed(found, "chaotic", (words, *told, test))
+
+
+def _changed(found: Motion, kind: Kind, reasons: tuple[str, ...], exponent: Exponent | None = None) -> Motion:
+    return Motion(
+        kind, reasons, found.lines, found.surrogates, found.zero_one, exponent or found.exponent,
+        found.permutation_entropy, found.recurrence,
+    )  # fmt: skip
+
+
+def _regular(lines: Lines, dt: float, entropy: float) -> Motion:
+    share = 100 * lines.foretold
+    kind: Kind = "periodic" if lines.fundamentals <= 1 else "quasi-periodic"
+    many = "one frequency and its multiples" if kind == "periodic" else f"{lines.fundamentals} frequencies"
+    strongest = lines.frequencies[0] / dt
+    reason = (
+        f"{len(lines.frequencies)} spectral lines of {many} foretell {share:.4g} % of the variance of the "
+        f"part of the record that they were not fitted to; the strongest lies at {strongest:.6g} Hz"
+    )
+    return Motion(kind, (reason,), lines, permutation_entropy=entropy)
+
+
+def _space(x: Array, noise: float, period: float | None) -> Space:
+    theiler = theiler_window(x)
+    some = x[:20_000]
+    delay = delay_by_mutual_information(some, 1.0).samples
+    if period is not None:
+        delay = min(delay, max(int(period / 4), 1))
+    lowest, highest = _DIMENSIONS
+    dimension = int(
+        np.clip(false_neighbours(some, delay, theiler=theiler, noise=noise).dimension, lowest, highest)
+    )
+    if period is not None:
+        dimension = max(dimension - 1, 2)  # the phase of the drive stands for one coordinate
+    turn = mean_period(x) if period is None else min(mean_period(x), period)
+    return Space(dimension, delay, theiler, max(int(turn / 2), 1), period)
+
+
+def _scaled(space: Space, factor: float) -> Space:
+    """The same space for samples ``factor`` times as dense."""
+    delay, theiler, horizon = (round(factor * v) for v in (space.delay, space.theiler, space.horizon))
+    return Space(space.dimension, max(delay, 1), theiler, horizon, None)
+
+
+def _walk(x: Array, period: float | None) -> Array:
+    """Values for the 0-1 test: four a turn, or one a drive period."""
+    if period is None:
+        return x[:: max(int(mean_period(x) / 4), 1)][:_WALK]
+    places = np.arange(2.0, len(x) - MARGIN - 2, period)[:_WALK]
+    return np.asarray(sample_at(np.atleast_2d(x), places, np.empty((1, len(places)))))[0]

@@ -1,0 +1,80 @@
+"""The verdict on a motion as commands and pages tell it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from analysis import Motion
+
+
+def longest_valid(
+    valid: NDArray[np.bool_], samples: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], list[str]]:
+    """The longest stretch without lost or clipped samples, and a remark if that is not all: neighbours across
+    a gap would be false.
+    """
+    import numpy as np
+
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], valid.astype(np.int8), [0]))))
+    starts, stops = edges[::2], edges[1::2]
+    if len(starts) == 0:
+        return samples[:0], []
+    best = int(np.argmax(stops - starts))
+    part = samples[starts[best] : stops[best]]
+    if len(part) == len(samples):
+        return part, []
+    return part, [
+        f"Lost or clipped samples divide the record: the longest whole stretch was used, {len(part)} of "
+        f"{len(samples)} samples from sample {starts[best]} on."
+    ]
+
+
+def described_motion(motion: Motion) -> dict[str, Any]:
+    """``motion`` and ``evidence`` of a JSON result; keys are the same whatever was found."""
+    import numpy as np
+
+    exponent, lines = motion.exponent, motion.lines
+    return {
+        "motion": motion.kind,
+        "evidence": {
+            "reasons": list(motion.reasons),
+            "lines": None
+            if lines is None
+            else {
+                "count": len(lines.frequencies),
+                "fundamentals": lines.fundamentals,
+                "foretold": lines.foretold,
+            },
+            "surrogates": [
+                {
+                    "kind": test.kind,
+                    "level": test.level,
+                    "error": test.error,
+                    "errors": test.surrogates,
+                    "rejected": test.rejected,
+                }
+                for test in motion.surrogates
+            ],
+            "zero_one": motion.zero_one if np.isfinite(motion.zero_one) else None,
+            "largest_exponent": None
+            if exponent is None
+            else {
+                "value": exponent.value,
+                "stderr": exponent.stderr,
+                "lower": exponent.lower,
+                "upper": exponent.upper,
+                "chance": exponent.chance,
+                "spread": exponent.spread,
+                "estimates": exponent.estimates,
+            },
+            "permutation_entropy": motion.permutation_entropy
+            if np.isfinite(motion.permutation_entropy)
+            else None,
+            "recurrence": None if motion.recurrence is None else asdict(motion.recurrence),
+        },
+    }

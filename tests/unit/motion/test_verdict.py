@@ -1,0 +1,81 @@
+"""The verdict on a motion: regular, chaotic, noise or drifting, each from records that are known to be so."""
+
+import numpy as np
+import pytest
+from scipy.signal import lfilter
+
+from analysis.base.errors import DataError
+from analysis.motion.dimension import dimension_of_all
+from analysis.motion.verdict import examine
+from tests.chaotic import DUFFING_PERIOD, duffing, lorenz
+
+GOLDEN = (np.sqrt(5) - 1) / 2
+T = 2 * np.pi * np.arange(8000) / 25
+RNG = np.random.default_rng(5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "samples"),
+    [
+        ("periodic", np.exp(np.sin(T)) + 0.2 * np.cos(T / 3)),
+        ("quasi-periodic", np.sin(T) + 0.5 * np.sin(GOLDEN * T)),
+        ("quasi-periodic", np.exp(np.sin(T) + 0.5 * np.sin(GOLDEN * T)) * np.cos(np.sqrt(3) * T)),
+        ("drifting", np.cumsum(RNG.standard_normal(8000))),
+        ("drifting", np.exp(-T / 500) * np.cos(T)),
+        ("drifting", np.cos(T * (1 + T / 20_000))),
+        ("noise", lfilter([1], [1, -1.9, 0.96], RNG.standard_normal(8000))),
+    ],
+    ids=["harmonics", "2-torus", "3-torus", "random walk", "decay", "sweep", "resonance"],
+)
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_given_what_is_not_chaos_then_it_gets_its_name(kind: str, samples: np.ndarray, noise: float) -> None:
+    noisy = samples + noise * samples.std() * np.random.default_rng(1).standard_normal(len(samples))
+    found = examine(noisy, 0.01)
+    assert found.kind == kind
+    assert found.exponent is None
+    assert found.reasons
+
+
+def test_given_lorenz_then_it_is_chaotic_and_the_error_holds_the_variational_exponent() -> None:
+    found = examine(lorenz(12_000, 0.03)[0], 0.03)
+    assert found.kind == "chaotic"
+    assert found.deterministic
+    assert found.zero_one > 0.9
+    assert found.exponent is not None
+    assert found.exponent.lower < 0.9057 < found.exponent.upper
+    assert found.exponent.stderr < 0.2
+    assert found.exponent.estimates.keys() == {"kantz", "maps", "rosenstein", "wolf"}
+    assert found.recurrence is not None
+    assert found.recurrence.determinism > 0.9
+
+
+def test_given_a_driven_record_then_cycles_in_another_order_are_refuted_too() -> None:
+    x = duffing(12_000, 25.0)[0]
+    found = examine(x, DUFFING_PERIOD / 25, period=25.0)
+    assert found.kind == "chaotic"
+    assert [test.rejected for test in found.surrogates] == [True, True]
+    assert "another order" in found.surrogates[1].kind
+    assert found.surrogates[0].level == pytest.approx(0.05)
+
+
+def test_given_a_response_with_noise_about_it_then_it_is_not_chaos() -> None:
+    rng = np.random.default_rng(2)
+    rest = lfilter([1], [1, -1.8, 0.9], rng.standard_normal(8000))
+    found = examine(np.cos(T) + 0.5 * rest / rest.std(), 0.01, period=25.0)
+    assert found.kind == "noise"
+
+
+def test_given_one_channel_of_a_forced_system_then_the_phase_gives_the_dimension_of_the_motion() -> None:
+    """Duffing: Kaplan-Yorke 2.42 in the extended phase space; the correlation dimension is a little lower."""
+    x = duffing(20_000, 25.0)[0]
+    found = dimension_of_all(x, 6, 3, 25, 0.0, 25.0, np.random.default_rng(0))
+    assert 2.15 < found.value < 2.5
+    assert found.lower < 2.4 < found.upper
+    assert found.stderr < 0.25
+
+
+def test_given_too_little_then_one_sentence_says_so() -> None:
+    with pytest.raises(DataError, match="at least 1000"):
+        examine(np.zeros(10), 0.01)
+    with pytest.raises(DataError, match="not constant"):
+        examine(np.zeros(2000), 0.01)
