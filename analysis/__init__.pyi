@@ -19,6 +19,9 @@ from analysis.base.options import parse_options as parse_options
 from analysis.base.parsing import parse_json as parse_json
 from analysis.base.parsing import parse_toml as parse_toml
 from analysis.base.parsing import read_as as read_as
+from analysis.base.plugins import PluginError as PluginError
+from analysis.base.plugins import load_plugin as load_plugin
+from analysis.base.plugins import plugged as plugged
 from analysis.base.progress import SILENT as SILENT
 from analysis.base.progress import Progress as Progress
 from analysis.base.progress import Step as Step

@@ -68,6 +68,18 @@ def examine() -> list[Section]:
     return [Section(title, _safely(look)) for title, look in parts]
 
 
+def as_text(sections: list[Section]) -> str:
+    """The page for people: what is worth a look is marked with -, what is wrong with an exclamation mark."""
+    marks = {"good": " ", "note": "-", "bad": "!"}
+    lines = []
+    for section in sections:
+        lines.append(section.title)
+        lines += [f"  {marks[f.state]} {f.what}: {f.words}" for f in section.findings]
+    wrong = sum(f.state == "bad" for s in sections for f in s.findings)
+    lines.append("Nothing is wrong." if not wrong else f"{wrong} to look at: the lines that begin with !")
+    return "\n".join(lines)
+
+
 def _safely(look: Callable[[], list[Finding]]) -> list[Finding]:
     try:
         return look()

@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from importlib import import_module
+from importlib.metadata import EntryPoint
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from analysis.base.errors import ShakedownError
+from analysis.base.plugins import load_plugin, package_of, plugged
 from analysis.base.progress import SILENT, Progress
 from analysis.base.record import Record
 
@@ -100,6 +102,26 @@ METHODS: dict[str, Entry] = {
         module="analysis.estimate.functions.beam",
     ),
 }
+
+
+def _plugged() -> dict[str, Entry]:
+    """Methods of other packages: a frozen dataclass each, like ours; its package's summary is its words."""
+    found = {}
+    for name, plugin in plugged("methods", METHODS).items():
+        summary = plugin.dist.metadata["Summary"] if plugin.dist is not None else ""
+        found[name] = Entry(f"{summary or 'no description'} (from {package_of(plugin)})", _loader(plugin))
+    return found
+
+
+def _loader(plugin: EntryPoint) -> Callable[[], type[Method]]:
+    def load() -> type[Method]:
+        method: type[Method] = load_plugin(plugin)
+        return method
+
+    return load
+
+
+METHODS |= _plugged()
 
 
 def entry(name: str) -> Entry:

@@ -13,15 +13,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from app.fitness import examine
+    from app.fitness import as_text, examine
 
     sections = examine()
-    wrong = [f for s in sections for f in s.findings if f.state == "bad"]
-    if not write_json(args.json, {"sections": [asdict(s) for s in sections], "problems": len(wrong)}):
-        marks = {"good": " ", "note": "-", "bad": "!"}
-        for section in sections:
-            print(f"{section.title}")
-            for finding in section.findings:
-                print(f"  {marks[finding.state]} {finding.what}: {finding.words}")
-        print("Nothing is wrong." if not wrong else f"{len(wrong)} to look at: the lines that begin with !")
+    wrong = sum(f.state == "bad" for s in sections for f in s.findings)
+    if not write_json(args.json, {"sections": [asdict(s) for s in sections], "problems": wrong}):
+        print(as_text(sections))
     return 1 if wrong else 0

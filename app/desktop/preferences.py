@@ -15,6 +15,7 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
+from app.desktop.about import About
 from app.desktop.settings import config_folder
 from app.desktop.widgets.basics import IconButton, add_row, entry, form, label
 from app.desktop.workbench import Workbench
@@ -63,6 +64,9 @@ class Preferences(QDialog):
         buttons = QDialogButtonBox(
             QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel
         )
+        about = buttons.addButton("About", QDialogButtonBox.ButtonRole.HelpRole)
+        assert about is not None
+        about.clicked.connect(lambda: About(self.bench, self).exec())
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
         box.addWidget(buttons)

@@ -199,6 +199,7 @@ class MainWindow(QMainWindow):
         self._key("Ctrl+T", self.toggle_theme)
         self._key("Ctrl+,", self.open_settings)
         self._key("F1", self.start_tour)
+        self._key("Shift+F1", self.open_about)
         self._key("F11", self._full_screen)
         self._key(QKeySequence.StandardKey.Quit, self.close)
         app = QApplication.instance()
@@ -296,6 +297,11 @@ class MainWindow(QMainWindow):
         from app.desktop.preferences import Preferences
 
         Preferences(self.bench, self).exec()
+
+    def open_about(self) -> None:
+        from app.desktop.about import About
+
+        About(self.bench, self).exec()
 
     def start_tour(self) -> None:
         Tour.start(self)

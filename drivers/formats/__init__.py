@@ -6,19 +6,22 @@
     open_dataset(path)                  the whole file as an xarray Dataset, where that is installed
 
 A format is a module with ``open_file(path, options) -> Recording`` and, where it can be written,
-``write_file(recording, path)``. To add one: a new module here and one row in FORMATS.
+``write_file(recording, path)``. To add one: a new module here and one row in FORMATS; or, in a package of
+your own, the entry point ``shakedown.formats`` that names a :class:`Format` with its module as ``home``.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from analysis import DataError, Record, ShakedownError
+from analysis import DataError, PluginError, Record, ShakedownError, load_plugin, plugged
 from drivers.base.files import open_regular, replaced
 from drivers.formats.options import Options
 from drivers.recording.journal import MAGIC
@@ -40,11 +43,12 @@ class Format:
     suffixes: tuple[str, ...]
     recognises: Callable[[bytes], bool]  # from the first 4096 bytes
     writable: bool = True
+    home: str = ""  # the module of a format of another package
 
     @property
     def module(self) -> ModuleType:
         """Imported only when used: heavy libraries load with the first file of their kind."""
-        return import_module(f"drivers.formats.{self.name}")
+        return import_module(self.home or f"drivers.formats.{self.name}")
 
 
 def _is_universal(head: bytes) -> bool:
@@ -63,6 +67,16 @@ FORMATS: tuple[Format, ...] = (
     Format("uff58", "Universal File Format", (".uff", ".ufb", ".ufa", ".unv", ".uf", ".58"), _is_universal),
     Format("csv", "a table of text", (".csv", ".tsv", ".txt", ".dat"), lambda head: False),
 )
+
+
+@cache
+def formats() -> tuple[Format, ...]:
+    """Every format: ours, then those of other packages, and plain text, which is anything else, last."""
+    added = []
+    for entry in plugged("formats", [f.name for f in FORMATS]).values():
+        with contextlib.suppress(PluginError):  # it is in the log
+            added.append(load_plugin(entry))
+    return (*FORMATS[:-1], *added, FORMATS[-1])
 
 
 def read(path: Path | str, rate: float | None = None, resample: float | None = None) -> Record:
@@ -123,11 +137,11 @@ def format_of(path: Path) -> Format:
         head = file.read(4096)
     if not head:
         raise DataError(f"{path.name} is empty.")
-    for form in FORMATS:
+    for form in formats():
         if form.recognises(head):
             return form
     suffix = path.suffix.lower()
-    for form in FORMATS:
+    for form in formats():
         if suffix in form.suffixes:
             return form
     raise DataError(f"{path.name} is in no format that can be read: {_known()}.")
@@ -136,14 +150,14 @@ def format_of(path: Path) -> Format:
 def format_for_writing(path: Path) -> Format:
     """The format that a new file's name asks for."""
     suffix = path.suffix.lower()
-    for form in FORMATS:
+    for form in formats():
         if suffix in form.suffixes and form.writable:
             return form
     raise DataError(f"'{path.name}' names no format that can be written: end it in one of {_known(True)}.")
 
 
 def _known(writable: bool = False) -> str:
-    return ", ".join(dict.fromkeys(s for f in FORMATS if f.writable or not writable for s in f.suffixes))
+    return ", ".join(dict.fromkeys(s for f in formats() if f.writable or not writable for s in f.suffixes))
 
 
 def _short(error: Exception) -> str:

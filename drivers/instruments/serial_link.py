@@ -21,6 +21,14 @@ QUIET_SECONDS = 0.15  # without a byte: then the line is taken for drained
 DRAIN_SECONDS = 2.0
 
 
+def list_ports() -> tuple[list[tuple[str, str]], str]:
+    """Each serial port with its description, and a sentence if there is none."""
+    from serial.tools.list_ports import comports
+
+    ports = [(p.device, p.description or "serial port") for p in comports()]
+    return ports, "" if ports else "No serial port was found."
+
+
 @dataclass(frozen=True)
 class LinkSettings:
     """How the instrument wants to be spoken to."""

@@ -5,8 +5,8 @@
     [drive]                               # what plays when the rig is switched on: a waveform
     [limits]                              # amplitude, frequency, slew, displacement of the drive
     [[channels]]                          # name, unit, sensor, sensitivity, range ... of each signal
-    [instruments.source]                  # driver = "virtual" or "nidaqmx", and how the channels are wired
-    [instruments.exciter]                 # driver = "virtual", "nidaqmx", "ds345", "scpi"
+    [instruments.source]                  # driver = "virtual", "nidaqmx" ..., and how the channels are wired
+    [instruments.exciter]                 # driver = "virtual", "nidaqmx", "ds345", "scpi" ...
     [instruments.NAME]                    # further ones: controllers of sensors, such as "ofv5000"
 
 A profile for real hardware differs from one for the virtual rig only in its instruments.
@@ -14,16 +14,16 @@ A profile for real hardware differs from one for the virtual rig only in its ins
 
 from __future__ import annotations
 
+import logging
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from difflib import get_close_matches
-from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
-from analysis import DataError, ShakedownError, parse_toml
+from analysis import DataError, ShakedownError, parse_toml, plugged
 from drivers.base.clock import Clock
 from drivers.base.drive_page import DriveStatus
 from drivers.base.files import read_text
@@ -31,6 +31,9 @@ from drivers.base.latch import DriveStopped
 from drivers.base.limits import Limits
 from drivers.base.protocols import ChannelInfo, Exciter, Perturbable, SensorController, Source, status_of
 from drivers.base.waveform import Waveform, waveform_from
+from drivers.rig import registry
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -181,27 +184,25 @@ class Rig:
             raise RigError(" ".join(problems))
 
 
-# Drivers of each role: module and function. Imported only when a rig asks for them.
-SOURCES = {
-    "virtual": ("drivers.virtual.parts", "open_source"),
-    "nidaqmx": ("drivers.instruments.nidaq", "open_source"),
-}
-EXCITERS = {
-    "virtual": ("drivers.virtual.parts", "open_exciter"),
-    "nidaqmx": ("drivers.instruments.nidaq", "open_exciter"),
-    "ds345": ("drivers.instruments.generators", "open_ds345"),
-    "scpi": ("drivers.instruments.generators", "open_scpi"),
-}
-CONTROLLERS = {
-    "ofv5000": ("drivers.instruments.polytec", "open_ofv5000"),
-    "ofv3001": ("drivers.instruments.polytec", "open_ofv3001"),
-}
-
-
 def rig_files() -> dict[str, Path]:
-    """The profiles that come with the program, by name."""
+    """The profiles that come with the program and with other packages, by name."""
     folder = Path(str(files("resources"))) / "rigs"
-    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+    found = {path.stem: path for path in sorted(folder.glob("*.toml"))}
+    for entry in plugged("rigs").values():
+        try:
+            profiles = sorted(Path(str(files(entry.value))).glob("*.toml"))
+        except (ImportError, TypeError, OSError) as error:
+            _log.warning("rigs of %s cannot be listed: %s", entry.value, error)
+            continue
+        for path in profiles:
+            found.setdefault(path.stem, path)
+    return found
+
+
+def list_virtual_rigs() -> tuple[list[tuple[str, str]], str]:
+    """Key and name of each virtual rig."""
+    profiles = [load_rig(name) for name in rig_files()]
+    return [(p.key, p.name) for p in profiles if p.virtual], ""
 
 
 def load_rig(name_or_path: str | Path) -> RigProfile:
@@ -285,16 +286,13 @@ def open_rig(profile: RigProfile, clock: Clock | None = None, seed: int = 0) -> 
 
 def _driver(name: str, instrument: Mapping[str, Any]) -> Callable[..., Any]:
     """The function that opens an instrument (as a promise: its module is imported when it is called)."""
-    table = {"source": SOURCES, "exciter": EXCITERS}.get(name, CONTROLLERS)
-    driver = instrument.get("driver") if isinstance(instrument, Mapping) else None
-    if driver not in table:
-        raise RigError(f"[instruments.{name}]: driver is one of {', '.join(table)}, not '{driver}'.")
-    module, function = table[driver]
-
-    def opener(*args: Any) -> Any:
-        return getattr(import_module(module), function)(*args)
-
-    return opener
+    group = {"source": "sources", "exciter": "exciters"}.get(name, "controllers")
+    chosen = instrument.get("driver") if isinstance(instrument, Mapping) else None
+    try:
+        return registry.driver(group, str(chosen))
+    except KeyError:
+        known = ", ".join(registry.names(group))
+        raise RigError(f"[instruments.{name}]: driver is one of {known}, not '{chosen}'.") from None
 
 
 def _wired(source: Mapping[str, Any], names: list[str]) -> None:

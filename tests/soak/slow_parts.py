@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from drivers.base.protocols import Block, Samples
-from drivers.rig.profile import CONTROLLERS, SOURCES, RigProfile
+from drivers.rig.profile import RigProfile
+from drivers.rig.registry import CONTROLLERS, SOURCES
 from drivers.virtual.parts import open_source as open_virtual
 from drivers.virtual.rig import VirtualRig
 

@@ -393,13 +393,13 @@ class RecordingsPage(Page):
             self._derive("Calibrating", library.calibrated, entry.path, *dialog.values(), self.folder)
 
     def export(self) -> None:
-        from drivers.formats import FORMATS
+        from drivers.formats import formats
 
         entry = self.current()
         if entry is None:
             return
         kinds = ";;".join(
-            f"{f.title} ({' '.join('*' + s for s in f.suffixes)})" for f in FORMATS if f.writable
+            f"{f.title} ({' '.join('*' + s for s in f.suffixes)})" for f in formats() if f.writable
         )
         name, _ = QFileDialog.getSaveFileName(self, "Export", str(Path.home() / entry.name), kinds)
         if name:

@@ -1,0 +1,60 @@
+"""What other packages add to the program, found through their entry points.
+
+    [project.entry-points."shakedown.sources"]
+    my_box = "my_package.box:open_source"
+
+Nothing of a package is imported before it is asked for. A name of ours cannot be taken by another package.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from analysis.base.errors import ShakedownError
+
+GROUPS = ("sources", "exciters", "controllers", "devices", "rigs", "formats", "methods")
+
+_log = logging.getLogger(__name__)
+
+
+class PluginError(ShakedownError):
+    """Something that another package adds, and that cannot be loaded."""
+
+
+@cache
+def _found() -> Mapping[str, tuple[EntryPoint, ...]]:
+    """The entry points of each group; looking through all packages takes some 50 ms, once."""
+    every = entry_points()
+    return {group: tuple(every.select(group=f"shakedown.{group}")) for group in GROUPS}
+
+
+def plugged(group: str, own: Iterable[str] = ()) -> dict[str, EntryPoint]:
+    """What other packages add to a group, by name; ``own``: names that are ours already."""
+    taken = set(own)
+    added: dict[str, EntryPoint] = {}
+    for entry in _found()[group]:
+        if entry.name in taken or entry.name in added:
+            _log.warning("%s of %s is not used: the name is taken", entry.name, package_of(entry))
+        else:
+            added[entry.name] = entry
+    return added
+
+
+def package_of(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else "a package"
+
+
+def load_plugin(entry: EntryPoint) -> Any:
+    """The object behind an entry point; PluginError in one sentence where its package fails."""
+    try:
+        return entry.load()
+    except Exception as error:
+        _log.warning("%s of %s cannot be loaded", entry.name, package_of(entry), exc_info=error)
+        raise PluginError(
+            f"'{entry.name}' of the package {package_of(entry)} cannot be loaded "
+            f"({type(error).__name__}: {error})."
+        ) from None

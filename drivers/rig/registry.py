@@ -1,0 +1,56 @@
+"""The drivers by role and name: ours, and those of other packages (see analysis.base.plugins).
+
+A driver is a function, imported when a rig asks for it:
+
+    source      open(profile, clock, seed) -> Source
+    exciter     open(profile, source) -> Exciter
+    controller  open(table) -> SensorController
+    devices     find() -> (list of (address, description), a sentence about what could not be looked for)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from analysis import load_plugin, plugged
+
+Place = tuple[str, str]  # module and function
+
+SOURCES: dict[str, Place] = {
+    "virtual": ("drivers.virtual.parts", "open_source"),
+    "nidaqmx": ("drivers.instruments.nidaq", "open_source"),
+}
+EXCITERS: dict[str, Place] = {
+    "virtual": ("drivers.virtual.parts", "open_exciter"),
+    "nidaqmx": ("drivers.instruments.nidaq", "open_exciter"),
+    "ds345": ("drivers.instruments.generators", "open_ds345"),
+    "scpi": ("drivers.instruments.generators", "open_scpi"),
+}
+CONTROLLERS: dict[str, Place] = {
+    "ofv5000": ("drivers.instruments.polytec", "open_ofv5000"),
+    "ofv3001": ("drivers.instruments.polytec", "open_ofv3001"),
+}
+DEVICES: dict[str, Place] = {
+    "nidaqmx": ("drivers.instruments.nidaq", "list_devices"),
+    "serial": ("drivers.instruments.serial_link", "list_ports"),
+    "virtual": ("drivers.rig.profile", "list_virtual_rigs"),
+}
+_OWN = {"sources": SOURCES, "exciters": EXCITERS, "controllers": CONTROLLERS, "devices": DEVICES}
+
+
+def names(group: str) -> list[str]:
+    """Every driver of a group (sources, exciters, controllers, devices), ours first."""
+    own = _OWN[group]
+    return [*own, *plugged(group, own)]
+
+
+def driver(group: str, name: str) -> Callable[..., Any]:
+    """A driver as a promise: its module is imported when it is called. KeyError for an unknown name."""
+    own = _OWN[group]
+    if name in own:
+        module, function = own[name]
+        return lambda *args: getattr(import_module(module), function)(*args)
+    entry = plugged(group, own)[name]
+    return lambda *args: load_plugin(entry)(*args)
