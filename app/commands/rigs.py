@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import Any
 
+from analysis import ShakedownError
 from app.output import add_json_option, table, write_json
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("rig", nargs="?", help="name or profile file of one rig")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="open the rig's source and see whether it does all that a source must (the shaker stays off)",
+    )
     add_json_option(parser)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: argparse.Namespace) -> int:
     from drivers.rig.profile import load_rig, rig_files
 
+    if args.check:
+        return _check(args)
     profiles = [load_rig(name) for name in ([args.rig] if args.rig else rig_files())]
     if write_json(args.json, [_describe(p) for p in profiles]):
-        return
+        return 0
     if not args.rig:
         known = [
             (p.key, p.rate, len(p.channels), p.instruments["source"]["driver"], p.name) for p in profiles
         ]
         print(table(["rig", "Hz", "channels", "source", "what it is"], known))
-        return
+        return 0
     profile = profiles[0]
     print(f"{profile.name}\n{profile.description}\n")
     rows = [(c.name, c.unit, c.kind, c.sensitivity, c.range, c.sensor) for c in profile.channels]
@@ -37,6 +46,21 @@ def run(args: argparse.Namespace) -> None:
         print(f"drive at start: {profile.drive.kind}, {values}")
     for name, instrument in profile.instruments.items():
         print(f"{name}: {instrument['driver']}")
+    return 0
+
+
+def _check(args: argparse.Namespace) -> int:
+    from drivers.base.contract import broken_promises
+    from drivers.rig.profile import load_rig, open_rig
+
+    if args.rig is None:
+        raise ShakedownError("--check needs a rig: its name, or its profile's file.")
+    profile = load_rig(args.rig)
+    alone = replace(profile, instruments={"source": profile.instruments["source"]})
+    broken = broken_promises(open_rig(alone).source)
+    if not write_json(args.json, {"rig": profile.key, "broken": broken}):
+        print("\n".join(broken) or f"The source of {profile.key} keeps to all that a source must.")
+    return 1 if broken else 0
 
 
 def _describe(profile: Any) -> dict[str, Any]:

@@ -6,10 +6,12 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,7 @@ class Installed:
 
     folder: Path
     lab: Path
+    settings: dict[str, str] = field(default_factory=dict)  # of the environment's variables
 
     @property
     def python(self) -> Path:
@@ -39,7 +42,7 @@ class Installed:
         return subprocess.run(
             [str(self.folder / "bin" / program), *command],
             cwd=self.lab,
-            env={**kept, **homes, "OPENBLAS_NUM_THREADS": "1"},
+            env={**kept, **homes, **self.settings, "OPENBLAS_NUM_THREADS": "1"},
             capture_output=True,
             text=True,
             timeout=LONG,
@@ -134,6 +137,46 @@ def test_given_a_desktop_entry_then_it_starts_this_very_command(installed: Insta
     entry = (installed.lab / "data" / "applications" / "shakedown.desktop").read_text()
     assert f'Exec="{installed.folder / "bin" / "shakedown"}" desktop %F' in entry
     assert (installed.lab / "data" / "icons" / "hicolor" / "scalable" / "apps" / "shakedown.svg").exists()
+
+
+@pytest.fixture
+def box(installed: Installed, tmp_path: Path) -> Iterator[int]:
+    """The template package of the manual in the environment, and the port of its simulated box."""
+    package = tmp_path / "tcp-source"
+    shutil.copytree(ROOT / "docs" / "templates" / "tcp-source", package)
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel"],
+        cwd=package, check=True, capture_output=True,
+    )  # fmt: skip
+    installed.add("--no-deps", *map(str, (package / "dist").glob("*.whl")))
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = int(free.getsockname()[1])
+    process = subprocess.Popen([installed.python, "-P", "-m", "shakedown_tcp", str(port)])
+    yield port
+    process.kill()
+    process.wait()
+
+
+def test_given_a_strangers_package_then_its_instrument_is_found_checked_and_recorded(
+    installed: Installed, box: int
+) -> None:
+    installed.settings = {"TCP_BOX": f"127.0.0.1:{box}"}
+    found = json.loads(installed.run("devices", "--json", "-").stdout)["devices"]
+    assert {"kind": "tcp", "address": f"127.0.0.1:{box}", "description": "TCP box"} in found
+    assert "tcp_box" in installed.run("rigs").stdout
+    (site,) = (installed.folder / "lib").glob("*/site-packages")
+    text = (site / "shakedown_tcp" / "tcp_box.toml").read_text().replace("4711", str(box))
+    (installed.lab / "mine.toml").write_text(text)
+    checked = installed.run("rigs", "mine.toml", "--check")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    done = installed.run(
+        "acquire", "mine.toml", "--seconds", "2.5", "--out", "tcp.h5"
+    )  # a process of its own
+    assert done.returncode == 0, done.stderr
+    about = json.loads(installed.run("info", "tcp.h5", "--json", "-").stdout)
+    x = about["channels"][0]
+    assert (x["name"], x["unit"], x["max"]) == ("x", "mm", pytest.approx(2.0, rel=1e-6))
+    assert x["gaps"] == [[2000, 2100]]
 
 
 def test_then_the_extras_with_a_sentence_are_those_of_the_package() -> None:
