@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from analysis import DataError, Progress, Record, ShakedownError, parse_toml
 from app import library_index
 from drivers.base.files import read_text, replaced
+from drivers.base.system import safe_stem
 
 THUMBNAIL = 140  # bins
 SUFFIX = ".h5"
@@ -210,7 +211,7 @@ def write_notes(path: Path, notes: str, tags: Sequence[str]) -> None:
 def free_path(folder: Path, name: str) -> Path:
     """A path in the folder that nothing occupies, for a name given by a person or by the clock."""
     clean = re.sub(r"[^\w.+-]+", "-", name.strip(), flags=re.UNICODE).strip("-.")
-    stem = clean or datetime.now().strftime("%Y-%m-%d-%H%M%S")
+    stem = safe_stem(clean) or datetime.now().strftime("%Y-%m-%d-%H%M%S")
     folder.mkdir(parents=True, exist_ok=True)
     path, number = folder / f"{stem}{SUFFIX}", 2
     while path.exists() or path.with_name(path.name + ".journal").exists():

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis import ShakedownError
 from app.desktop.settings import config_folder
+from drivers.base import system
 
 if TYPE_CHECKING:
     from analysis import Identification
@@ -86,7 +87,7 @@ def _write(path: Path, data: bytes) -> None:
     part = path.with_suffix(".part")
     part.write_bytes(data)
     part.chmod(0o600)
-    part.replace(path)
+    system.replace(part, path)
 
 
 def _is_ours(path: Path) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import multiprocessing
-import os
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from PyQt6.QtCore import QObject, pyqtSignal
 from analysis import DataError, ShakedownError
 from drivers.base.logs import begin_log
 from drivers.base.protocols import Block
+from drivers.base.system import set_priority
 
 _log = logging.getLogger(__name__)
 
@@ -140,8 +140,7 @@ class LiveEstimate:
 def serve(pipe: Connection, text: str, rate: float, channels: list[str]) -> None:
     """In the process: take what has come, estimate, until the window is gone."""
     begin_log("live fit")
-    with contextlib.suppress(OSError, AttributeError):
-        os.nice(5)
+    set_priority(5)
     try:
         fit = LiveEstimate(text, rate, channels)
         while True:

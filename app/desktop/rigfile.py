@@ -13,6 +13,7 @@ from typing import Any
 
 from analysis import ShakedownError
 from app.desktop.opening import rig_paths, rigs_folder
+from drivers.base import system
 from drivers.base.files import read_text
 from drivers.rig.profile import RigError, rig_from_text
 
@@ -30,7 +31,7 @@ def save_text(text: str, key: str) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         part.write_text(text, encoding="utf-8")
-        part.replace(path)
+        system.replace(part, path)
     except OSError as error:
         raise RigError(f"{path} cannot be written: {error.strerror or error}.") from None
     return path

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis import parse_toml
+from drivers.base import system
 
 RECENT = 12  # files remembered
 
@@ -68,7 +69,7 @@ class Settings:
         target = folder / "settings.toml"
         part = target.with_suffix(".part")
         part.write_bytes(tomli_w.dumps(asdict(self)).encode())
-        part.replace(target)
+        system.replace(part, target)
 
     @classmethod
     def load(cls) -> Settings:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import multiprocessing
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from PyQt6.QtCore import QObject, QTimer, pyqtSignal
 
 from analysis import Cancelled, Progress, ShakedownError, Step
 from drivers.base.logs import begin_log
+from drivers.base.system import set_priority
 
 _log = logging.getLogger(__name__)
 PATIENCE = 3.0  # seconds that cancelled work may take to end by itself
@@ -218,8 +218,7 @@ def _serve(pipe: Connection, stop: Any, niceness: int) -> None:
 
     begin_log("worker")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C belongs to the window
-    with contextlib.suppress(OSError, AttributeError):
-        os.nice(niceness)
+    set_priority(niceness)
     while True:
         try:
             function, args = pipe.recv()

@@ -18,6 +18,7 @@ import threading
 import time
 from pathlib import Path
 
+from drivers.base import system
 from drivers.base.drive_page import SILENT_SECONDS, DrivePage, process_state
 from drivers.base.zeroing import ZeroingFailed, zero_output
 
@@ -91,7 +92,7 @@ class SecondGuard:
             waited = page.guard_beat - begin
             if waited > KILL_SECONDS and process_state(page.rig_pid) == "T":
                 with contextlib.suppress(OSError):  # it may hold the only connection to the instrument
-                    os.kill(page.rig_pid, signal.SIGKILL)
+                    system.kill(page.rig_pid)
             if waited > GIVE_UP_SECONDS and not page.rig_lives():
                 return True
             time.sleep(AGAIN_SECONDS)
@@ -133,8 +134,7 @@ def main(path: str) -> None:
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGTSTP", "SIGTTIN", "SIGTTOU"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
-    with contextlib.suppress(OSError, AttributeError):
-        os.nice(-10)
+    system.set_priority(-10)
     try:
         page = DrivePage.open(Path(path), os.getuid() if hasattr(os, "getuid") else None)
     except (OSError, ValueError) as error:

@@ -39,6 +39,7 @@ from drivers.acquisition import messages as m
 from drivers.acquisition.capture import Capture, DriveStop, queue_capacity
 from drivers.acquisition.counting import StreamCounter
 from drivers.acquisition.guard_process import GuardProcess
+from drivers.base import system
 from drivers.base.clock import RealClock
 from drivers.base.drive_page import DrivePage, DriveStatus, is_ending, process_state
 from drivers.base.latch import DriveLatched
@@ -64,10 +65,9 @@ _ENDING_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGTSTP")
 
 def run(profile: RigProfile, links: m.Links, seed: int, patience: float, log: Path | None) -> None:
     """The process: open the rig, serve the window until it closes or dies, leave the drive at zero."""
-    with contextlib.suppress(OSError, AttributeError):
-        os.setsid()  # a closed terminal and its keys are the window's affair
-    with contextlib.suppress(OSError, AttributeError):
-        os.nice(-10)  # where it is allowed: before fits and plots
+    system.lead_session()  # a closed terminal and its keys are the window's affair
+    system.set_priority(-10)  # where it is allowed: before fits and plots
+    system.fine_timers()
     sys.setswitchinterval(SWITCH_SECONDS)
     page = DrivePage.open(links.page)
     page.claim(os.getpid())

@@ -15,6 +15,7 @@ from pathlib import Path
 from drivers.acquisition.second_guard import MARK
 from drivers.base.control_folder import page_paths, restricted
 from drivers.base.drive_page import SILENT_SECONDS, DrivePage, alive, process_state
+from drivers.base.system import user_name
 from drivers.base.zeroing import ZeroingFailed, zero_output
 
 ANSWER_SECONDS = 0.12  # for the rig's process to ramp down, or for the second guard to act in its place
@@ -136,12 +137,7 @@ def _find() -> tuple[list[DrivePage], list[StoppedDrive]]:
 
 
 def _of_another(path: Path, owner: int | None, pid: int) -> StoppedDrive:
-    try:
-        import pwd
-
-        user = pwd.getpwuid(owner or 0).pw_name
-    except (ImportError, KeyError):
-        user = str(owner)
+    user = user_name(owner or 0)
     word = (
         f"it belongs to {user}: have {user} press STOP, run `sudo shakedown stop`, "
         "or switch off the amplifier"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from pathlib import Path
 
 SUFFIX = ".drive"
@@ -19,7 +20,7 @@ def candidates() -> list[Path]:
     """Where the folder may be, the best place first."""
     if own := os.environ.get(OWN):
         return [Path(own)]
-    if not hasattr(os, "getuid"):  # Windows: the profile's own folder has its own access list
+    if sys.platform == "win32":  # the profile's own folder has its own access list
         return [Path(os.environ.get("LOCALAPPDATA", str(Path.home()))) / "Shakedown" / "drives"]
     places = []
     if runtime := os.environ.get("XDG_RUNTIME_DIR"):

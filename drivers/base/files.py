@@ -10,11 +10,13 @@ import contextlib
 import os
 import secrets
 import stat
+import sys
 from collections.abc import Iterator
 from io import BufferedReader, TextIOWrapper
 from pathlib import Path
 
 from analysis import DataError
+from drivers.base import system
 
 LARGEST_TEXT = 256 << 20  # bytes of a text that is read whole: results, models, profiles
 HARMLESS_HOLES = 64 << 20  # bytes of holes that are read in no time
@@ -37,8 +39,9 @@ def open_regular(path: Path | str) -> BufferedReader:
     for name in _FLAGS:
         flags |= getattr(os, name, 0)
     try:
-        _check_regular(path, Path(path).stat())
-        handle = os.open(path, flags)
+        place = system.long_path(Path(path))
+        _check_regular(path, place.stat())
+        handle = os.open(place, flags)
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
     file = os.fdopen(handle, "rb")
@@ -82,13 +85,13 @@ def replaced(path: Path | str) -> Iterator[Path]:
 
     A symbolic link stays one: what it points to is replaced.
     """
-    target = Path(os.path.realpath(path))
+    target = system.long_path(Path(os.path.realpath(path)))
     partial = target.with_name(f".{target.stem[:80]}.{secrets.token_hex(4)}.partial{target.suffix}")
     try:
         yield partial
         with partial.open("rb") as file:
             os.fsync(file.fileno())
-        partial.replace(target)
+        system.replace(partial, target)
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror or error}.") from None
     finally:
@@ -105,7 +108,7 @@ def _check_regular(path: Path | str, status: os.stat_result) -> None:
 def _check_filled(path: Path | str, handle: int) -> None:
     """Refuse a file that is nearly all holes: reading them takes hours and gives nothing."""
     size = os.fstat(handle).st_size
-    if size <= HARMLESS_HOLES or not hasattr(os, "SEEK_DATA"):
+    if size <= HARMLESS_HOLES or sys.platform == "win32" or not hasattr(os, "SEEK_DATA"):
         return
     stored, position = 0, 0
     try:

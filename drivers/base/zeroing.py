@@ -17,6 +17,7 @@ import contextlib
 import os
 import socket
 import struct
+import sys
 import time
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -69,6 +70,8 @@ def _zero_line(how: Mapping[str, Any]) -> None:
 
 
 def _zero_tty(port: str, how: Mapping[str, Any], message: bytes) -> None:
+    if sys.platform == "win32":
+        raise ZeroingFailed("this system has no terminals")
     import termios
 
     handle = os.open(port, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)

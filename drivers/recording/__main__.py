@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import sys
 from pathlib import Path
 
 from analysis import ShakedownError
+from drivers.base.system import set_priority
 from drivers.recording.finishing import finish_here
 
 
 def main(path: Path) -> int:
-    with contextlib.suppress(OSError, AttributeError):
-        os.setpriority(os.PRIO_PROCESS, 0, max(0, os.getpriority(os.PRIO_PROCESS, 0)))  # not the rig's own
+    set_priority(0)  # not the rig's own
     try:
         finished = finish_here(path)
     except (ShakedownError, OSError) as error:

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis import SILENT, DataError, Progress, parse_json, read_as
+from drivers.base import system
 from drivers.recording.hdf5_access import member, open_hdf5, stored_problem
 from drivers.recording.journal import ChannelSpec, sync_folder, to_json
 from drivers.recording.lazy import BLOCK, Description, Recording, Verdict, bin_edges
@@ -138,7 +139,7 @@ def write_container(source: Recording, path: Path, progress: Progress = SILENT) 
         with partial.open("rb+") as file_on_disk:
             os.fsync(file_on_disk.fileno())
         _prove(partial, source.about, sums, progress.part(0.7, 1))
-        partial.replace(path)
+        system.replace(partial, path)
         sync_folder(path.parent)
     except (OSError, RuntimeError) as error:  # HDF5 reports a disk that fails on closing as RuntimeError
         reason = getattr(error, "strerror", None) or error

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis import SILENT, DataError, Progress, Step
+from drivers.base import system
 from drivers.base.child import command, environment
 from drivers.recording.container import SUFFIX, ContainerRecording, same_content, write_container
 from drivers.recording.journal import SUFFIX as JOURNAL_SUFFIX
@@ -87,21 +88,25 @@ def finish(journal_path: Path, seconds: float | None = None, progress: Progress 
 
 def finish_here(journal_path: Path) -> Finished:
     """Finish a journal in this process; it stays locked meanwhile, so nobody else tries the same."""
-    handle = os.open(journal_path, os.O_RDONLY)
+    handle: int | None = os.open(journal_path, os.O_RDONLY)
     try:
+        assert handle is not None
         lock_file(handle)
         if _is_empty(journal_path):
-            journal_path.unlink()
+            handle, held = None, handle
+            system.remove(journal_path, held)
             return Finished(journal_path, 0)
         with JournalRecording(read_journal(journal_path)) as source:
             path = _free_name(journal_path, source)
             if not path.exists():  # otherwise the crash came between the last two steps
                 write_container(source, path, Progress(on_step=_tell))
-        journal_path.unlink()
+        handle, held = None, handle
+        system.remove(journal_path, held)
         sync_folder(journal_path.parent)
         return Finished(path, len(source))
     finally:
-        os.close(handle)
+        if handle is not None:
+            os.close(handle)
 
 
 def with_suffix(path: Path) -> Path:

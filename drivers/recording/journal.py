@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis import DataError, ShakedownError, parse_json, read_as
+from drivers.base import system
 from drivers.base.files import open_regular
 
 MAGIC = b"SHKJ"
@@ -414,15 +415,8 @@ def sync_folder(folder: Path) -> None:
 
 def lock_file(file: int) -> None:
     """Mark the open journal as being written by a living process; the system forgets it when that dies."""
-    if os.name == "posix":
-        import fcntl
-
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise DataError("Another process is writing this recording.") from None
-        except OSError:
-            return  # a file system without locks (some network drives) still records
+    if not system.lock(file):
+        raise DataError("Another process is writing this recording.")
 
 
 def _identity(status: os.stat_result) -> tuple[int, int]:

@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 import select
+import sys
 import tempfile
 import threading
 import time
@@ -44,6 +45,8 @@ class PtyInstrument:
         raise NotImplementedError
 
     def plug_in(self) -> None:
+        if sys.platform == "win32":
+            raise OSError("This system has no pseudo-terminals.")
         import pty
         import tty
 

@@ -1,0 +1,151 @@
+"""Set up, check, test or run the program from a checkout, on any system, with nothing but Python.
+
+    python setup_environment.py setup | check | test [FILES] | run | doctor | release
+
+The Makefile calls this; without `make` (Windows) call it yourself.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).parent
+VENV = ROOT / ".venv"
+WINDOWS = sys.platform == "win32"
+BIN = VENV / ("Scripts" if WINDOWS else "bin")
+REQUIREMENTS = ROOT / "requirements"
+READY, PREPARED = VENV / ".ready", VENV / ".prepared"
+# What Qt and the tests need of a Debian system.
+APT_LIBS = (
+    "libegl1",
+    "libgl1",
+    "libglib2.0-0",
+    "libdbus-1-3",
+    "libxkbcommon0",
+    "libfontconfig1",
+    "fonts-dejavu-core",
+    "libxcb-cursor0",
+    "libxcb-icccm4",
+    "libxcb-keysyms1",
+    "libxcb-shape0",
+    "libxkbcommon-x11-0",
+    "libportaudio2",
+    "xvfb",
+    "xauth",
+)
+PLATFORMS = ("linux", "win32", "darwin")
+
+
+def run(*command: object, **settings: str) -> None:
+    """A command of the environment, from the project's root; the program ends where it fails."""
+    # A start without compiled bytecode costs three times as much; more BLAS threads than one cost, too.
+    kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    done = subprocess.run(
+        [str(part) for part in command], cwd=ROOT, env={**kept, "OPENBLAS_NUM_THREADS": "1", **settings}
+    )
+    if done.returncode:
+        sys.exit(done.returncode)
+
+
+def tool(name: str) -> Path:
+    return BIN / (f"{name}.exe" if WINDOWS else name)
+
+
+def newer(stamp: Path, *sources: Path) -> bool:
+    """Whether the stamp is there and younger than what it stands for."""
+    return stamp.exists() and all(stamp.stat().st_mtime >= s.stat().st_mtime for s in sources)
+
+
+def environment() -> None:
+    """The environment with everything that the program, its extras and its tests need."""
+    bootstrap, locked = REQUIREMENTS / "bootstrap.txt", REQUIREMENTS / "dev.txt"
+    if not newer(tool("uv"), bootstrap):
+        if not tool("python").exists():
+            venv.create(VENV, with_pip=True)
+        run(tool("python"), "-m", "pip", "install", "--quiet", "--require-hashes", "-r", bootstrap)
+        tool("uv").touch()
+    if not newer(READY, tool("uv"), locked, ROOT / "pyproject.toml"):
+        install = (tool("uv"), "pip", "install", "--quiet", "--python", tool("python"))
+        run(*install, "--compile-bytecode", "--require-hashes", "-r", locked)
+        run(*install, "--no-deps", "--no-build-isolation", "-e", ".")
+        READY.touch()
+
+
+def setup() -> None:
+    """The environment, and the numerical core compiled: the first identification would wait for it."""
+    if sys.platform == "linux":
+        run("sh", REQUIREMENTS / "system.sh", *APT_LIBS)
+    environment()
+    if not newer(PREPARED, READY):
+        print("Compiling the numerical core: half a minute, once.", flush=True)
+        run(tool("python"), "-m", "app.prepare")
+        PREPARED.touch()
+
+
+def check() -> None:
+    """Format, lint, types for each system, layers."""
+    environment()
+    run(tool("ruff"), "format", "--check", ".")
+    run(tool("ruff"), "check", ".")
+    checks = [
+        subprocess.Popen([tool("mypy"), "--platform", p, "--cache-dir", f".mypy_cache/{p}"], cwd=ROOT)
+        for p in PLATFORMS
+    ]
+    if sum(abs(c.wait()) for c in checks):  # each is waited for
+        sys.exit(1)
+    run(tool("lint-imports"))
+
+
+def test(*files: str) -> None:
+    """Everything, or the files that are named, on a display or a virtual one."""
+    display = ("sh", REQUIREMENTS / "with_display.sh") if sys.platform == "linux" else ()
+    run(*display, tool("python"), "-m", "pytest", "-n", "2", "--dist", "worksteal", *files)
+
+
+def start() -> None:
+    """The window; without a display the same experiment headless."""
+    has_display = bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    if has_display or sys.platform != "linux":
+        run(tool("shakedown"))
+    else:
+        print("No display: running the same experiment headless.", flush=True)
+        run(tool("shakedown"), "demo")
+
+
+def release() -> None:
+    """Wheel and sdist in dist, looked through, and the wheel used in an environment of its own."""
+    shutil.rmtree(ROOT / "dist", ignore_errors=True)
+    run(tool("python"), "-m", "hatchling", "build")
+    (wheel,) = (ROOT / "dist").glob("*.whl")
+    run(tool("python"), "-m", "pytest", "-q", "tests/component/test_install.py", SHAKEDOWN_WHEEL=str(wheel))
+    print("\n".join(str(p.relative_to(ROOT)) for p in sorted((ROOT / "dist").iterdir())))
+
+
+def main(words: list[str]) -> None:
+    match words:
+        case ["setup"]:
+            setup()
+        case ["check"]:
+            check()
+        case ["test", *files]:
+            setup()
+            test(*files)
+        case ["run"]:
+            setup()
+            start()
+        case ["doctor"]:
+            run(tool("shakedown"), "doctor")
+        case ["release"]:
+            environment()
+            release()
+        case _:
+            sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

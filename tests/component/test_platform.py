@@ -1,0 +1,151 @@
+"""Posix and its twin for Windows keep the same contract. Here the twin's own functions are stand-ins."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from app.library import free_path
+from drivers.base.system import LOCKED_BYTE, Posix, System, Windows, long_path, safe_stem
+
+
+def locking(handle: int, mode: int, count: int) -> None:
+    """msvcrt.locking on POSIX: a mandatory lock of bytes from the position on, refused if another has it."""
+    assert mode == 2 and count == 1 and os.lseek(handle, 0, os.SEEK_CUR) == LOCKED_BYTE
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise PermissionError(13, "Permission denied") from None
+
+
+class Dll:
+    """kernel32 and winmm: keeps what it was asked."""
+
+    asked: ClassVar[list[tuple[str, tuple[Any, ...]]]] = []
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getattr__(self, function: str) -> Any:
+        def call(*args: Any) -> int:
+            self.asked.append((f"{self.name}.{function}", args))
+            return -1
+
+        return call
+
+
+@pytest.fixture(params=["posix", "windows"])
+def system(request: pytest.FixtureRequest) -> System:
+    Dll.asked = []
+    return Posix() if request.param == "posix" else Windows(locking, Dll)
+
+
+def test_given_a_locked_file_then_nobody_else_locks_it_until_it_is_closed(
+    system: System, tmp_path: Path
+) -> None:
+    path = tmp_path / "journal"
+    path.write_bytes(b"0123456789")
+    first, second = os.open(path, os.O_RDWR), os.open(path, os.O_RDWR)
+    os.lseek(first, 4, os.SEEK_SET)
+    assert system.lock(first)
+    assert os.read(first, 2) == b"45"  # the position is where it was
+    assert not system.lock(second)
+    assert path.read_bytes() == b"0123456789"  # a reader is not hindered
+    os.close(first)
+    assert system.lock(second)
+    os.close(second)
+
+
+def test_given_a_process_when_it_is_killed_then_it_is_gone(system: System) -> None:
+    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    system.kill(process.pid)
+    assert process.wait(30) != 0
+
+
+def test_given_a_target_then_it_is_replaced_in_one_step(system: System, tmp_path: Path) -> None:
+    new, old = tmp_path / "new", tmp_path / "old"
+    new.write_text("new")
+    old.write_text("old")
+    system.replace(new, old)
+    assert old.read_text() == "new" and not new.exists()
+
+
+def test_given_a_file_that_we_hold_then_it_can_be_removed(system: System, tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    path.write_bytes(b"0")
+    handle = os.open(path, os.O_RDONLY)
+    assert system.lock(handle)
+    system.remove(path, handle)
+    assert not path.exists()
+    with pytest.raises(OSError):
+        os.fstat(handle)
+
+
+def test_given_a_target_that_is_open_elsewhere_then_windows_waits_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_elsewhere = threading.Event()
+    really = Path.replace
+
+    def refused(source: Path, target: Path) -> Path:
+        if not open_elsewhere.is_set():
+            raise PermissionError(13, "The process cannot access the file")
+        return really(source, target)
+
+    monkeypatch.setattr(Path, "replace", refused)
+    (tmp_path / "new").write_text("new")
+    threading.Timer(0.1, open_elsewhere.set).start()
+    Windows(locking, Dll).replace(tmp_path / "new", tmp_path / "old")
+    assert (tmp_path / "old").read_text() == "new"
+
+
+def test_given_priorities_sessions_and_timers_then_asking_never_fails(system: System) -> None:
+    if isinstance(system, Posix):
+        words = "from drivers.base.system import *; import os; set_priority(7); lead_session(); fine_timers()"
+        ask = f"{words}; print(os.nice(0), os.getsid(0) == os.getpid())"
+        done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=True)
+        assert done.stdout == "7 True\n"
+        return
+    for steps in (-10, 0, 15):
+        system.set_priority(steps)
+    system.lead_session()
+    system.fine_timers()
+    classes = [args[1] for name, args in Dll.asked if name == "kernel32.SetPriorityClass"]
+    assert classes == [0x8000, 0x20, 0x4000]  # above normal, normal, below normal
+    assert ("winmm.timeBeginPeriod", (1,)) in Dll.asked
+
+
+def test_given_a_long_path_then_windows_is_told_that_it_is_long() -> None:
+    windows = Windows(locking, Dll)
+    deep = "C:\\" + "\\".join(["measured"] * 40)
+    assert str(windows.long_path(Path(deep))) == f"\\\\?\\{deep}"
+    share = "\\\\server\\share\\" + "x" * 250
+    assert str(windows.long_path(Path(share))) == f"\\\\?\\UNC{share[1:]}"
+    assert str(windows.long_path(Path("C:\\short"))) == "C:\\short"
+    assert long_path(Path("/" + "x" * 300)) == Path("/" + "x" * 300)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [("run 1", "run-1.h5"), ("CON", "CON_.h5"), ("lpt1.old", "lpt1_.old.h5"), ('a:b*c?"d', "a-b-c-d.h5"),
+     ("x" * 300, "x" * 120 + ".h5"), ("ends.", "ends.h5")],
+)  # fmt: skip
+def test_given_words_of_a_user_then_the_file_name_is_taken_by_every_system(
+    given: str, kept: str, tmp_path: Path
+) -> None:
+    assert free_path(tmp_path, given).name == kept
+    assert safe_stem(Path(kept).stem) == Path(kept).stem
+
+
+def test_given_a_wait_of_ten_milliseconds_then_it_ends_near_that_time() -> None:
+    begun = time.perf_counter()
+    time.sleep(0.01)
+    assert time.perf_counter() - begun >= 0.0099
