@@ -93,14 +93,14 @@ def finish_here(journal_path: Path) -> Finished:
         assert handle is not None
         lock_file(handle)
         if _is_empty(journal_path):
-            handle, held = None, handle
+            held, handle = handle, None
             system.remove(journal_path, held)
             return Finished(journal_path, 0)
         with JournalRecording(read_journal(journal_path)) as source:
             path = _free_name(journal_path, source)
             if not path.exists():  # otherwise the crash came between the last two steps
                 write_container(source, path, Progress(on_step=_tell))
-        handle, held = None, handle
+        held, handle = handle, None
         system.remove(journal_path, held)
         sync_folder(journal_path.parent)
         return Finished(path, len(source))
