@@ -39,6 +39,7 @@ from drivers.virtual.simulated_device import (
     AnalogInput,
     AnalogOutput,
     DaqFailure,
+    DigitalInput,
     SimulatedDevice,
     Task,
     Watchdog,
@@ -100,7 +101,7 @@ class DeviceServer:
         self._check_device(r.device_name)
         for task in self._tasks.values():
             task.running = False
-            if isinstance(task, AnalogOutput):
+            if isinstance(task, AnalogOutput | DigitalInput):
                 task.failure = RESET
         self.device.input = self.device.generator = None
         self.device.output = 0.0
@@ -174,7 +175,8 @@ class DeviceServer:
 
     def do_GetChanAttributeInt32(self, r: Any) -> dict[str, Any]:
         task = self._find(r.task)
-        kind = 10102 if isinstance(task, AnalogOutput) else 10100  # analogue output, analogue input
+        # digital input, analogue output, analogue input
+        kind = 10151 if isinstance(task, DigitalInput) else 10102 if isinstance(task, AnalogOutput) else 10100
         return {"value_raw": _known({0x187F: kind, 0x1108: 10322, **task.attributes}, r.attribute_raw)}
 
     def do_GetChanAttributeDouble(self, r: Any) -> dict[str, Any]:
@@ -265,6 +267,8 @@ class DeviceServer:
 
     def do_GetReadAttributeUInt32(self, r: Any) -> dict[str, Any]:
         task = self._find(r.task)
+        if isinstance(task, DigitalInput):
+            return {"value": _known({0x217B: 1, 0x217C: 1}, r.attribute_raw)}
         assert isinstance(task, AnalogInput)
         return {
             "value": _known(
@@ -276,7 +280,9 @@ class DeviceServer:
         return {"value": _known({0x1215: False}, r.attribute_raw)}
 
     def do_GetReadAttributeString(self, r: Any) -> dict[str, Any]:
-        raise DaqFailure(UNSUPPORTED)
+        task = self._find(r.task)
+        known = {0x1823: task.name} if isinstance(task, DigitalInput) else {}
+        return {"value": _known(known, r.attribute_raw)}
 
     def do_ReadAnalogF64(self, r: Any) -> dict[str, Any]:
         task = self._find(r.task)
@@ -305,6 +311,20 @@ class DeviceServer:
             "read_array": data.ravel(),
             "samps_per_chan_read": got,
         }
+
+    # -- the digital line
+
+    def do_CreateDIChan(self, r: Any) -> None:
+        self._terminal(r.lines, {"port0/line0": None})
+        self._tasks[r.task.name] = DigitalInput(self.device, name=r.name_to_assign_to_lines or r.lines)
+
+    def do_ReadDigitalLines(self, r: Any) -> dict[str, Any]:
+        task = self._find(r.task)
+        if not isinstance(task, DigitalInput):
+            raise DaqFailure(INVALID_TASK)
+        if task.failure:
+            raise DaqFailure(task.failure, read=0)
+        return {"read_array": bytes([self.device.line]), "samps_per_chan_read": 1, "num_bytes_per_samp": 1}
 
     # -- writing
 
@@ -563,8 +583,9 @@ def main() -> None:
     parser.add_argument("rig", nargs="?", default="two_well_beam")
     parser.add_argument("--port", type=int, default=31763)
     parser.add_argument("--trace", type=Path, help="write the output's voltage to this file")
+    parser.add_argument("--switch", type=Path, help="port0/line0 is high until there is such a file")
     args = parser.parse_args()
-    device = device_of(load_rig(args.rig), args.trace)
+    device = device_of(load_rig(args.rig), args.trace, switch=args.switch)
     server, port, _ = serve(device, args.port)  # kept: a server that nobody holds stops serving
     sys.stdout.write(f"Dev1 on 127.0.0.1:{port}; Ctrl-C ends.\n")
     sys.stdout.flush()

@@ -90,11 +90,13 @@ class SimulatedDevice:
         speed: float = 1.0,
         trace: Path | None = None,
         fifo: int = 0,
+        switch: Path | None = None,
     ) -> None:
         self.name, self.wiring = name, dict(wiring)
         self.has_watchdog, self.overload_flags = watchdog, overload_flags
         self.make_plant = make_plant
         self.fifo = fifo  # samples of the output that the device takes out of the driver's buffer at once
+        self._switch = switch  # on port0/line0: open while this file exists
         self._clock = RealClock(speed)
         self._plant: Plant | None = None
         self.lock = threading.Condition()
@@ -113,6 +115,11 @@ class SimulatedDevice:
 
     def now(self) -> float:
         return self._clock.now()
+
+    @property
+    def line(self) -> bool:
+        """The digital input port0/line0: high while the switch is closed."""
+        return self._switch is None or not self._switch.exists()
 
     def close(self) -> None:
         self._closing.set()
@@ -323,6 +330,12 @@ class AnalogOutput(Task):
             if not self.regenerate:
                 self.failure, self.running = UNDERFLOW, False
         return out
+
+
+@dataclass
+class DigitalInput(Task):
+    name: str = ""
+    failure: int = 0
 
 
 @dataclass

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from drivers.acquisition.stopping import stop_all
 from drivers.base.control_folder import SUFFIX, control_folder, is_private, page_paths
 from drivers.base.drive_page import PAGE_BYTES, DrivePage, is_ending, process_state
 from drivers.rig.profile import load_rig
+from drivers.virtual.nidaq_server import device_of, serve
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -79,6 +81,44 @@ def test_given_stop_then_nothing_heavy_is_loaded() -> None:
     loaded = set(done.stdout.splitlines()[-1].split())
     assert not loaded & {"numpy", "scipy", "numba", "PyQt6", "h5py", "multiprocessing", "serial", "nidaqmx"}
     assert not loaded & {"argparse", "analysis", "app.output", "subprocess"}  # bound to a key on the desk
+
+
+def test_given_the_foot_switch_of_the_manual_then_it_stops_again_and_again_and_outlives_a_reset(
+    driving: GuardedRig, tmp_path: Path
+) -> None:
+    """The manual's program, word for word but for where device and command are."""
+    page = (ROOT / "docs" / "how-to" / "stop-from-anywhere.md").read_text(encoding="utf-8")
+    switch, done = tmp_path / "pressed", tmp_path / "calls"
+    device = device_of(load_rig("two_well_beam"), switch=switch)
+    server, port, calls = serve(device)
+    program = (
+        page.split("```py\n")[1]
+        .split("```")[0]
+        .replace("nidaqmx.Task()", f"nidaqmx.Task(grpc_options=connect({{'server': '127.0.0.1:{port}'}}))")
+        .replace(
+            '["/opt/shakedown/.venv/bin/shakedown", "stop"]', f"{[sys.executable, '-m', 'app.cli', 'stop']!r}"
+        )
+    )
+    program = "from drivers.instruments.nidaq import connect\n" + program
+    with (
+        done.open("w") as out,
+        subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=out) as foot,
+    ):
+        try:
+            wait_until(lambda: bool(calls._tasks))
+            switch.touch()
+            wait_until(lambda: driving.drive_status().state == "latched" and driving.link.output == 0.0)
+            assert "shakedown stop" in driving.drive_status().reason
+            switch.unlink()
+            wait_until(lambda: "Stopped" in done.read_text() and bool(calls._tasks))
+            with device.lock:
+                calls.do_ResetDevice(SimpleNamespace(device_name="Dev1"))
+            wait_until(lambda: done.read_text().count("Stopped") >= 2)
+            assert foot.poll() is None
+        finally:
+            foot.kill()
+            server.stop(0)
+            device.close()
 
 
 AS_ANOTHER = """
