@@ -21,6 +21,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from analysis import DataError, PluginError, Record, ShakedownError, load_plugin, plugged
 from drivers.base.files import open_regular, replaced
 from drivers.formats.options import Options
@@ -31,6 +33,7 @@ from drivers.recording.lazy import MemoryRecording, Recording
 if TYPE_CHECKING:
     import xarray
 
+LARGEST = 1e50  # of a value to calculate with: its cube, squared in a sum of squares, is still a number
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 
 
@@ -83,9 +86,24 @@ def read(path: Path | str, rate: float | None = None, resample: float | None = N
     """The whole file as a record. ``rate`` (Hz) for files that do not say; see :func:`open_lazily`."""
     with open_lazily(path, rate, resample) as recording:
         try:
-            return recording.read()
+            record = recording.read()
         except MemoryError:
             raise DataError(f"{Path(path).name} does not fit in memory: cut a part out of it.") from None
+    _check_magnitudes(record, Path(path).name)
+    return record
+
+
+def _check_magnitudes(record: Record, name: str) -> None:
+    """Refuse values whose powers no number can hold: calculations with them would end anywhere."""
+    for channel in record.names:
+        values = record[channel]
+        finite = np.isfinite(values)
+        peak = max(np.max(values, where=finite, initial=0.0), -np.min(values, where=finite, initial=0.0))
+        if peak > LARGEST:
+            raise DataError(
+                f"{name}: channel '{channel}' holds values up to {peak:.2g}, too large to calculate with: "
+                "correct the file, or convert it without that channel."
+            )
 
 
 def open_dataset(path: Path | str, rate: float | None = None) -> xarray.Dataset:

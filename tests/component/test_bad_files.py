@@ -376,3 +376,16 @@ def test_given_frames_that_overlap_then_the_first_counts_once(tmp_path: Path) ->
         recorder._journal.samples(10, [np.full(50, 7.0)])
     recorder._journal.close()
     assert read(recorder.journal_path)["x"].tolist() == np.arange(50.0).tolist()
+
+
+def test_given_values_whose_powers_are_no_numbers_then_one_sentence_and_info_still_shows_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "big.csv"
+    path.write_text("t,x\n" + "".join(f"{k / 100},{(-1) ** k * 1e200}\n" for k in range(300)))
+    assert main(["info", str(path)]) == 0
+    capsys.readouterr()
+    for words in (["embed", str(path), "--channel", "x"], ["select", str(path)]):
+        assert main(words) == 1
+        said = capsys.readouterr().err
+        assert "channel 'x' holds values up to 1e+200" in said and said.count("\n") == 1
