@@ -57,6 +57,7 @@ BACKLOG_SECONDS = 30.0  # samples kept for a window that does not take them
 SILENCE_SECONDS = 3.0  # the most that ramping down at the end may take
 JOIN_SECONDS = 3.0  # for a source that is asked to stop; one that hangs is left behind
 CLOSE_SECONDS = 10.0  # for the instruments to be let go; then the second guard zeroes the output
+MEANT_SECONDS = 5.0  # after a STOP: whoever begins a recording then did not know of it
 NEWS_SECONDS = 0.05  # between two words about a recording under way
 SWITCH_SECONDS = 0.001  # the interpreter's: no thread keeps the watch waiting for long
 WINDOW_GONE = "the window is gone"
@@ -150,6 +151,7 @@ class RigServer:
         self._sending = threading.Lock()
         self._requests: dict[str, queue.Queue[m.Request]] = {}
         self._stop_kind = ""  # of the STOP that holds the latch
+        self._latest_stop: tuple[float, DriveStop] | None = None  # time.monotonic() and what was stopped
         self._ending = ""  # why the process ends
         self._publishing = threading.Lock()
         self._stop_numbers = itertools.count(1)
@@ -190,11 +192,14 @@ class RigServer:
 
     def _mark_recording(self, reason: str, kind: str, values: dict[str, float]) -> None:
         capture, counter = self._capture, self._counter
-        if capture is None or capture.done or not self._drove:
+        if not self._drove:
             return
         moment = datetime.now().astimezone().isoformat(timespec="milliseconds")
         sample = 0 if counter is None else counter.expected
-        capture.mark_stop(DriveStop(reason, kind, moment, sample, self._drove, values))
+        stop = DriveStop(reason, kind, moment, sample, self._drove, values)
+        self._latest_stop = (time.monotonic(), stop)
+        if capture is not None and not capture.done:
+            capture.mark_stop(stop)
 
     def end(self, reason: str) -> None:
         """Ramp down and end the process; the work is done in a thread."""
@@ -471,9 +476,18 @@ class RigServer:
             source, order.make_sink, order.length, order.trigger, order.captures, queue_capacity(source),
             self._counter.clock,
         )  # fmt: skip
+        self._mark_late_recording(self._capture, self._counter.expected)
         threading.Thread(
             target=self._tell_recording, args=(self._capture,), name="recording news", daemon=True
         ).start()
+
+    def _mark_late_recording(self, capture: Capture, sample: int) -> None:
+        """A recording that was asked for while the drive was being stopped was meant for that drive."""
+        if self._latest_stop is None or not self._exciter.latch.is_set:
+            return
+        moment, stop = self._latest_stop
+        if time.monotonic() - moment < MEANT_SECONDS:
+            capture.mark_stop(replace(stop, sample=sample))
 
     def _tell_recording(self, capture: Capture) -> None:
         """Keep the window informed until the recording is a finished file."""

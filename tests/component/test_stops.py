@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from drivers.acquisition.capture import recording_to
 from drivers.acquisition.engine import Engine
 from drivers.acquisition.guarded import GuardedRig, open_guarded
 from drivers.acquisition.messages import Arm, AskDriveState, UseInstrument
@@ -29,7 +30,7 @@ from drivers.rig.profile import load_rig, rig_from_text
 from tests.soak.slow_parts import with_slow_parts
 from tests.soak.stop_model import run as run_model
 from tests.soak.stops import DRIVERS, Bench, freeze_once, kill_once, stop_once, terminal_once
-from tests.waiting import wait_until
+from tests.waiting import GUARD, wait_until
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and pseudo-terminals")
@@ -183,6 +184,24 @@ def test_given_a_trip_while_recording_then_the_file_says_when_why_and_at_what_va
     )
     assert "limit of 1.3" in stopped["reason"] and stopped["reason"] in result["problem"]
     assert result["drive_stopped"]["sample"] == stopped["sample"]
+
+
+def test_given_a_recording_asked_for_while_the_drive_is_stopped_then_the_file_says_so(
+    rig: GuardedRig, tmp_path: Path
+) -> None:
+    """STOP came after the last look at the drive and before the first sample that is kept."""
+    engine = Engine(rig.source, rig.exciter)
+    engine.start()
+    rig.play()
+    wait_until(lambda: rig.drive_status().state == "playing")
+    rig.emergency_stop("STOP")
+    wait_until(lambda: rig.drive_status().latched)
+    capture = engine.record(recording_to(tmp_path / "run.h5", rig.source, {}), 40)
+    assert capture.wait(GUARD)
+    with open_lazily(tmp_path / "run.h5") as recording:
+        stopped = recording.about.metadata["drive_stopped"]
+    assert stopped["kind"] == "stop" and stopped["drive"].startswith("SINE") and stopped["sample"] >= 0
+    engine.stop()
 
 
 def test_given_stop_before_the_rig_is_open_then_it_is_latched_when_it_opens(tmp_path: Path) -> None:
