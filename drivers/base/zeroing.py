@@ -4,7 +4,7 @@ A driver says by ``zeroing()`` how that is done, as a small table that can be ha
 
     {"kind": "virtual"}                                               the page's output
     {"kind": "line", "port", "baudrate", "stopbits", "commands",      text to a serial port or socket://host:port
-     "withdraw"}                                                      makes a line that broke off harmless
+     "withdraw"}                                                      or visa://...; ends a broken line
     {"kind": "nidaqmx", "device", "server"}                           reset of an NI device; server: host:port
 
 The second guard uses it when the rig's process is frozen or gone, the window when it has lost that process,
@@ -24,6 +24,7 @@ from typing import Any
 
 CONNECT_SECONDS = 0.5  # to reach an instrument or a device server
 ANSWER_SECONDS = 1.0
+VISA_SECONDS = 10.0  # to load PyVISA and a maker's library, and to reach the instrument
 REPEATS = 2  # of a command on a line: the first may join the rest of a line that was broken off
 
 
@@ -54,6 +55,9 @@ def _zero_line(how: Mapping[str, Any]) -> None:
     lines = b"".join(str(c).encode("ascii") + b"\n" for c in how["commands"])
     message = str(how.get("withdraw", "")).encode("ascii") + b"\n" + REPEATS * lines
     port = str(how["port"])
+    if port.startswith("visa://"):
+        _zero_visa(port, [str(c) for c in how["commands"]])
+        return
     if port.startswith("socket://"):
         host, _, number = port.removeprefix("socket://").partition(":")
         with socket.create_connection((host, int(number.split("/")[0])), CONNECT_SECONDS) as link:
@@ -67,6 +71,19 @@ def _zero_line(how: Mapping[str, Any]) -> None:
         _zero_line_on_windows(port, int(how.get("baudrate", 9600)), message)
         return
     _zero_tty(port, how, message)
+
+
+def _zero_visa(port: str, commands: list[str]) -> None:
+    """PyVISA is no part of the standard library, and may hang: it gets a process of its own."""
+    import subprocess
+
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "drivers.instruments.visa", port, *REPEATS * commands],
+        env={**os.environ, "PYTHONPATH": root}, capture_output=True, text=True, timeout=VISA_SECONDS,
+    )  # fmt: skip
+    if done.returncode:
+        raise ZeroingFailed(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no answer")
 
 
 def _zero_tty(port: str, how: Mapping[str, Any], message: bytes) -> None:

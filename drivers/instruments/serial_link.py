@@ -1,4 +1,4 @@
-"""Lines of text to and from an instrument: RS-232, USB, or a TCP socket (``socket://host:port``).
+"""Lines of text to and from an instrument: RS-232, USB, a TCP socket (``socket://host:port``), VISA.
 
 What goes wrong on such lines is handled once, here. After a time-out the line is drained and the instrument
 asked who it is, so that a late answer is never taken for the next one. Garbage is refused, not guessed at. A
@@ -16,6 +16,7 @@ from datetime import datetime
 from typing import Any
 
 from drivers.base.protocols import InstrumentError, LinkLost
+from drivers.instruments import visa
 
 QUIET_SECONDS = 0.15  # without a byte: then the line is taken for drained
 DRAIN_SECONDS = 2.0
@@ -134,13 +135,8 @@ class SerialLink:
                     raise
 
     def _open(self) -> None:
-        import serial
-
-        s = self.settings
         try:
-            self._serial = serial.serial_for_url(
-                self.port, baudrate=s.baudrate, stopbits=s.stopbits, timeout=s.timeout, write_timeout=1.0
-            )
+            self._serial = self._port()
         except (OSError, ValueError) as error:  # SerialException is an OSError
             raise LinkLost(
                 f"The instrument on {self.port} cannot be reached ({_reason(error)}): "
@@ -150,6 +146,16 @@ class SerialLink:
             self._event(f"{self.port}: connected again")
         self._was_open = True
         self._doubtful = True  # whatever was under way when the port was opened
+
+    def _port(self) -> Any:
+        s = self.settings
+        if self.port.startswith(visa.PREFIX):
+            return visa.VisaPort(self.port, s)
+        import serial
+
+        return serial.serial_for_url(
+            self.port, baudrate=s.baudrate, stopbits=s.stopbits, timeout=s.timeout, write_timeout=1.0
+        )
 
     def _ask(self, command: str) -> str:
         self._send(command)

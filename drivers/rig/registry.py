@@ -35,6 +35,7 @@ CONTROLLERS: dict[str, Place] = {
 DEVICES: dict[str, Place] = {
     "nidaqmx": ("drivers.instruments.nidaq", "list_devices"),
     "serial": ("drivers.instruments.serial_link", "list_ports"),
+    "visa": ("drivers.instruments.visa", "list_devices"),
     "virtual": ("drivers.rig.profile", "list_virtual_rigs"),
 }
 _OWN = {"sources": SOURCES, "exciters": EXCITERS, "controllers": CONTROLLERS, "devices": DEVICES}
