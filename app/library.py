@@ -24,10 +24,13 @@ from analysis import DataError, Progress, Record, ShakedownError, parse_toml
 from app import library_index
 from drivers.base.files import read_text, replaced
 from drivers.base.system import safe_stem
+from drivers.formats.options import Options
+from drivers.recording.guesses import Guesses
 
 THUMBNAIL = 140  # bins
 SUFFIX = ".h5"
 NOTES = ".notes.toml"  # behind the name of a recording
+PREVIEWED = 20_000  # samples at the beginning of a file that is looked into
 READ_AT_ONCE = 20  # new recordings that are opened before the list is shown
 
 
@@ -229,6 +232,67 @@ def import_file(source: Path, folder: Path, rate: float | None, progress: Progre
         progress.report(0.3, f"Writing {target.name}")
         write(recording, target)
     return target
+
+
+@dataclass(frozen=True)
+class Import:
+    """How files of other programs are brought in."""
+
+    options: Options
+    names: Mapping[str, str] = field(default_factory=dict)  # new ones by old ones; empty: left out
+    units: Mapping[str, str] = field(default_factory=dict)
+    join: bool = False  # the files are blocks of one measurement
+
+
+@dataclass(frozen=True, eq=False)
+class Preview:
+    """The beginning of a file as it would be imported; or why it cannot be."""
+
+    problem: str = ""
+    guesses: Guesses = field(default_factory=Guesses)
+    names: tuple[str, ...] = ()
+    units: tuple[str, ...] = ()
+    rate: float = 0.0
+    samples: int = 0
+    first: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))  # [channels, samples]
+
+
+def preview(source: Path, options: Options, progress: Progress) -> Preview:
+    """Look into a file; a mistake is part of the answer, because choices are still being made."""
+    from drivers.formats import open_lazily
+
+    progress.report(0.0, f"Reading {source.name}")
+    try:
+        with open_lazily(source, options=options) as recording:
+            about = recording.about
+            end = min(len(recording), PREVIEWED)
+            first = np.stack([recording.values(name, 0, end) for name in recording.names])
+            return Preview(
+                "", recording.guesses or Guesses(), tuple(recording.names),
+                tuple(spec.unit for spec in about.channels), recording.rate, len(recording), first,
+            )  # fmt: skip
+    except ShakedownError as error:
+        return Preview(str(error))
+
+
+def import_as(sources: Sequence[Path], folder: Path, how: Import, progress: Progress) -> list[Path]:
+    """Bring files into the library as chosen in the preview; the files themselves stay."""
+    from drivers.formats import open_lazily, write
+    from drivers.formats.relabelling import joined, relabelled
+
+    made, records = [], []
+    for number, source in enumerate(sources):
+        progress.report(number / len(sources), f"Reading {source.name}")
+        with open_lazily(source, options=how.options) as recording:
+            record = recording.read()
+        records.append(relabelled(record, how.names, how.units))
+    if how.join and len(records) > 1:
+        records = [joined(records)]
+    for source, record in zip(sources, records, strict=False):
+        target = free_path(folder, source.stem)
+        write(record, target)
+        made.append(target)
+    return made
 
 
 def save_record(record: Record, folder: Path, name: str, origin: str, how: str, progress: Progress) -> Path:

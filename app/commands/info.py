@@ -12,15 +12,15 @@ import numpy as np
 
 from analysis import Span
 from app.output import add_json_option, table, terminal_progress, write_json
+from app.reading import add_reading_options, reading_options
 from drivers.formats import format_of, open_lazily
 from drivers.recording import Recording
+from drivers.recording.guesses import Guesses
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="a recording in any format")
-    parser.add_argument(
-        "--rate", type=float, metavar="HZ", help="sample rate of a file that does not tell it"
-    )
+    add_reading_options(parser)
     add_json_option(parser)
 
 
@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> None:
     from pathlib import Path
 
     path = Path(args.file)
-    with open_lazily(path, args.rate) as recording:
+    with open_lazily(path, options=reading_options(args)) as recording:
         payload = _describe(recording, str(path), recording.title or format_of(path).title)
     if not write_json(args.json, payload):
         _print(payload)
@@ -102,6 +102,7 @@ def _describe(recording: Recording, file: str, title: str) -> dict[str, Any]:
         "channels": channels,
         "events": [_finite(dict(e)) for e in about.events],
         "metadata": _finite(dict(about.metadata)),
+        "guesses": None if recording.guesses is None else asdict(recording.guesses),
         "checksum": {"ok": verdict.ok, "text": verdict.text},
     }
 
@@ -127,6 +128,8 @@ def _print(payload: dict[str, Any]) -> None:
     )
     if payload["clock_time"] is not None:
         print(f"the file's clock at the first sample: {payload['clock_time']:.10g} s")
+    if payload["guesses"] is not None:
+        print("read with " + "; ".join(Guesses(**payload["guesses"]).words()))
     drive = payload["excitation"]
     if drive is not None:
         print("drive: " + ", ".join(f"{k} {v}" for k, v in drive.items() if v is not None))

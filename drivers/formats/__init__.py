@@ -114,16 +114,22 @@ def open_dataset(path: Path | str, rate: float | None = None) -> xarray.Dataset:
         return dataset(recording)
 
 
-def open_lazily(path: Path | str, rate: float | None = None, resample: float | None = None) -> Recording:
+def open_lazily(
+    path: Path | str,
+    rate: float | None = None,
+    resample: float | None = None,
+    options: Options | None = None,
+) -> Recording:
     """The file as a recording to be read piece by piece; DataError in one sentence if it cannot be.
 
     ``rate``: sample rate in Hz of a file that does not tell it. ``resample``: the uniform rate in Hz onto
-    which a file with non-uniform times is interpolated; without it such a file is refused.
+    which a file with non-uniform times is interpolated; without it such a file is refused. ``options``: all
+    that can be said of a file, in place of both.
     """
     path = Path(path)
     form = format_of(path)
     try:
-        recording: Recording = form.module.open_file(path, Options(rate, resample))
+        recording: Recording = form.module.open_file(path, options or Options(rate, resample))
     except (ShakedownError, KeyboardInterrupt):
         raise
     except MemoryError:

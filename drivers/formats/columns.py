@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from drivers.formats.drive import clock_from, drive_from, without_drive
 from drivers.formats.names import distinct
 from drivers.formats.options import Options
 from drivers.formats.timing import Grid, checked_rate, grid_of_times, in_seconds, is_time, resampled, simplest
+from drivers.recording.guesses import Guesses
 from drivers.recording.journal import SAMPLE_TYPES, ChannelSpec
 from drivers.recording.lazy import Description, MemoryRecording, Recording
 
@@ -110,8 +111,13 @@ def recording_from(found: Found, options: Options) -> Recording:
         if any(c.stored_as is not None for c in found.columns):
             raise DataError(f"{found.source} has channels but not one sample.")
         raise DataError(f"{found.source} holds no signal: no vector of real numbers.")
-    chosen = _largest_group(usable)
-    times = [c for c in chosen if is_time(leaf(c.name))]
+    groups = _groups(usable)
+    try:
+        chosen = _chosen_group(groups, options, found.source)
+        times = _times(chosen, options, found.source)
+    except DataError:
+        _close(found)
+        raise
     channels = [c for c in chosen if c not in times]
     if not channels:
         _close(found)
@@ -121,7 +127,9 @@ def recording_from(found: Found, options: Options) -> Recording:
     try:
         grid = _grid(times[0] if times else None, declared, length, options, found.source)
         if options.resample is not None:
-            return _resampled(found, channels, times, grid.rate, options.resample)
+            recording = _resampled(found, channels, times, grid.rate, options.resample)
+            recording.guesses = _guesses(groups, chosen, times)
+            return recording
         drive, drive_time = drive_from(found.metadata)
         metadata = _metadata(found, chosen) | _words_on_holes(grid.holes)
         if grid.rows is not None:
@@ -144,7 +152,21 @@ def recording_from(found: Found, options: Options) -> Recording:
     except BaseException:
         _close(found)
         raise
-    return ColumnRecording(about, channels, found.close)
+    result = ColumnRecording(about, channels, found.close)
+    result.guesses = _guesses(groups, chosen, times)
+    return result
+
+
+def _guesses(groups: list[list[Column]], chosen: list[Column], times: list[Column]) -> Guesses:
+    words = [f"{len(g)} columns of {g[0].length} samples: {_few(c.name for c in g)}" for g in groups]
+    names = tuple(c.name for c in chosen)
+    return Guesses(groups.index(chosen) + 1, tuple(words), names, times[0].name if times else "")
+
+
+def _few(names: Iterable[str]) -> str:
+    """The first names of several."""
+    known = list(names)
+    return ", ".join(known[:4]) + (", …" if len(known) > 4 else "")
 
 
 def _labels(columns: Sequence[Column]) -> list[str]:
@@ -175,12 +197,31 @@ def declared_rate(scalars: Mapping[str, Any]) -> float | None:
     return None
 
 
-def _largest_group(columns: Sequence[Column]) -> list[Column]:
-    """Columns of equal length and rate: the group with most numbers, the first of equals."""
+def _groups(columns: Sequence[Column]) -> list[list[Column]]:
+    """Columns of equal length and rate together, the group with most numbers first."""
     groups: dict[tuple[int, float | None], list[Column]] = {}
     for column in columns:
         groups.setdefault((column.length, column.rate), []).append(column)
-    return max(groups.values(), key=lambda g: g[0].length * len(g))
+    return sorted(groups.values(), key=lambda g: -g[0].length * len(g))
+
+
+def _chosen_group(groups: list[list[Column]], options: Options, source: str) -> list[Column]:
+    number = options.table or 1
+    if not 1 <= number <= len(groups):
+        raise DataError(f"{source} has no table {number}: it holds {len(groups)}.")
+    return groups[number - 1]
+
+
+def _times(columns: list[Column], options: Options, source: str) -> list[Column]:
+    """The column of times, if there is one; others of such a name beside it are times as well."""
+    if options.time is None:
+        return [c for c in columns if is_time(leaf(c.name))]
+    if not options.time:
+        return []
+    times = [c for c in columns if c.name == options.time]
+    if not times:
+        raise DataError(f"{source} has no column '{options.time}': it has {_few(c.name for c in columns)}.")
+    return times[:1]
 
 
 def _with_holes(column: Column, rows: NDArray[np.int64]) -> Column:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import csv
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TextIO
 
@@ -21,8 +21,9 @@ from analysis import DataError
 from drivers.base.files import open_regular, open_text
 from drivers.formats.columns import Found, column_of, recording_from
 from drivers.formats.names import split_unit
-from drivers.formats.options import Options
+from drivers.formats.options import DECIMALS, SEPARATORS, Options
 from drivers.formats.timing import is_time, written_times
+from drivers.recording.guesses import Guesses
 from drivers.recording.lazy import BLOCK, Recording
 
 LONGEST_LINE = 1 << 20  # characters
@@ -34,6 +35,7 @@ FIRST_BYTES = 16 << 20  # in which it must stand
 SIGNS: tuple[tuple[str | None, bool], ...] = (
     ("\t", False), (";", False), (",", False), ("\t", True), (";", True), (None, False), (None, True),
 )  # fmt: skip
+AS_IT_LOOKS = Options()
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eEdD][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
 
 
@@ -47,13 +49,22 @@ class Layout:
     skip: int  # lines before the first row of numbers
     columns: int
     trailing: bool = False  # a delimiter ends each line
+    titles: int = 0  # the line of the header row, counted from 1; 0: none
 
 
 def open_file(path: Path, options: Options) -> Recording:
     """The table as a recording (in memory: text has no way to be read in pieces)."""
-    layout = detect(path)
+    layout = detect(path, options)
     columns = read_columns(path, layout)
-    return recording_from(found_table(path.name, layout.names, columns), options)
+    recording = recording_from(found_table(path.name, layout.names, columns), options)
+    separator = next(word for word, sign in SEPARATORS.items() if sign == layout.delimiter)
+    recording.guesses = replace(
+        recording.guesses or Guesses(),
+        separator=separator,
+        decimal=DECIMALS[layout.decimal_comma],
+        header=layout.titles,
+    )
+    return recording
 
 
 def write_file(recording: Recording, path: Path) -> None:
@@ -85,22 +96,25 @@ def found_table(source: str, names: list[str] | None, columns: list[NDArray[np.f
     return found
 
 
-def detect(path: Path) -> Layout:
-    """Delimiter, decimal sign and header of a table, from its first lines."""
+def detect(path: Path, options: Options = AS_IT_LOOKS) -> Layout:
+    """Delimiter, decimal sign and header of a table, from its first lines, unless they are given."""
     lines = _first_lines(path, FEW_LINES)
     if len(lines) == FEW_LINES and not any(_looks_numeric(line) for line in lines):
         lines = _first_lines(path, MANY_LINES)
-    skip = _header_line(lines)
+    signs = tuple((d, c) for d, c in SIGNS if _suits(d, c, options)) or SIGNS
+    skip = _header_line(lines, signs) if options.header is None else max(options.header - 1, 0)
     while skip < len(lines) and (not lines[skip].strip() or lines[skip].lstrip().startswith(COMMENTS)):
         skip += 1
     if skip == len(lines):
         raise DataError(f"{path.name} holds no table.")
     rows = [line for line in lines[skip:] if line.strip() and not line.lstrip().startswith(COMMENTS)]
-    delimiter, decimal_comma = _detect_signs(rows)
+    delimiter, decimal_comma = _detect_signs(rows, signs)
     first = _cells(rows[0], delimiter)
     header = not all(_is_number(c, decimal_comma) or not c for c in first) or not any(first)
+    titles = 0
     if header:
         skip += 1
+        titles = skip
         body = rows[1:]
     else:
         body = rows
@@ -121,7 +135,7 @@ def detect(path: Path) -> Layout:
     if not body and not header:
         raise DataError(f"{path.name} holds no table of numbers.")
     trailing = bool(body) and delimiter is not None and not _cells(body[0], delimiter)[-1]
-    return Layout(delimiter, decimal_comma, names, skip, width, trailing)
+    return Layout(delimiter, decimal_comma, names, skip, width, trailing, titles)
 
 
 def read_columns(path: Path, layout: Layout) -> list[NDArray[np.float64]]:
@@ -221,7 +235,13 @@ def _decoded(line: bytes) -> str:
         return line.decode("cp1252", errors="replace")
 
 
-def _header_line(lines: list[str]) -> int:
+def _suits(delimiter: str | None, comma: bool, options: Options) -> bool:
+    """Whether these signs are those that were asked for, if any were."""
+    by_separator = options.separator is None or SEPARATORS[options.separator] == delimiter
+    return by_separator and (options.decimal is None or DECIMALS[comma] == options.decimal)
+
+
+def _header_line(lines: list[str], signs: Sequence[tuple[str | None, bool]]) -> int:
     """Lines of remarks above the header: what stands before the first row of titles over rows of numbers.
 
     The titles are known by their number, which is that of the numbers below; 0 where that tells nothing.
@@ -229,7 +249,7 @@ def _header_line(lines: list[str]) -> int:
     filled = [
         (i, line) for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith(COMMENTS)
     ]
-    for delimiter, comma in SIGNS:
+    for delimiter, comma in signs:
         cells = [_trimmed(_cells(line, delimiter)) for _, line in filled]
         numeric = [len(c) > 1 and all(_is_number(v, comma) for v in c) for c in cells]
         for at in range(1, len(cells) - 1):
@@ -243,11 +263,11 @@ def _header_line(lines: list[str]) -> int:
     return 0
 
 
-def _detect_signs(rows: list[str]) -> tuple[str | None, bool]:
+def _detect_signs(rows: list[str], signs: Sequence[tuple[str | None, bool]]) -> tuple[str | None, bool]:
     """Delimiter and whether the comma is the decimal sign, from what makes the rows tables of numbers."""
     body = rows[1:] or rows
     best: tuple[float, int, str | None, bool] | None = None
-    for rank, (delimiter, comma) in enumerate(SIGNS):
+    for rank, (delimiter, comma) in enumerate(signs):
         cells = [c for row in body for c in _cells(row, delimiter) if c]
         good = sum(_is_number(c, comma) for c in cells) / max(len(cells), 1)
         width = len(_cells(body[0], delimiter))

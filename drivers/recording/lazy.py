@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis import SILENT, Channel, DataError, Excitation, Progress, Record, Span, moment_after, time_after
+from drivers.recording.guesses import Guesses
 from drivers.recording.journal import ChannelSpec
 
 BLOCK = 1 << 18  # samples read at once when a whole recording is walked through
@@ -58,6 +59,7 @@ class Recording(ABC):
     """Lazy view of a recording. Use as a context manager, or call ``close``."""
 
     title: str | None = None  # what kind of file it is, where that is more than its format says
+    guesses: Guesses | None = None  # how a file of another program was read
 
     def __init__(self, about: Description) -> None:
         self.about = about

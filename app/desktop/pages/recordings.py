@@ -33,6 +33,7 @@ from app.desktop.theme import Theme
 from app.desktop.widgets.asknumber import NumberDialog
 from app.desktop.widgets.basics import Card, Empty, IconButton, add_row, button, form, label
 from app.desktop.widgets.basics import entry as text_field
+from app.desktop.widgets.importing import ask_import
 from app.desktop.widgets.jobbar import duration
 from app.desktop.widgets.leaverig import may_leave_rig
 from app.desktop.widgets.notes import Notes
@@ -323,7 +324,22 @@ class RecordingsPage(Page):
 
     def ask_import(self) -> None:
         names, _ = QFileDialog.getOpenFileNames(self, "Import recordings", str(Path.home()))
-        self.import_files([Path(n) for n in names])
+        self.import_with_preview([Path(n) for n in names])
+
+    def import_with_preview(self, paths: list[Path]) -> None:
+        """Show how the files are read, let every guess be changed, then bring them in."""
+        if not paths:
+            return
+        how = ask_import(self.bench, paths, self)
+        if how is None:
+            return
+        job = self.bench.workers.run(f"Importing {paths[0].name}", library.import_as, paths, self.folder, how)
+        job.done.connect(self._all_made)
+        job.failed.connect(lambda text: self.bench.say(text, "bad"))
+
+    def _all_made(self, paths: list[Path]) -> None:
+        for path in paths:
+            self._made(path)
 
     def load_examples(self) -> None:
         """Bring the recordings that come with the program into the library, unless they are there."""

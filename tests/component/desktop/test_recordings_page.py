@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from PyQt6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PyQt6.QtCore import QMimeData, QPointF, Qt, QTimer, QUrl
 from PyQt6.QtGui import QDropEvent
+from PyQt6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from analysis.base.record import Record
@@ -204,3 +205,38 @@ def test_given_a_second_window_then_it_says_so_and_shares_the_library(
     page = _page(second)
     qtbot.waitUntil(lambda: page.current() is not None, timeout=LONG)
     assert first.isVisible()
+
+
+def test_given_a_table_of_a_laboratory_then_the_preview_shows_its_guesses_and_imports_what_is_chosen(
+    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
+) -> None:
+    from app.desktop.widgets.importing import ImportDialog
+
+    paths = [tmp_path / "block1.csv", tmp_path / "block2.csv"]
+    for path in paths:
+        path.write_text("run 7\nclock;Weg (mm)\n" + "".join(f"{i};{i},5\n" for i in range(20)))
+    window = make_window("recordings", begin=False)
+    page = window.pages["recordings"]
+
+    def answer() -> None:
+        dialog = QApplication.activeModalWidget()
+        assert isinstance(dialog, ImportDialog)
+        qtbot.waitUntil(lambda: dialog.found is not None, timeout=LONG)
+        assert dialog.found.problem  # no sample rate
+        dialog.rate.setValue(10.0)
+        dialog.look()
+        qtbot.waitUntil(lambda: dialog.found is not None and not dialog.found.problem, timeout=LONG)
+        qtbot.waitUntil(dialog.take.isEnabled, timeout=LONG)
+        column = dialog.found.names.index("Weg")
+        dialog.table.item(0, column).setText("x")
+        dialog.table.item(1, column).setText("m")
+        dialog.join.setChecked(True)
+        qtbot.mouseClick(dialog.take, Qt.MouseButton.LeftButton)
+
+    QTimer.singleShot(0, answer)
+    page.import_with_preview(paths)
+    made = page.folder / "block1.h5"
+    qtbot.waitUntil(made.exists, timeout=LONG)
+    qtbot.waitUntil(lambda: not window.bench.workers.jobs, timeout=LONG)
+    record = read(made)
+    assert record.channels["x"].unit == "m" and len(record) == 40
