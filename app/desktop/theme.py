@@ -270,11 +270,11 @@ def stylesheet(c: Colours, scale: float) -> str:
     QComboBox::drop-down {{ border: none; width: {px(24)}; }}
     QComboBox::down-arrow {{ image: url({FOLDER.as_posix()}/arrow.svg); width: {px(14)}; height: {px(14)}; }}
     QCheckBox, QRadioButton {{ spacing: {px(8)}; min-height: {px(26)}; }}
-    QCheckBox::indicator, QRadioButton::indicator {{ width: {px(18)}; height: {px(18)};
+    QCheckBox::indicator, QRadioButton::indicator, QTableView::indicator {{ width: {px(18)}; height: {px(18)};
         border: 1px solid {c.muted}; border-radius: {px(5)}; background: {c.sunken}; }}
     QRadioButton::indicator {{ border-radius: {px(9)}; }}
-    QCheckBox::indicator:checked {{ background: {c.accent}; border-color: {c.accent};
-        image: url({FOLDER.as_posix()}/tick.svg); }}
+    QCheckBox::indicator:checked, QTableView::indicator:checked {{ background: {c.accent};
+        border-color: {c.accent}; image: url({FOLDER.as_posix()}/tick.svg); }}
     QRadioButton::indicator:checked {{ background: {c.accent}; border: {px(5)} solid {c.accent_soft}; }}
     QCheckBox::indicator:focus, QRadioButton::indicator:focus {{ border: 2px solid {c.accent}; }}
     QSlider {{ min-height: {px(26)}; }}

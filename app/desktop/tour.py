@@ -63,7 +63,9 @@ class Tour(QFrame):
         box.setSpacing(theme.px(8))
         self.title, self.text = label("", "heading", wrap=True), label("", "", wrap=True)
         self.count = label("", "small")
-        self.leave = IconButton(theme, "close", "Leave the tour; F1 brings it back")
+        self.leave = IconButton(
+            theme, "close", "Leave the tour; the question mark at the lower left brings it back"
+        )
         self.leave.clicked.connect(self.end)
         head = QHBoxLayout()
         head.addWidget(self.title, 1)

@@ -27,6 +27,7 @@ from PyQt6.QtWidgets import (
 )
 
 from app.desktop import tasks
+from app.desktop.help import Help
 from app.desktop.icons import icon, pixmap
 from app.desktop.kept import Kept
 from app.desktop.page import Page
@@ -64,6 +65,7 @@ class MainWindow(QMainWindow):
         self._buttons: dict[str, QPushButton] = {}
         self.page: Page | None = None
         self.tour: Tour | None = None
+        self.help_window: Help | None = None
         with contextlib.suppress(OSError):  # a home that cannot be written is told of when settings are saved
             config_folder().mkdir(parents=True, exist_ok=True)
         self._only = QLockFile(str(config_folder() / "window.lock"))  # held by the first window
@@ -131,7 +133,7 @@ class MainWindow(QMainWindow):
         foot.setSpacing(px(4))
         self.theme_button = IconButton(self.theme, "sun", "Light or dark (Ctrl+T)")
         self.settings_button = IconButton(self.theme, "settings", "Settings (Ctrl+,)")
-        self.tour_button = IconButton(self.theme, "help", "Show me around (F1)")
+        self.tour_button = IconButton(self.theme, "help", "Show me around")
         for tool in (self.theme_button, self.settings_button, self.tour_button):
             tool.setIconSize(QSize(px(20), px(20)))
             foot.addWidget(tool)
@@ -198,7 +200,7 @@ class MainWindow(QMainWindow):
             self._key(f"Ctrl+{number}", partial(self.show_page, stage.key))
         self._key("Ctrl+T", self.toggle_theme)
         self._key("Ctrl+,", self.open_settings)
-        self._key("F1", self.start_tour)
+        self._key("F1", self.open_help)
         self._key("Shift+F1", self.open_about)
         self._key("F11", self._full_screen)
         self._key(QKeySequence.StandardKey.Quit, self.close)
@@ -302,6 +304,12 @@ class MainWindow(QMainWindow):
         from app.desktop.about import About
 
         About(self.bench, self).exec()
+
+    def open_help(self) -> None:
+        """The chapter of the page in view."""
+        if self.help_window is None:
+            self.help_window = Help(self.theme, self)
+        self.help_window.show_chapter(next(k for k, page in self.pages.items() if page is self.page))
 
     def start_tour(self) -> None:
         Tour.start(self)

@@ -192,3 +192,20 @@ def test_given_the_tour_when_left_half_way_then_it_is_not_shown_again_until_aske
     window.notice.hide()
     qtbot.mouseClick(window.tour.leave, Qt.MouseButton.LeftButton)
     assert window.tour is None and window.bench.settings.tour_done
+
+
+def test_given_f1_on_any_page_then_its_own_chapter_and_every_chapter_is_there(
+    make_window: Make, qtbot: QtBot
+) -> None:
+    window = make_window(begin=False)
+    for stage in STAGES:
+        window.show_page(stage.key)
+        window.open_help()
+        help_window = window.help_window
+        assert help_window is not None and help_window.isVisible()
+        assert help_window.text.toPlainText().startswith(stage.title)
+    qtbot.keyClick(window, Qt.Key.Key_F1)
+    help_window.show_chapter("keys")
+    keys = help_window.text.toPlainText()
+    assert all(word in keys for word in ("F12", "Ctrl+Return", "Ctrl+Z", "F11"))
+    help_window.close()
