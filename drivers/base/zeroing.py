@@ -5,6 +5,7 @@ A driver says by ``zeroing()`` how that is done, as a small table that can be ha
     {"kind": "virtual"}                                               the page's output
     {"kind": "line", "port", "baudrate", "stopbits", "commands",      text to a serial port or socket://host:port
      "withdraw"}                                                      or visa://...; ends a broken line
+    {"kind": "process", "pid", "started"}                             a sound card: ends what feeds it
     {"kind": "nidaqmx", "device", "server"}                           reset of an NI device; server: host:port
 
 The second guard uses it when the rig's process is frozen or gone, the window when it has lost that process,
@@ -24,7 +25,7 @@ from typing import Any
 
 CONNECT_SECONDS = 0.5  # to reach an instrument or a device server
 ANSWER_SECONDS = 1.0
-VISA_SECONDS = 10.0  # to load PyVISA and a maker's library, and to reach the instrument
+VISA_SECONDS = 60.0  # to load PyVISA and a maker's library, and to reach the instrument
 REPEATS = 2  # of a command on a line: the first may join the rest of a line that was broken off
 
 
@@ -34,7 +35,9 @@ class ZeroingFailed(Exception):
 
 def zero_output(how: Mapping[str, Any]) -> None:
     """Set one output to zero; ZeroingFailed if it cannot be reached."""
-    actions = {"virtual": _nothing, "line": _zero_line, "nidaqmx": _zero_nidaqmx}
+    actions = {
+        "virtual": _nothing, "line": _zero_line, "nidaqmx": _zero_nidaqmx, "process": _end_process,
+    }  # fmt: skip
     try:
         action = actions[how["kind"]]
     except KeyError:
@@ -49,6 +52,16 @@ def zero_output(how: Mapping[str, Any]) -> None:
 
 def _nothing(how: Mapping[str, Any]) -> None:
     """A virtual output is the page's own: whoever takes it over has zeroed it."""
+
+
+def _end_process(how: Mapping[str, Any]) -> None:
+    """A sound card falls silent when the process that feeds it ends; its journal keeps what was recorded."""
+    from drivers.base import system
+    from drivers.base.drive_page import started
+
+    if started(int(how["pid"])) == how["started"]:  # else it has ended, and the number is another's
+        with contextlib.suppress(ProcessLookupError):
+            system.kill(int(how["pid"]))
 
 
 def _zero_line(how: Mapping[str, Any]) -> None:

@@ -29,7 +29,9 @@ def list_devices() -> tuple[list[tuple[str, str]], str]:
     if not EXTRAS["visa"].installed:
         return [], missing_extra("visa")
     try:
-        names = _manager().list_resources("?*::INSTR")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of buses that pyvisa-py cannot look at without more packages
+            names = _manager().list_resources("?*::INSTR")
     except Exception as error:  # VisaIOError, OSError, or whatever a maker's library raises
         return [], f"VISA instruments could not be listed: {_words(error)}."
     # Serial ports are listed as such.
@@ -39,9 +41,7 @@ def list_devices() -> tuple[list[tuple[str, str]], str]:
 def _manager() -> Any:
     import pyvisa
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what pyvisa-py cannot look for without more packages
-        return pyvisa.ResourceManager()
+    return pyvisa.ResourceManager()
 
 
 class VisaPort:
@@ -83,7 +83,9 @@ class VisaPort:
             if error.error_code == StatusCode.error_timeout:
                 return b""
             raise
-        return answer if answer.endswith(ending) else answer + ending  # the bus marks the end by itself
+        if not answer or answer.endswith(ending):
+            return answer
+        return answer + ending  # the bus marks the end by itself
 
     def read(self, count: int) -> bytes:
         """Throw away an answer that nobody waits for any more: device clear, where the bus has it."""

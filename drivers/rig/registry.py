@@ -21,10 +21,12 @@ Place = tuple[str, str]  # module and function
 SOURCES: dict[str, Place] = {
     "virtual": ("drivers.virtual.parts", "open_source"),
     "nidaqmx": ("drivers.instruments.nidaq", "open_source"),
+    "sound": ("drivers.instruments.sound", "open_source"),
 }
 EXCITERS: dict[str, Place] = {
     "virtual": ("drivers.virtual.parts", "open_exciter"),
     "nidaqmx": ("drivers.instruments.nidaq", "open_exciter"),
+    "sound": ("drivers.instruments.sound", "open_exciter"),
     "ds345": ("drivers.instruments.generators", "open_ds345"),
     "scpi": ("drivers.instruments.generators", "open_scpi"),
 }
@@ -36,6 +38,7 @@ DEVICES: dict[str, Place] = {
     "nidaqmx": ("drivers.instruments.nidaq", "list_devices"),
     "serial": ("drivers.instruments.serial_link", "list_ports"),
     "visa": ("drivers.instruments.visa", "list_devices"),
+    "sound": ("drivers.instruments.sound", "list_devices"),
     "virtual": ("drivers.rig.profile", "list_virtual_rigs"),
 }
 _OWN = {"sources": SOURCES, "exciters": EXCITERS, "controllers": CONTROLLERS, "devices": DEVICES}
