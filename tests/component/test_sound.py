@@ -166,7 +166,7 @@ text = open("card.toml").read().replace('driver = "sound"', 'driver = "sound"\\n
 source = open_source(rig_from_text(text, "card"), None, 0)
 source.start()
 block = source.read(np.empty((2, 4000)))
-assert block.samples == 4000 and not block.data.any(), block
+assert block.start_index >= 0 and block.samples == 4000  # what they are, nobody has written
 source.close()
 print("streamed")
 """
