@@ -19,7 +19,8 @@ from analysis.estimate.descent import Descent, minimise
 
 Array = NDArray[np.float64]
 QUIET = 8  # stages in which a penalty is let go without any effect
-HEAVIEST = 1e14  # weight at which a penalty has won
+HEAVIEST = 1e14  # weight at which the penalty of a function of size 1 has won
+LIGHTEST = 1e-14  # and at which it no longer counts
 _FIRST_DAMPING = 1e-3
 _ROUNDED = 1e-9  # of the cost, below which a gain is none
 
@@ -50,6 +51,7 @@ class Smooth:
 
     where: slice
     penalties: tuple[Array, ...]
+    size: float = 1.0  # of the function, in its own unit: what is heavy or light depends on it
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,8 @@ def heavy(smooths: Sequence[Smooth], hessian: Array) -> Array:
     for smooth in smooths:
         information = float(np.trace(hessian[smooth.where, smooth.where]))
         size = smooth.where.stop - smooth.where.start
-        weights += [1e2 * max(information, 1.0) / float(np.trace(p)) * size**2 for p in smooth.penalties]
+        least = smooth.size**-2.0
+        weights += [1e2 * max(information, least) / float(np.trace(p)) * size**2 for p in smooth.penalties]
     return np.array(weights)
 
 
@@ -203,9 +206,10 @@ def fellner_schall(
             free = weights[i] * float(np.sum(prior * penalty) - np.sum(block * penalty))
             rough = weights[i] * float(inner @ penalty @ inner)
             ratio = max(free, 1e-9) / max(rough, 1e-12)
-            new[i] = weights[i] * float(np.clip(ratio, 1.0 / factor, factor))
+            moved = weights[i] * float(np.clip(ratio, 1.0 / factor, factor)) * smooth.size**2
+            new[i] = np.clip(moved, LIGHTEST, HEAVIEST) / smooth.size**2
             i += 1
-    return np.clip(new, 1e-14, HEAVIEST)
+    return new
 
 
 def inverted(matrix: Array, directions: Array | None = None) -> Array:

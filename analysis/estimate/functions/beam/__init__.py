@@ -21,6 +21,8 @@ from analysis.base.record import Record
 from analysis.estimate.finish.assemble import write_start
 from analysis.estimate.functions.beam.description import Beam
 from analysis.estimate.functions.beam.fit import Problem, fit, problem
+from analysis.estimate.functions.beam.judged import judged
+from analysis.estimate.functions.beam.mode_numbers import with_mode_numbers
 from analysis.estimate.functions.beam.observation import observe
 from analysis.estimate.functions.beam.published import fit_plain
 from analysis.estimate.functions.beam.system import BeamSystem
@@ -61,6 +63,7 @@ def identify(beam: Beam, records: Sequence[Record], options: Options, progress: 
         raise ModelError(f"The fit of a beam is 'penalised' or 'published', not '{options.fit}'.")
     if not records and not beam.frequencies:
         raise DataError("A beam needs a record or measured natural frequencies.")
+    beam, gap = with_mode_numbers(beam, options.elements or None)
     unknowns = layout(beam, log=options.fit == "penalised", intervals=_intervals(beam, options.intervals))
     system = BeamSystem(beam, unknowns, options.elements or None, options.modes)
     used = records if beam.sensors else []
@@ -69,7 +72,7 @@ def identify(beam: Beam, records: Sequence[Record], options: Options, progress: 
         raise DataError("There is nothing to compare with: the record holds no valid sample of a sensor.")
     result = fit_plain(task) if options.fit == "published" else fit(task, options.stages, progress=progress)
     progress.report(1.0, "done")
-    return _identification(task, result, options)
+    return judged(_identification(task, result, options, gap), task, result)
 
 
 def simulate(beam: Beam, record: Record, elements: int = 0, modes: int = 40) -> Record:
@@ -92,12 +95,12 @@ def _intervals(beam: Beam, count: int) -> dict[str, int]:
     return {k: count for k, p in beam.profiles.items() if count and p.free and p.intervals}
 
 
-def _identification(task: Problem, result: Fit, options: Options) -> Identification:
+def _identification(task: Problem, result: Fit, options: Options, gap: list[str]) -> Identification:
     system, unknowns = task.system, task.unknowns
     beam = system.beam
     parameters: dict[str, Estimate] = {}
     curves: dict[str, Curve] = {}
-    warnings: list[str] = []
+    warnings: list[str] = list(gap)
     x = np.linspace(0.0, beam.length, CURVE_POINTS)
     for block in unknowns.blocks:
         covariance = result.covariance[block.where, block.where]
@@ -143,6 +146,7 @@ def _identification(task: Problem, result: Fit, options: Options) -> Identificat
             "modes": system.count,
             "frequencies_hz": found[: max(8, len(beam.frequencies))].tolist(),
             "measured_hz": list(beam.frequencies),
+            "measured_modes": list(beam.frequency_modes),
             "penalty_weights": result.weights.tolist(),
         },
         curves=curves,

@@ -107,6 +107,7 @@ class Beam:
     sensors: tuple[Sensor, ...] = ()
     frequencies: tuple[float, ...] = ()  # measured natural frequencies, Hz, from the lowest
     frequency_error: float = 0.003  # relative standard error of one of them
+    frequency_modes: tuple[int, ...] = ()  # their numbers from 1 on; empty: 1, 2, ..., gaps are looked for
     total_mass: float | None = None  # weighed, without the tip mass
     total_mass_error: float = 0.001  # relative
     start: str = "rest"  # "rest", or "free": the motion at the first sample is estimated along
@@ -174,7 +175,7 @@ class _Reader:
         total = self.positive(mass, "total", "[mass]") if "total" in mass else None
         modes = self.table(raw, "frequencies")
         start = self.table(raw, "start")
-        self.only(modes, {"hz", "error"}, "[frequencies]")
+        self.only(modes, {"hz", "error", "modes"}, "[frequencies]")
         self.only(start, {"motion", "modes"}, "[start]")
         if start.get("motion", "rest") not in ("rest", "free"):
             raise self.fail('[start] motion is "rest" or "free".')
@@ -191,6 +192,7 @@ class _Reader:
             sensors=tuple(self.sensor(n, t, length) for n, t in self.table(raw, "sensors").items()),
             frequencies=tuple(self.numbers(modes, "hz", "[frequencies]")),
             frequency_error=float(modes.get("error", 0.003)),
+            frequency_modes=self.mode_numbers(modes),
             total_mass=total,
             total_mass_error=float(mass.get("total_error", 0.001)),
             start=start.get("motion", "rest"),
@@ -313,6 +315,15 @@ class _Reader:
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise self.fail(f"{where} wants a whole number of at least {least} for '{key}'.")
         return value
+
+    def mode_numbers(self, table: dict[str, Any]) -> tuple[int, ...]:
+        """Numbers of the modes whose frequencies were measured."""
+        values, count = table.get("modes", []), len(table.get("hz", []))
+        if not isinstance(values, list) or not all(type(v) is int and v > 0 for v in values):
+            raise self.fail("[frequencies] modes wants whole numbers from 1 on.")
+        if values and (len(values) != count or sorted(set(values)) != values):
+            raise self.fail("[frequencies] modes wants a number for each of hz, rising.")
+        return tuple(values)
 
     def numbers(self, table: dict[str, Any], key: str, where: str) -> list[float]:
         values = table.get(key, [])

@@ -105,14 +105,24 @@ class Problem:
         beam, out = self.system.beam, []
         if beam.frequencies:
             found, jacobian = self.system.frequencies(state)
-            count = len(beam.frequencies)
+            count = max(beam.frequency_modes, default=len(beam.frequencies))
             if count > len(found):
-                raise DataError(f"{count} measured frequencies need more elements than {beam.elements}.")
+                raise DataError(f"Mode {count} needs more elements than {beam.elements}.")
+            chosen = np.array(beam.frequency_modes or range(1, count + 1)) - 1
             measured = np.array(beam.frequencies)
             weight = 1.0 / (beam.frequency_error * measured)
-            out.append(((found[:count] - measured) * weight, jacobian[:count] * weight[:, None]))
+            out.append(((found[chosen] - measured) * weight, jacobian[chosen] * weight[:, None]))
         if beam.total_mass is not None:
             out.append(self._weighed(theta, beam.total_mass, beam.total_mass_error))
+        return out
+
+    def residuals(self, theta: Array) -> list[Array]:
+        """Measured minus predicted [S, T] of each record, motions at the start and offsets at their best."""
+        state = self.system.state(theta, derivatives=False)
+        out = []
+        for observation, noise in zip(self.observations, self.noise, strict=True):
+            left = self._compare(observation, noise, state, theta)[0].reshape(observation.valid.shape)
+            out.append(np.where(observation.valid, -left * noise[:, None], np.nan))
         return out
 
     def _weighed(self, theta: Array, total: float, error: float) -> tuple[Array, Array]:

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
+_ROUNDING = 1e-13  # of the largest eigenvalue: what a sum of squares in floating point may be off by
 DENSE_LIMIT = 80  # up to this size all modes come from one dense factorisation
 
 
@@ -81,9 +82,23 @@ def settled_modes(stiffness: Array, mass: Array) -> tuple[Array, Array]:
     """
     from scipy.linalg import eigh
 
-    inverse, shapes = eigh(mass, stiffness)
+    inverse, shapes = eigh(mass, _positive(stiffness))
     inverse, shapes = np.maximum(inverse[::-1], 1e-300), shapes[:, ::-1]
     return 1.0 / inverse, np.ascontiguousarray(shapes / np.sqrt(inverse))
+
+
+def _positive(stiffness: Array) -> Array:
+    """The matrix with what rounding has made negative lifted: sums of squares are never below zero.
+
+    Where a beam tapers, its tip is so much softer than its root that the smallest eigenvalues drown.
+    """
+    scale = np.sqrt(np.maximum(np.diag(stiffness), 1e-300))
+    values, vectors = np.linalg.eigh(stiffness / np.outer(scale, scale))
+    floor = _ROUNDING * float(values[-1])
+    if values[0] > floor:
+        return stiffness
+    lifted = (vectors * np.maximum(values, floor)) @ vectors.T
+    return np.asarray(0.5 * (lifted + lifted.T) * np.outer(scale, scale))
 
 
 def complex_modes(squared: Array, damping: Array | None) -> Modes:

@@ -19,7 +19,8 @@ from analysis.base.identification import Z95, Curve, Estimate, Identification, R
 from analysis.base.progress import Progress
 from analysis.base.record import Record
 from analysis.estimate.finish.assemble import write_start
-from analysis.estimate.functions.energetic.recovery import Recovery, oscillator_states, recover
+from analysis.estimate.functions.energetic.judged import judged
+from analysis.estimate.functions.energetic.recovery import Recovery, Wanted, oscillator_states, recover
 from analysis.estimate.functions.energetic.splines import Grid, KnownValue
 from analysis.estimate.functions.energetic.terms import to_model
 from analysis.estimate.start import Start
@@ -46,7 +47,7 @@ class Options:
 
     unknown: str = "H(x)"  # c(t); H(x); H(x,v); c(t)+H(x); c(t)+H(x,v)
     intervals: int = 0  # of the splines; 0: by the number of samples (the penalty limits the detail)
-    rough: int = 3  # derivative that is penalised: 3 for smooth laws, 2 for kinks such as freeplay
+    rough: int = 0  # derivative that is penalised: 3 smooth, 2 kinks; 0: kinks and steps where data ask
     c_known: tuple[float, ...] = ()  # known values of c: triples time, derivative (0 or 1), value
     h_known: tuple[float, ...] = ()  # known values of H(x): triples x, derivative (0 or 1), value
     start: tuple[float, ...] = ()  # displacement and velocity at the first sample, if known
@@ -60,17 +61,15 @@ class Options:
 
 def identify(model: Model, records: Sequence[Record], options: Options, progress: Progress) -> Identification:
     """The unknown functions with pointwise 95 % bands, as ``curves``."""
-    if options.rough not in (2, 3):
-        raise DataError("The penalty sees the second (kinks) or the third derivative: rough is 2 or 3.")
+    if options.rough not in (0, 1, 2, 3):
+        raise DataError("The penalty sees the first, second or third derivative: rough is 1, 2, 3, or 0.")
     if options.boundary:
         from analysis.estimate.functions.energetic.ends import identify_from_ends
 
         return identify_from_ends(model, records, options)
     if len(options.start) not in (0, 2):
         raise DataError("start wants two numbers: displacement and velocity at the first sample.")
-    found = recover(
-        model,
-        records,
+    wanted = Wanted(
         options.unknown,
         options.intervals,
         triples(options.c_known),
@@ -79,9 +78,8 @@ def identify(model: Model, records: Sequence[Record], options: Options, progress
         options.segment,
         options.refine,
         options.rough,
-        options.denoise,
-        progress,
     )
+    found = recover(model, records, wanted, options.denoise, progress)
     progress.report(1.0, "done")
     return _identification(model, found, options)
 
@@ -126,9 +124,14 @@ def _identification(model: Model, found: Recovery, options: Options) -> Identifi
         warnings.append(f"The model's own parameters are taken as known, at their guesses: {names}.")
     if not fit.converged:
         warnings.append("The fit did not settle; treat the curves with care.")
-    noise = {n: float(s) for n, s in zip((x_name, v_name), found.noise, strict=True) if np.isfinite(s)}
+    seen = [left.name for left in found.left]
+    noise = {n: float(s) for n, s in zip((x_name, v_name), found.noise, strict=True) if n in seen}
     residual = Residual(
-        2.0 * fit.misfit.cost, noise=noise, other={"freedom": fit.freedom, "samples": float(found.samples)}
+        2.0 * fit.misfit.cost,
+        found.samples - fit.freedom,
+        rms={left.name: left.rms for left in found.left},
+        noise=noise,
+        other={"freedom": fit.freedom, "samples": float(found.samples)},
     )
     start = Start(
         "energetic",
@@ -149,7 +152,8 @@ def _identification(model: Model, found: Recovery, options: Options) -> Identifi
         curves=curves,
         references=REFERENCES,
     )
-    return write_start(start, model.name, model.to_toml(), asdict(options), found.about_time)
+    written = write_start(start, model.name, model.to_toml(), asdict(options), found.about_time)
+    return judged(written, found)
 
 
 def _inside(grid: Grid) -> Array:

@@ -13,12 +13,16 @@ from analysis.base.errors import DataError, ModelError
 from analysis.base.gaps import filled
 from analysis.base.progress import SILENT, Progress
 from analysis.base.record import Record
+from analysis.estimate.finish.evidence import NOISELESS
+from analysis.estimate.functions.energetic.marks import sharpened
 from analysis.estimate.functions.energetic.refinement import OutputError, Run
 from analysis.estimate.functions.energetic.splines import KnownValue
 from analysis.estimate.functions.energetic.start import Motion, weak_start
 from analysis.estimate.functions.energetic.unknowns import Unknowns, layout
+from analysis.estimate.functions.judgement import Left, own_noise
 from analysis.estimate.functions.penalised import Fit, descend, fit_penalised, inverted, penalty_matrix
 from analysis.experiment import Conditions, Experiment
+from analysis.experiment import Run as ExperimentRun
 from analysis.experiment.states import derivative_pairs
 from analysis.signal.inputs import Inputs
 from analysis.signal.smoothing import smooth
@@ -32,6 +36,7 @@ PERIODS = 4.0  # of the slowest motion in a segment
 WON = 1e-3  # degrees of freedom beyond a polynomial below which a function is one
 STEEP = 4.0  # harmonics of the motion that the integration steps must follow
 STEP = 0.15  # radians of the highest of them to a step
+COLOURINGS = 2  # fits with the noise of the inputs counted along the motion of the one before
 
 
 @dataclass(frozen=True)
@@ -45,70 +50,135 @@ class Recovery:
     samples: int
     segments: int
     evaluations: int
+    left: tuple[Left, ...] = ()  # what is left of x and v; empty without the output error
+    motions: tuple[Motion, ...] = ()
+    window: int = 0  # half width of the weak form's test functions, samples
     about_time: tuple[str, ...] = ()  # what is to be said of the model's t
 
 
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The records as the recovery takes them."""
+
+    model: Model
+    runs: Sequence[ExperimentRun]
+    channels: Sequence[Array]  # [2, N] displacement and velocity, nan where not measured
+    motions: tuple[Motion, ...]
+    own_noise: Array  # [2] of displacement and velocity, from their differences; nan: it does not show
+    doubt: Array  # [2] relative standard error of it
+    period: float  # samples to a swing
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be recovered, and how."""
+
+    unknown: str
+    intervals: int = 0
+    c_known: tuple[KnownValue, ...] = ()
+    h_known: tuple[KnownValue, ...] = ()
+    start_known: tuple[float, float] | None = None
+    segment: int = 0
+    refine: bool = True
+    rough: int = 0  # 0: smooth but for kinks and steps, where the data ask for them
+
+
 def recover(
-    model: Model,
-    records: Sequence[Record],
-    unknown: str,
-    intervals: int = 0,
-    c_known: tuple[KnownValue, ...] = (),
-    h_known: tuple[KnownValue, ...] = (),
-    start_known: tuple[float, float] | None = None,
-    segment: int = 0,
-    refine: bool = True,
-    rough: int = 3,
-    denoise: bool = True,
-    progress: Progress = SILENT,
+    model: Model, records: Sequence[Record], wanted: Wanted, denoise: bool = True, progress: Progress = SILENT
 ) -> Recovery:
     """c(t), H(x), H(x, v) or c and H together, v' = (the model's) - c(t) v - H."""
     x_name, v_name = oscillator_states(model)
     experiment = Experiment(model, records, Conditions(denoise=denoise))
-    model, data = experiment.model, experiment.runs
-    about_time = tuple(experiment.about_time)
-    p, kernels = model.values(), model.kernels()
-    motions, channels = [], []
-    for record, measured in zip(records, data, strict=True):
-        both = np.array([_channel(record, x_name), _channel(record, v_name)])
-        channels.append(both)
-        motions.append(_motion(kernels, p, measured.times, both, measured.inputs))
-    unknowns = _grids(unknown, motions, intervals, c_known, h_known, rough)
-    theta, directions = _freedom(unknowns, np.zeros(unknowns.size), False)
-    period = min(_period(m) for m in motions)
-    progress.report(0.05, "weak form")
-    start = weak_start(unknowns, motions, theta, directions, _window(motions[0], period))
-    samples = int(sum(np.isfinite(c).sum() for c in channels))
-    if not refine:
-        return Recovery(unknowns, start, start, np.full(2, np.nan), samples, 0, 0, about_time)
-    length = segment or int(np.ceil(PERIODS * period))
-    while True:
-        task, full = _output_error(
-            kernels,
-            p,
-            unknowns,
-            motions,
-            channels,
-            [m.inputs for m in data],
-            start,
-            length,
-            period,
-            start_known,
-        )
-        if np.isfinite(task.misfit(full, False).cost) or length <= 16:
-            break
-        length //= 2  # the weak form was poor: shorter segments forgive more
-    if not np.isfinite(task.misfit(full, False).cost):
-        raise DataError(
-            "The motion of the first estimate runs away even over a few samples: check the model and units."
-        )
-    full, free = _freedom(unknowns, full, start_known is not None)
-    refined = fit_penalised(
-        task, full, unknowns.smooths(), start.weights, free, factor=30.0, progress=progress.part(0.1, 1.0)
+    model = experiment.model
+    channels = [np.array([_channel(r, x_name), _channel(r, v_name)]) for r in records]
+    motions = tuple(
+        _motion(model.kernels(), model.values(), run.times, both, run.inputs)
+        for run, both in zip(experiment.runs, channels, strict=True)
     )
-    refined = _settled(task, refined, unknowns, start_known is not None)
+    levels = [own_noise([both[i] for both in channels]) for i in (0, 1)]
+    noise, doubt = (np.array(column) for column in zip(*levels, strict=True))
+    period = min(_period(m) for m in motions)
+    data = Measured(model, experiment.runs, channels, motions, noise, doubt, period)
+    unknowns = _grids(wanted, motions)
+    found = _recovered(data, wanted, unknowns)
+    return replace(found, about_time=tuple(experiment.about_time))
+
+
+def _noiseless(channels: Sequence[Left]) -> bool:
+    return all(left.rms < NOISELESS * left.spread for left in channels)
+
+
+def _recovered(data: Measured, wanted: Wanted, unknowns: Unknowns) -> Recovery:
+    """The functions on these grids."""
+    motions = data.motions
+    theta, directions = _freedom(unknowns, np.zeros(unknowns.size), False)
+    window = _window(motions[0], data.period)
+    start = weak_start(unknowns, motions, theta, directions, window)
+    samples = int(sum(np.isfinite(c).sum() for c in data.channels))
+    if not wanted.refine:
+        return Recovery(unknowns, start, start, np.full(2, np.nan), samples, 0, 0)
+    task, full = _shootable(data, wanted, unknowns, start)
+    full, free = _freedom(unknowns, full, wanted.start_known is not None)
+    weights = start.weights
+    coloured = any(np.any(run.input_noise > 0) for run in data.runs)
+    for _ in range(COLOURINGS if coloured else 1):
+        if coloured:
+            task.set_noise(task.misfit(full, False).squares, 0.0)
+            task.noise = np.where(np.isfinite(data.own_noise), data.own_noise, task.noise)
+            task.colour(full)
+        refined = fit_penalised(task, full, unknowns.smooths(), weights, free, factor=30.0)
+        full, weights = refined.theta, refined.weights
+    refined = _settled(task, refined, unknowns, wanted.start_known is not None)
     count = sum(len(r.starts) for r in task.runs)
-    return Recovery(unknowns, refined, start, task.noise, samples, count, task.evaluations, about_time)
+    left = _left(data, task, refined.theta)
+    if not (wanted.rough or wanted.c_known or wanted.h_known or unknowns.v or _noiseless(left)):
+        refined = sharpened(unknowns, refined, task)
+        left = _left(data, task, refined.theta)
+    return Recovery(
+        unknowns, refined, start, task.noise, samples, count, task.evaluations, left, motions, window
+    )
+
+
+def _left(data: Measured, task: OutputError, theta: Array) -> tuple[Left, ...]:
+    """What is left of displacement and velocity."""
+    position = task.unknowns.size
+    residuals, errors = [], []
+    known = np.where(np.isfinite(data.own_noise), data.own_noise, task.noise)
+    for number, run in enumerate(task.runs):
+        _, X, _ = task.shoot(run, theta, position, False)
+        missing = ~np.isfinite(run.data)
+        residuals.append(np.where(missing, np.nan, run.data - X))
+        scaled = task.weighted(number, X) * (task.noise / known)[:, None]
+        errors.append(np.where(missing, np.nan, -scaled))
+        position += 2 * len(run.starts)
+    names = oscillator_states(data.model)
+    return tuple(
+        Left(
+            names[i],
+            [both[i] for both in data.channels],
+            [row[i] for row in residuals],
+            [row[i] for row in errors],
+            float(data.own_noise[i]),
+            float(data.doubt[i]),
+        )
+        for i in (0, 1)
+        if any(np.isfinite(both[i]).any() for both in data.channels)
+    )
+
+
+def _shootable(data: Measured, wanted: Wanted, unknowns: Unknowns, start: Fit) -> tuple[OutputError, Array]:
+    """The comparison and its unknowns at the start, over segments that the first estimate does not leave."""
+    length = wanted.segment or int(np.ceil(PERIODS * data.period))
+    while True:
+        task, full = _output_error(data, wanted, unknowns, start, length)
+        if np.isfinite(task.misfit(full, False).cost):
+            return task, full
+        if length <= 16:
+            raise DataError(
+                "The motion of the first estimate runs away even over a few samples: check the model and "
+                "units."
+            )
+        length //= 2  # the weak form was poor: shorter segments forgive more
 
 
 def _settled(task: OutputError, fit: Fit, unknowns: Unknowns, fixed_start: bool) -> Fit:
@@ -219,14 +289,7 @@ def _bridged(row: Array) -> Array | None:
     return filled(row) if np.isfinite(row).any() else None
 
 
-def _grids(
-    unknown: str,
-    motions: Sequence[Motion],
-    intervals: int,
-    c_known: tuple[KnownValue, ...],
-    h_known: tuple[KnownValue, ...],
-    rough: int,
-) -> Unknowns:
+def _grids(wanted: Wanted, motions: Sequence[Motion]) -> Unknowns:
     def span(rows: list[Array]) -> tuple[float, float]:
         low, high = min(float(r.min()) for r in rows), max(float(r.max()) for r in rows)
         if high <= low:
@@ -237,7 +300,13 @@ def _grids(
     first = min(float(m.times[0]) for m in motions)
     x, v = span([m.smooth_x for m in motions]), span([m.smooth_v for m in motions])
     samples = sum(len(m.times) for m in motions)
-    return layout(unknown, (first, last), x, v, samples, intervals, c_known, h_known, rough)
+    grids = layout(wanted.unknown, (first, last), x, v, samples, wanted.intervals, wanted.rough or 3)
+    step = float(motions[0].times[1] - motions[0].times[0])
+    force = max(float(np.std(np.gradient(m.smooth_v, step))) + float(np.std(m.known)) for m in motions)
+    speed = max(float(np.std(m.smooth_v)) for m in motions)
+    return replace(
+        grids, c_known=wanted.c_known, h_known=wanted.h_known, c_scale=force / speed, h_scale=force
+    )
 
 
 def _period(motion: Motion) -> float:
@@ -258,27 +327,22 @@ def _window(motion: Motion, period: float) -> int:
 
 
 def _output_error(
-    kernels: object,
-    p: Array,
-    unknowns: Unknowns,
-    motions: Sequence[Motion],
-    channels: Sequence[Array],
-    inputs: Sequence[Inputs],
-    start: Fit,
-    length: int,
-    period: float,
-    start_known: tuple[float, float] | None,
+    data: Measured, wanted: Wanted, unknowns: Unknowns, start: Fit, length: int
 ) -> tuple[OutputError, Array]:
     """The comparison and its unknowns at the start."""
     runs, initial = [], []
-    for motion, data, drive in zip(motions, channels, inputs, strict=True):
+    for motion, both, run in zip(data.motions, data.channels, data.runs, strict=True):
         count = len(motion.times)
         pieces = max(1, round(count / max(length, 8)))
         starts = np.linspace(0, count, pieces + 1).astype(np.int64)[:-1]
-        fastest = STEEP * 2.0 * np.pi / period  # radians to a sample
-        runs.append(Run(motion.times, data, drive, starts, max(2, int(np.ceil(fastest / STEP)))))
+        fastest = STEEP * 2.0 * np.pi / data.period  # radians to a sample
+        steps = max(2, int(np.ceil(fastest / STEP)))
+        runs.append(Run(motion.times, both, run.inputs, starts, steps, run.input_noise))
         initial.append(np.column_stack([motion.smooth_x[starts], motion.smooth_v[starts]]).ravel())
     values = np.concatenate(initial)
-    if start_known is not None:
-        values[:2] = start_known
-    return OutputError(kernels.jac, p, unknowns, runs), np.concatenate([start.theta, values])  # type: ignore[attr-defined]
+    if wanted.start_known is not None:
+        values[:2] = wanted.start_known
+    model = data.model
+    return OutputError(model.kernels().jac, model.values(), unknowns, runs), np.concatenate(
+        [start.theta, values]
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from analysis.estimate.functions.energetic.shooting import shooter
 from analysis.estimate.functions.energetic.unknowns import Unknowns
+from analysis.estimate.functions.energetic.whitening import Whitening
 from analysis.estimate.functions.penalised import Misfit
 from analysis.signal.inputs import Inputs
 
@@ -27,11 +29,29 @@ class Run:
     inputs: Inputs
     starts: NDArray[np.int64]  # first sample of each segment
     steps: int  # integration steps to a sample
+    input_noise: Array = field(default_factory=lambda: np.zeros(0))  # [m] of the inputs' samples
+
+    @property
+    def segments(self) -> list[slice]:
+        edges = [*self.starts.tolist(), len(self.times)]
+        return [slice(a, b) for a, b in pairwise(edges)]
+
+    @property
+    def limit(self) -> Array:
+        """Displacement and velocity at which a motion has run away."""
+        size = np.nanmax(np.abs(self.data), axis=1, initial=0.0, where=np.isfinite(self.data))
+        swing = float(self.times[-1] - self.times[0])
+        x = max(size[0], size[1] * swing)
+        return 1e6 * np.array([x, max(size[1], x / (self.times[1] - self.times[0]))])
 
 
 @dataclass
 class OutputError:
-    """Unknowns: those of the functions, then two initial values for every segment of every run."""
+    """Unknowns: those of the functions, then two initial values for every segment of every run.
+
+    Noise of a measured force moves the specimen not at all, but the simulated motion: what is left is then
+    coloured. ``filters`` make it white again, segment by segment; empty where the inputs are exact.
+    """
 
     jac: Any
     p: Array
@@ -39,6 +59,7 @@ class OutputError:
     runs: Sequence[Run]
     noise: Array = field(default_factory=lambda: np.ones(2))
     evaluations: int = 0
+    filters: list[list[Whitening]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._turn = self.unknowns.turn()
@@ -49,24 +70,71 @@ class OutputError:
 
     def misfit(self, theta: Array, derivatives: bool = True) -> Misfit:
         self.evaluations += 1
-        size, count = len(theta), self.unknowns.size
+        size = len(theta)
         gradient, hessian, cost = np.zeros(size), np.zeros((size, size)), 0.0
         squares = np.zeros(2)
-        position = count
-        for run in self.runs:
-            segments = len(run.starts)
+        position = self.unknowns.size
+        for number, run in enumerate(self.runs):
             fine, X, S = self.shoot(run, theta, position, derivatives)
             if not fine:
                 return Misfit(np.inf, gradient, hessian, [squares])
-            residual = np.where(np.isfinite(run.data), X - run.data, 0.0)
-            squares += np.sum(residual**2, axis=1)
-            weighted = residual / self.noise[:, None]
+            weighted = self.weighted(number, X)
+            squares += np.sum((weighted * self.noise[:, None]) ** 2, axis=1)
             cost += 0.5 * float(np.sum(weighted**2))
             if derivatives:
                 S *= (np.isfinite(run.data) / self.noise[:, None])[:, :, None]
-                self._accumulate(run, S, weighted, position, gradient, hessian)
-            position += 2 * segments
+                self._accumulate(number, S, weighted, position, gradient, hessian)
+            position += 2 * len(run.starts)
         return Misfit(cost, gradient, hessian, [squares])
+
+    def weighted(self, number: int, X: Array) -> Array:
+        """Residual [2, N] of a run in units of the noise, its colour taken out; 0 where not measured."""
+        run = self.runs[number]
+        residual = np.where(np.isfinite(run.data), X - run.data, 0.0) / self.noise[:, None]
+        if self.filters:
+            for part, own in zip(run.segments, self.filters[number], strict=True):
+                residual[:, part] = own.applied(residual[:, part, None])[:, :, 0]
+        return residual
+
+    def colour(self, theta: Array) -> None:
+        """Take the noise of the inputs into account, as it acts along the motion at ``theta``.
+
+        An error w of the force at one sample moves the velocity by its impulse, and later states by the
+        transition from there, which follows from the derivatives by the initial state.
+        """
+        if not any(np.any(run.input_noise > 0) for run in self.runs):
+            return
+        position, filters = self.unknowns.size, []
+        for run in self.runs:
+            _, X, S = self.shoot(run, theta, position, True)
+            pushes = self._pushes(run, X)
+            filters.append(
+                [
+                    Whitening.prepare(
+                        S[:, part, :2], pushes[part], np.isfinite(run.data[:, part]), self.noise
+                    )
+                    for part in run.segments
+                ]
+            )
+            position += 2 * len(run.starts)
+        self.filters = filters
+
+    def _pushes(self, run: Run, X: Array) -> Array:
+        """Standard deviation [N] of the velocity's change within a sample by noise of the inputs."""
+        dt = float(run.times[1] - run.times[0])
+        values = run.inputs.values(run.times)
+        total, k = np.zeros(len(run.times)), len(self.p)
+        dx, jx, jp = np.empty(2), np.empty((2, 2)), np.empty((2, k))
+        for i, level in enumerate(run.input_noise):
+            for n in range(len(run.times)):
+                sides = []
+                for side in (-level, level):
+                    u = values[:, n].copy()
+                    u[i] += side
+                    self.jac(run.times[n], np.ascontiguousarray(X[:, n]), u, self.p, dx, jx, jp)
+                    sides.append(dx[1])
+                total[n] += (0.5 * (sides[1] - sides[0]) * dt) ** 2
+        return np.sqrt(total)
 
     def shoot(self, run: Run, theta: Array, position: int, full: bool) -> tuple[bool, Array, Array]:
         """The motion X[2, N] of a run whose initial values begin at ``position``, and its sensitivities."""
@@ -79,18 +147,17 @@ class OutputError:
         grids = [g.row() if g else NOTHING for g in (unknowns.c, unknowns.x, unknowns.v)]
         fine = shooter()(
             self.jac, self.p, run.times, run.inputs.t0, run.inputs.dt, run.inputs.coefficients, run.starts,
-            initial, grids[0], c, grids[1], grids[2], h, run.steps, full, X, S,
+            initial, grids[0], c, grids[1], grids[2], h, run.steps, run.limit, full, X, S,
         )  # fmt: skip
         return bool(fine) and bool(np.all(np.isfinite(X))), X, S
 
     def _accumulate(
-        self, run: Run, S: Array, weighted: Array, position: int, gradient: Array, hessian: Array
+        self, number: int, S: Array, weighted: Array, position: int, gradient: Array, hessian: Array
     ) -> None:
-        count = self.unknowns.size
-        edges = [*run.starts.tolist(), len(run.times)]
-        for k in range(len(run.starts)):
-            part = slice(edges[k], edges[k + 1])
-            rows = S[:, part].reshape(-1, count + 2)
+        count, run = self.unknowns.size, self.runs[number]
+        for k, part in enumerate(run.segments):
+            rows = self.filters[number][k].applied(S[:, part]) if self.filters else S[:, part]
+            rows = rows.reshape(-1, rows.shape[-1])
             residual = weighted[:, part].ravel()
             own = slice(position + 2 * k, position + 2 * k + 2)
             initial, functions = rows[:, :2], rows[:, 2:] @ self._turn
@@ -105,9 +172,12 @@ class OutputError:
     def set_noise(self, squares: Sequence[Array], spent: float) -> float:
         counts = sum(np.isfinite(r.data).sum(axis=1) for r in self.runs)
         left = np.maximum(counts - spent * counts / max(float(np.sum(counts)), 1.0), 1.0)
-        scale = max(float(np.nanmax(np.abs(r.data))) for r in self.runs)
+        scale = np.array([max(np.nanmax(np.abs(r.data[i]), initial=0.0) for r in self.runs) for i in (0, 1)])
         new = np.where(counts > 0, np.sqrt(squares[0] / left), 1.0)
-        new = np.maximum(new, 1e-12 * scale)
+        if self.filters:  # the covariance is known but for a common factor
+            ratio = np.sqrt(np.sum(squares[0] / self.noise**2) / np.sum(np.where(counts > 0, left, 0.0)))
+            new = self.noise * np.where(counts > 0, ratio, 1.0)
+        new = np.maximum(new, 1e-12 * np.where(scale > 0, scale, 1.0))
         change = float(np.max(np.abs(np.log(new / self.noise))))
         self.noise = new
         return change

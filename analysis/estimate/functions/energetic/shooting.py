@@ -72,9 +72,11 @@ def _slopes(jac, p, t, z, s, u, splines, work, dz, ds):  # type: ignore[no-untyp
 
 
 def _shoot(  # type: ignore[no-untyped-def]
-    jac, p, times, t0, dt, coefficients, starts, initial, c_grid, c, x_grid, v_grid, h, steps, full, X, S
-):
-    """Fill X[2, N] and S[2, N, P + 2] (first the two initial values of the segment); False if it ran away.
+    jac, p, times, t0, dt, coefficients, starts, initial, c_grid, c, x_grid, v_grid, h, steps, limit, full,
+    X, S,
+):  # fmt: skip
+    """Fill X[2, N] and S[2, N, P + 2] (first the two initial values of the segment); False if it ran away,
+    beyond ``limit[2]``.
 
     Without ``full`` the sensitivities are left out.
     """
@@ -119,7 +121,7 @@ def _shoot(  # type: ignore[no-untyped-def]
                 z[i] += sixth * (k[0, i] + 2.0 * k[1, i] + 2.0 * k[2, i] + k[3, i])
                 for q in range(count):
                     s[i, q] += sixth * (ks[0, i, q] + 2.0 * ks[1, i, q] + 2.0 * ks[2, i, q] + ks[3, i, q])
-        if not (abs(z[0]) < 1e9 and abs(z[1]) < 1e12):
+        if not (abs(z[0]) < limit[0] and abs(z[1]) < limit[1]):
             return False
     return True
 
@@ -132,6 +134,6 @@ def shooter() -> Any:
     vector, matrix, cube = types.float64[::1], types.float64[:, ::1], types.float64[:, :, ::1]
     signature = types.boolean(
         JAC_TYPE, vector, vector, types.float64, types.float64, cube, types.int64[::1], matrix,
-        vector, vector, vector, vector, matrix, types.int64, types.boolean, matrix, cube,
+        vector, vector, vector, vector, matrix, types.int64, vector, types.boolean, matrix, cube,
     )  # fmt: skip
     return njit(signature, **COMPILED)(_shoot)

@@ -129,3 +129,44 @@ def _whitened(noise: Any, right: Array) -> Array:
     banded[width + full.row[upper] - full.col[upper], full.col[upper]] = full.data[upper]
     banded[width] *= 1.0 + 1e-3
     return np.asarray(solveh_banded(banded, right))
+
+
+def weak_residuals(
+    unknowns: Unknowns, motions: Sequence[Motion], theta: Array, window: int
+) -> tuple[list[Array], list[Array]]:
+    """Columns of the unknowns and what is left of the weak form, in units in which its noise is white."""
+    columns, left = [], []
+    for motion in motions:
+        rows, values, noise = _equations(unknowns, motion, window)
+        white = _independent(noise, np.column_stack([rows, values]))
+        columns.append(white[:, :-1])
+        left.append(white[:, -1] - white[:, :-1] @ theta[: unknowns.size])
+    return columns, left
+
+
+def weak_columns(motion: Motion, forces: Array, window: int) -> Array:
+    """Forces [K, N] along a motion as the same equations see them: [equations, K]."""
+    dt = float(motion.times[1] - motion.times[0])
+    test, slope, curvature = _test_functions(len(motion.times), dt, window)
+    return _independent(curvature if motion.v is None else slope, np.asarray(test @ forces.T))
+
+
+def _independent(noise: Any, rows: Array) -> Array:
+    """Rows divided by the triangular root of (noise noise')."""
+    from scipy.linalg import cholesky_banded
+
+    full = (noise @ noise.T).tocoo()
+    width = int(np.max(full.row - full.col))
+    banded = np.zeros((width + 1, full.shape[0]))
+    lower = full.row >= full.col
+    banded[full.row[lower] - full.col[lower], full.col[lower]] = full.data[lower]
+    banded[0] *= 1.0 + 1e-3
+    root = cholesky_banded(banded, lower=True)
+    out = np.array(rows, dtype=np.float64)
+    for n in range(len(out)):
+        reach = min(n, width)
+        if reach:
+            places = np.arange(n - reach, n)
+            out[n] -= root[n - places, places] @ out[places]
+        out[n] /= root[0, n]
+    return out

@@ -24,6 +24,8 @@ class Unknowns:
     v: Grid | None  # of H(x, v)
     c_known: tuple[KnownValue, ...] = ()
     h_known: tuple[KnownValue, ...] = ()
+    c_scale: float = 1.0  # typical sizes of the functions, in their units
+    h_scale: float = 1.0
 
     @property
     def c_size(self) -> int:
@@ -41,15 +43,15 @@ class Unknowns:
         """Roughness of each function; of H(x, v) along either variable."""
         out = []
         if self.c:
-            out.append(Smooth(slice(0, self.c_size), (self.c.roughness(),)))
+            out.append(Smooth(slice(0, self.c_size), (self.c.roughness(),), self.c_scale))
         if self.x:
             where = slice(self.c_size, self.size)
             if self.v is None:
-                out.append(Smooth(where, (self.x.roughness(),)))
+                out.append(Smooth(where, (self.x.roughness(),), self.h_scale))
             else:
                 along_x = np.asarray(np.kron(self.x.roughness(), self.v.overlap()), dtype=np.float64)
                 along_v = np.asarray(np.kron(self.x.overlap(), self.v.roughness()), dtype=np.float64)
-                out.append(Smooth(where, (along_x, along_v)))
+                out.append(Smooth(where, (along_x, along_v), self.h_scale))
         return out
 
     def known(self) -> list[tuple[Array, Array]]:
@@ -107,19 +109,17 @@ def layout(
     v: tuple[float, float],
     samples: int,
     intervals: int = 0,
-    c_known: tuple[KnownValue, ...] = (),
-    h_known: tuple[KnownValue, ...] = (),
     rough: int = 3,
 ) -> Unknowns:
     """Grids over the time of the record and over the visited motion, a little beyond it.
 
-    ``intervals``: of every function of one variable; 0: as many as the samples can speak about, at most 24
+    ``intervals``: of every function of one variable; 0: as many as the samples can speak about, at most 64
     (the penalty, not the number of intervals, limits the detail).
     """
     name = unknown.replace(" ", "")
     if name not in KINDS:
         raise DataError(f"The unknown is one of {'; '.join(KINDS)}, not '{unknown}'.")
-    many = intervals or int(np.clip(samples // 8, 4, 24))
+    many = intervals or int(np.clip(samples // 8, 4, 64))
     few = intervals or int(np.clip(samples // 40, 3, 8))
     c = Grid(*times, many, rough) if name.startswith("c(t)") else None
     grid_x = grid_v = None
@@ -127,4 +127,4 @@ def layout(
         grid_x, grid_v = Grid(*x, few, rough), Grid(*v, few, rough)
     elif name.endswith("H(x)"):
         grid_x = Grid(*x, many, rough)
-    return Unknowns(c, grid_x, grid_v, c_known, h_known)
+    return Unknowns(c, grid_x, grid_v)
