@@ -185,6 +185,9 @@ def _identify(
     from analysis.estimate.finish import assemble_start, finish
 
     begun = begin(model, records, method, progress, options)
+    if begun.start.verdict is not None:
+        found = assemble_start(begun.experiment, begun.start, begun.said)
+        return replace(found, verdict=begun.start.verdict, reasons=list(begun.start.reasons))
     if not begun.ending.finish:
         return assemble_start(begun.experiment, begun.start, begun.said)
     if begun.start.fitted is None and not begun.start.finishable:

@@ -50,6 +50,8 @@ class Start:
     residual: Residual = field(default_factory=Residual)  # likewise
     experiment: Experiment | None = None  # what is to be finished, if it is not the one that was given
     finishable: bool = True  # False: the method found that maximum likelihood would make no sense
+    verdict: str | None = None  # of a method that judges by itself, for ``reasons``; None: it does not
+    reasons: list[str] = field(default_factory=list)
     findings: dict[str, Any] = field(default_factory=dict)  # what else was found, JSON values only
     curves: dict[str, Curve] = field(default_factory=dict)
     references: Sequence[str] = ()

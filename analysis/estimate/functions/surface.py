@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError, ModelError
 from analysis.base.identification import Curve, Residual
 from analysis.base.progress import Progress
+from analysis.estimate.finish.judge import SMALL_SHARE
 from analysis.estimate.start import Start
 from analysis.experiment import Experiment, Run
 from analysis.experiment.states import derivative_pairs, state_samples
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+_SURE = 6.0  # standard errors by which the forces on the way up and down must differ
+_VISIBLE = 0.02  # of the force's range, below which they do not
+_FEWEST_BINS = 5
 REFERENCES = [
     "S. F. Masri, T. K. Caughey, J. Appl. Mech. 46 (1979) 433",
     "Z. Liu, H. Fang, K.-W. Wang, J. Xu, Mech. Syst. Signal Process. 108 (2018) 97-111",
@@ -118,23 +122,73 @@ def _start(options: RestoringForce, experiment: Experiment, progress: Progress) 
         )
     }  # fmt: skip
     figures = {"samples": float(len(found.force)), "spread": float(np.sqrt(np.mean(found.spread**2)))}
+    verdict, reasons = "", ["Nothing was judged: there is no force of a model beside the measured one."]
     if model.inputs:
         own = _model_force(model, found.centres, x, v, mass, options)
         curves["model"] = Curve(
             found.centres.tolist(), own.tolist(), own.tolist(), own.tolist(), x_label, "force"
         )
-        figures["rms from the model / range"] = float(
-            np.sqrt(np.average((own - found.mean) ** 2, weights=found.count)) / np.ptp(own)
-        )
+        apart = float(np.sqrt(np.average((own - found.mean) ** 2, weights=found.count)))
+        extent = max(float(np.ptp(own)), float(np.ptp(found.mean)))
+        figures["rms from the model / range"] = share = apart / extent if extent > 0 else 0.0
+        verdict = "misses" if share > SMALL_SHARE else "close"
+        reasons = [f"The measured force differs from the model's by {100 * share:.2g} % of its range (rms)."]
     return Start(
         "surface",
         model.values(),
+        verdict=verdict,
+        reasons=[*reasons, *_by_direction(found)],
+        warnings=_integrated(experiment, x, v),
         residual=Residual(other=figures),
         finishable=False,
         findings={"standard_error": error.tolist(), "count": found.count.tolist()},
         curves=curves,
         references=REFERENCES,
     )
+
+
+def _by_direction(found: Surface) -> list[str]:
+    """A sentence where the force on the way up and on the way down differ by more than their scatter."""
+    up = found.velocity > 0
+    halves = [_binned(found, way) for way in (up, ~up)]
+    both = np.isfinite(halves[0][0]) & np.isfinite(halves[1][0])
+    if np.count_nonzero(both) < _FEWEST_BINS:
+        return []
+    gap = (halves[0][0] - halves[1][0])[both]
+    error = np.hypot(halves[0][1], halves[1][1])[both]
+    mean, doubt = float(np.mean(gap)), float(np.sqrt(np.sum(error**2))) / len(gap)
+    share = abs(mean) / max(float(np.ptp(found.mean)), 1e-300)
+    if abs(mean) < _SURE * doubt or share < _VISIBLE:
+        return []
+    return [
+        f"The force depends on the direction of the motion (on average {mean:.3g} between the way up and the "
+        f"way down, {100 * share:.2g} % of its range): damping left in it, friction or hysteresis."
+    ]
+
+
+def _binned(found: Surface, chosen: NDArray[np.bool_]) -> tuple[Array, Array]:
+    """Mean force of chosen samples around each centre, and its standard error; nan for want of samples."""
+    if len(found.centres) < 2:
+        return np.full(len(found.centres), np.nan), np.full(len(found.centres), np.nan)
+    edges = 0.5 * (found.centres[1:] + found.centres[:-1])
+    which = np.searchsorted(edges, found.displacement[chosen])
+    count = np.bincount(which, minlength=len(found.centres))
+    force, full = found.force[chosen], np.maximum(count, 1)
+    mean = np.bincount(which, force, minlength=len(count)) / full
+    square = np.bincount(which, force**2, minlength=len(count)) / full
+    error = np.sqrt(np.maximum(square - mean**2, 0.0) / full)
+    return np.where(count >= 5, mean, np.nan), np.where(count >= 5, error, np.nan)
+
+
+def _integrated(experiment: Experiment, x: int, v: int) -> list[str]:
+    model = experiment.model
+    seen = [state_samples(model, run, model.values(), smoothed=True).seen[x] for run in experiment.runs]
+    if all(seen):
+        return []
+    return [
+        f"{model.states[x]} was not measured: it is {model.states[v]} integrated, without its mean and its "
+        "drift."
+    ]
 
 
 def _value(model: Model, name: str, default: float) -> float:
@@ -150,6 +204,8 @@ def _surface(
         raise DataError(f"The record shows neither {model.states[x]} nor {model.states[v]}.")
     X = samples.values
     displacement, velocity = X[x].copy(), X[v].copy()
+    if not samples.seen[x]:
+        displacement = _without_drift(np.concatenate([[0.0], np.cumsum(0.5 * (X[v][1:] + X[v][:-1]))]) * m.dt)
     acceleration = smooth(X[v], m.dt)[1]
     U = m.inputs.values(m.times)
     for i, name in enumerate(options.base[:2]):
@@ -163,6 +219,12 @@ def _surface(
     edge = min(len(m.times) // 20, 50)  # differentiation is poor at the ends
     inside = slice(edge, len(m.times) - edge)
     return displacement[inside], velocity[inside], acceleration[inside], drive[inside]
+
+
+def _without_drift(row: Array) -> Array:
+    """A signal without its mean and its slope."""
+    place = np.linspace(-1.0, 1.0, len(row))
+    return np.asarray(row - np.polyval(np.polyfit(place, row, 1), place))
 
 
 def _input(model: Model, name: str) -> int:

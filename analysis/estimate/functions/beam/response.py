@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 _ROUNDING = 1e-13  # of the largest eigenvalue: what a sum of squares in floating point may be off by
+_STIFFEST = 1e-24  # of the largest inverse square of a frequency: stiffer modes do not move
 DENSE_LIMIT = 80  # up to this size all modes come from one dense factorisation
 
 
@@ -83,7 +84,8 @@ def settled_modes(stiffness: Array, mass: Array) -> tuple[Array, Array]:
     from scipy.linalg import eigh
 
     inverse, shapes = eigh(mass, _positive(stiffness))
-    inverse, shapes = np.maximum(inverse[::-1], 1e-300), shapes[:, ::-1]
+    floor = _STIFFEST * max(float(inverse[-1]), 1e-300)
+    inverse, shapes = np.maximum(inverse[::-1], floor), shapes[:, ::-1]
     return 1.0 / inverse, np.ascontiguousarray(shapes / np.sqrt(inverse))
 
 
