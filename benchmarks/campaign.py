@@ -53,8 +53,8 @@ k = { guess = 3.0 }
 [outputs]
 x = "x"
 """
-FAST = 'methods = ["weak"]\n[options]\nfinish = false\n'
-SLOW = 'methods = ["path"]\n'
+FAST = 'methods = ["weak"]', "[options]\nfinish = false"
+SLOW = 'methods = ["path"]', ""
 LIMIT = 120.0
 
 
@@ -67,13 +67,13 @@ def ringing(k: float, noise: float, samples: int, rng: np.random.Generator, **fi
     return Record.from_arrays(RATE, {"x": x, "v": v, "f": np.zeros(samples)}, **fields)
 
 
-def study(folder: Path, how: str, extra: str = "", pattern: str = "runs/*.h5") -> Path:
+def study(folder: Path, how: tuple[str, str], extra: str = "", pattern: str = "runs/*.h5") -> Path:
     """A study of the recordings of a folder."""
     (folder / "ring.toml").write_text(MODEL)
-    text = f'models = ["ring.toml"]\n{how.partition("[")[0]}[recordings]\nfiles = ["{pattern}"]\n{extra}\n'
-    text += f"[{how.partition('[')[2]}" if "[" in how.partition("\n")[2] else ""
+    method, options = how
+    lines = ['models = ["ring.toml"]', method, "[recordings]", f'files = ["{pattern}"]', extra, options]
     path = folder / "study.toml"
-    path.write_text(text)
+    path.write_text("\n".join(lines))
     return path
 
 

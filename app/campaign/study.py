@@ -138,7 +138,7 @@ def plan(study: Study, base: Path, library: Path, known: Mapping[str, Seen], pro
     paths = find(base, told.files, told.folder, told.tags, folder)
     seen, bad = look_at_all(paths, known, told.rate, progress)
     for fit in fits:
-        bad |= _misfits(fit, study, seen)
+        bad |= misfits(fit.name, fit.outputs, fit.inputs, study.channels, seen)
     if bad and told.unsuitable == "refuse":
         first, reason = next(iter(bad.items()))
         more = (
@@ -249,19 +249,25 @@ def _options(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return dict(given)
 
 
-def _misfits(fit: _Fit, study: Study, seen: Sequence[Seen]) -> dict[str, str]:
-    """Recordings without the channels that a model needs."""
+def misfits(
+    model: str,
+    outputs: Sequence[str],
+    inputs: Sequence[str],
+    channels: Mapping[str, str],
+    seen: Sequence[Seen],
+) -> dict[str, str]:
+    """A sentence for each recording without the channels that a model needs."""
     found = {}
     for s in seen:
-        there = {*s.channels, *(n for n, c in study.channels.items() if c in s.channels)}
-        if fit.outputs and not there.intersection(fit.outputs):
-            lacking = f"none of the outputs {', '.join(fit.outputs)}"
-        elif missing := [name for name in fit.inputs if name not in there]:
+        there = {*s.channels, *(n for n, c in channels.items() if c in s.channels)}
+        if outputs and not there.intersection(outputs):
+            lacking = f"none of the outputs {', '.join(outputs)}"
+        elif missing := [name for name in inputs if name not in there]:
             lacking = f"no channel {', '.join(missing)}"
         else:
             continue
         found[s.path] = (
-            f"it has {lacking} of model {fit.name} (its channels are {', '.join(s.channels)}; "
+            f"it has {lacking} of model {model} (its channels are {', '.join(s.channels)}; "
             f"[channels] names those that stand for others)."
         )
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PyQt6.QtCore import QModelIndex, QPoint, QRect, QSize, Qt
 from PyQt6.QtGui import QColor, QDragEnterEvent, QDropEvent, QKeySequence, QPainter, QPolygon, QShortcut
@@ -43,6 +43,9 @@ from app.desktop.workbench import Workbench
 from app.library import Entry
 from drivers.recording.lazy import Recording
 
+if TYPE_CHECKING:
+    from app.desktop.widgets.campaignpanel import CampaignPanel
+
 ENTRY = Qt.ItemDataRole.UserRole
 NONE = "No recording yet.\nMake one on the Acquire page, or drop a file here."
 DETAILS_AT_A_TIME = 50  # recordings that one job looks at before the list shows what it found
@@ -68,6 +71,9 @@ class RecordingsPage(Page):
         self.list = QListWidget()
         self.list.setItemDelegate(EntryDelegate(self.theme))
         self.list.setMouseTracking(True)
+        self.list.setSelectionMode(QListWidget.SelectionMode.ExtendedSelection)
+        self.list.setToolTip("Ctrl or Shift with a click chooses several")
+        self.list.itemSelectionChanged.connect(self._several_chosen)
         self.list.setVerticalScrollMode(QListWidget.ScrollMode.ScrollPerPixel)
         self.list.currentItemChanged.connect(self._chosen)
         self.list.itemActivated.connect(lambda _: self.use())
@@ -82,7 +88,13 @@ class RecordingsPage(Page):
         self.examples_button = button(
             "Load the examples", self.load_examples, "Copy the recordings that come with the program", "quiet"
         )
+        self.all_button = button(
+            "Identify all",
+            self.show_campaign,
+            "Fit one model to the chosen recordings, or to all in the list, and see how its parameters move",
+        )
         left.add(self.list, 1)
+        left.add(self.all_button)
         left.add(label("Drop files anywhere on this page to import them.", "small"))
         left.add(self.examples_button)
         self.right = QStackedWidget()
@@ -96,6 +108,7 @@ class RecordingsPage(Page):
         self.empty.button.clicked.connect(lambda: bench.go("acquire"))
         self.right.addWidget(self.empty)
         self.right.addWidget(self._details())
+        self.campaign: CampaignPanel | None = None  # made when it is first asked for
         self.splitter = QSplitter(Qt.Orientation.Horizontal)
         self.splitter.addWidget(left)
         self.splitter.addWidget(self.right)
@@ -261,6 +274,30 @@ class RecordingsPage(Page):
         elif rows:
             self.list.setCurrentRow(0)
         self._chosen()
+
+    def chosen_entries(self) -> list[Entry]:
+        """The recordings that are chosen in the list, in its order; all that it shows if it is only one."""
+        count = self.list.count()
+        items = [item for i in range(count) if (item := self.list.item(i)) is not None]
+        several = [item for item in items if item.isSelected()]
+        entries = [item.data(ENTRY) for item in (several if len(several) > 1 else items)]
+        return [entry for entry in entries if not entry.problem]
+
+    def show_campaign(self) -> None:
+        """Many recordings at once: to the right, in place of the one that was chosen."""
+        if self.campaign is None:
+            from app.desktop.widgets.campaignpanel import CampaignPanel
+
+            self.campaign = CampaignPanel(self.bench)
+            self.right.addWidget(self.campaign)
+        self.campaign.choose([entry.path for entry in self.chosen_entries()])
+        self.right.setCurrentWidget(self.campaign)
+
+    def _several_chosen(self) -> None:
+        if len(self.list.selectedItems()) > 1:
+            self.show_campaign()
+        elif self.campaign is not None and self.right.currentWidget() is self.campaign:
+            self._chosen()
 
     def current(self) -> Entry | None:
         item = self.list.currentItem()

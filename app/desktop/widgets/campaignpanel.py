@@ -1,0 +1,338 @@
+"""Identify all: a table that fills, a click on a row opens that fit, and the parameters as trends."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PyQt6.QtCore import Qt
+from PyQt6.QtGui import QColor
+from PyQt6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QHeaderView,
+    QSplitter,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from analysis import METHODS, Estimate, Identification, ShakedownError, Step, with_error
+from app.campaign import batch
+from app.campaign.batch import Fit
+from app.campaign.store import fit_path
+from app.desktop.plots.plot import Plot, axis_text
+from app.desktop.widgets.basics import Card, button, label, progress_bar, set_role, timer
+from app.desktop.words import counted
+from app.desktop.workbench import Workbench, read_file
+from app.desktop.worker import Job
+
+if TYPE_CHECKING:
+    from app.campaign.results import Results
+
+LOOKS = 500  # ms between two looks at the results while a campaign runs
+DATE, NUMBER = "date", "number of the recording"
+STATES = {"fits": "good", "close": "warn", "misses": "bad", "cannot tell": "bad"}
+
+
+class CampaignPanel(QWidget):
+    """The model in hand, fitted to many recordings."""
+
+    def __init__(self, bench: Workbench) -> None:
+        super().__init__()
+        self.bench, self.theme = bench, bench.theme
+        self.job: Job | None = None
+        self.paths: list[Path] = []
+        self.folder: Path | None = None  # of the results that are shown
+        self.fits: list[Fit] = []
+        self._size = -1
+        box = QVBoxLayout(self)
+        box.setContentsMargins(0, 0, 0, 0)
+        box.setSpacing(self.theme.px(10))
+        box.addWidget(self._head())
+        lower = QSplitter(Qt.Orientation.Vertical)
+        lower.setHandleWidth(self.theme.px(10))
+        lower.setChildrenCollapsible(False)
+        lower.addWidget(self._table_card())
+        lower.addWidget(self._trend_card())
+        lower.setSizes([200, 220])
+        box.addWidget(lower, 1)
+        self._timer = timer(self, LOOKS, self._look)
+        bench.model_changed.connect(self._follow)
+        self._follow()
+
+    def _head(self) -> QWidget:
+        card = Card(self.theme)
+        self.title = label("", "title")
+        self.state = label("", "small", wrap=True)
+        self.method = QComboBox()
+        for name, entry in METHODS.items():
+            if not entry.module:
+                self.method.addItem(name, name)
+                self.method.setItemData(self.method.count() - 1, entry.words, Qt.ItemDataRole.ToolTipRole)
+        self.method.setToolTip("How the parameters are found")
+        self.run_button = button(
+            "Identify all", self.run, "Fit the model to every chosen recording", "primary"
+        )
+        self.cancel_button = button("Cancel", self.cancel, "Stop; what is done is kept")
+        self.page_button = button("Open the page", self.open_page, "The campaign as one HTML page")
+        self.cancel_button.hide()
+        self.page_button.hide()
+        row = QHBoxLayout()
+        row.addWidget(self.title, 1)
+        for widget in (self.method, self.page_button, self.cancel_button, self.run_button):
+            row.addWidget(widget)
+        card.box.addLayout(row)
+        self.bar = progress_bar(1000)
+        self.bar.hide()
+        card.add(self.bar)
+        card.add(self.state)
+        return card
+
+    def _table_card(self) -> QWidget:
+        card = Card(self.theme)
+        self.table = QTableWidget()
+        side = self.table.verticalHeader()
+        assert side is not None
+        side.hide()
+        self.table.setShowGrid(False)
+        self.table.setAlternatingRowColors(True)
+        self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+        self.table.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
+        self.table.setToolTip("A click opens that fit on the Identify page")
+        self.table.cellClicked.connect(lambda row, _: self.open_fit(row))
+        card.add(self.table, 1)
+        return card
+
+    def _trend_card(self) -> QWidget:
+        whole = QWidget()
+        box = QVBoxLayout(whole)
+        box.setContentsMargins(0, 0, 0, 0)
+        row = QHBoxLayout()
+        self.parameter, self.over = QComboBox(), QComboBox()
+        self.parameter.setToolTip("The parameter that is drawn")
+        self.over.setToolTip("What it is drawn over: the date, or an entry of the recordings")
+        row.addWidget(label("Trend of", "muted"))
+        row.addWidget(self.parameter)
+        row.addWidget(label("over", "muted"))
+        row.addWidget(self.over)
+        row.addStretch(1)
+        box.addLayout(row)
+        self.plot = Plot(self.theme, "Trend")
+        self.bars, self.dots = self.plot.curve(colour=7), self.plot.points(size=7.0)
+        box.addWidget(self.plot, 1)
+        for chooser in (self.parameter, self.over):
+            chooser.activated.connect(lambda _: self._draw())
+        return whole
+
+    # -- what is chosen
+
+    def choose(self, paths: Sequence[Path]) -> None:
+        """Recordings that are to be identified."""
+        if self.job is None:
+            self.paths = list(paths)
+            self._follow()
+
+    def _missing(self) -> str:
+        if self.bench.model_problem or self.bench.model is None:
+            return "Choose a model on the Identify page first."
+        return "" if self.paths else "Choose recordings in the list."
+
+    def _follow(self) -> None:
+        model, missing = self.bench.model, self._missing()
+        self.title.setText(f"{counted(len(self.paths), 'recording')}, {model.name if model else 'no model'}")
+        self.run_button.setEnabled(not missing and self.job is None)
+        if self.job is None and missing:
+            self._say(missing, "small")
+        elif self.job is None and self.state.text().startswith("Choose"):
+            self._say("", "small")
+
+    # -- running
+
+    def run(self) -> None:
+        """Fit the model in hand to all chosen recordings, elsewhere."""
+        model = self.bench.model
+        if model is None or self._missing() or self.job is not None:
+            return
+        name = re.sub(r"[^\w.+-]+", "-", model.name).strip("-.") or "model"
+        self.folder, self._size = self.bench.settings.library_folder / "campaigns" / name, -1
+        self._show([])
+        self.job = self.bench.workers.run(
+            f"Identifying {counted(len(self.paths), 'recording')}",
+            batch.identify_all,
+            self.paths,
+            model.text,
+            str(self.method.currentData()),
+            self.bench.findings.get("mapping", {}),
+            self.folder,
+        )
+        self.job.stepped.connect(self._step)
+        self.job.done.connect(self._done)
+        self.job.failed.connect(lambda text: self._say(text, "bad"))
+        self.job.cancelled.connect(lambda: self._say("Stopped; what is done is kept.", "small"))
+        self.job.ended.connect(self._ended)
+        self._say("Starting", "small")
+        self.page_button.hide()
+        self.cancel_button.show()
+        self.bar.show()
+        self._timer.start()
+        self._follow()
+
+    def cancel(self) -> None:
+        if self.job is not None:
+            self.job.cancel()
+
+    def _step(self, step: Step) -> None:
+        self.bar.setValue(round(1000 * step.fraction))
+        self._say(step.message, "small")
+
+    def _done(self, results: Results) -> None:
+        self._say("\n".join(results.sentences[:4]) or "Done.", "small")
+        self.page_button.setVisible(any(path.suffix == ".html" for path in results.files))
+
+    def _ended(self) -> None:
+        self.job = None
+        self._timer.stop()
+        self.bar.hide()
+        self.bar.setValue(0)
+        self.cancel_button.hide()
+        self._look()
+        self._follow()
+
+    def _look(self) -> None:
+        """Show what has come since the last look."""
+        if self.folder is None or (size := batch.size(self.folder)) == self._size:
+            return
+        self._size = size
+        self._show(batch.fits(self.folder))
+
+    # -- showing
+
+    def _show(self, fits: list[Fit]) -> None:
+        self.fits = fits
+        names = list(dict.fromkeys(n for fit in fits for n in fit.parameters or ()))
+        units = {n: e[-1] for fit in fits for n, e in (fit.parameters or {}).items()}
+        headings = ["Recording", "Verdict", *(axis_text(n, units[n]) for n in names)]
+        self.table.setColumnCount(len(headings))
+        self.table.setHorizontalHeaderLabels(headings)
+        self.table.setRowCount(len(fits))
+        for i, fit in enumerate(fits):
+            state = fit.verdict or ("failed" if fit.failure else "…")
+            cells = [fit.path.stem, state, *(_cell(fit, n) for n in names)]
+            for j, text in enumerate(cells):
+                item = QTableWidgetItem(text)
+                item.setToolTip(fit.failure or str(fit.path))
+                if j == 1 and (role := "bad" if fit.failure else STATES.get(fit.verdict)):
+                    item.setForeground(QColor(getattr(self.theme.colours, role)))
+                self.table.setItem(i, j, item)
+        head = self.table.horizontalHeader()
+        assert head is not None
+        head.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        _refill(self.parameter, names)
+        _refill(self.over, [DATE, NUMBER, *_entries(fits)])
+        self._draw()
+
+    def _draw(self) -> None:
+        """The chosen parameter with error bars; only fits that may be used."""
+        name, over = self.parameter.currentText(), self.over.currentText()
+        used = [fit for fit in self.fits if fit.usable and name in (fit.parameters or {})]
+        x, axis = _places(used, over)
+        y = np.array([fit.parameters[name][0] for fit in used if fit.parameters], dtype=np.float64)
+        e = np.array(
+            [fit.parameters[name][1] or math.nan for fit in used if fit.parameters], dtype=np.float64
+        )
+        known = np.isfinite(x)
+        x, y, e = x[known], y[known], e[known]
+        self.dots.setData(x, y)
+        self.bars.setData(np.repeat(x, 3), np.stack([y - e, y + e, np.full(len(y), np.nan)], axis=1).ravel())
+        unit = next((fit.parameters[name][-1] for fit in used if fit.parameters), "")
+        self.plot.item.setLabel("left", axis_text(name, unit))
+        self.plot.item.setLabel("bottom", axis)
+        self.plot.fit()
+
+    def open_fit(self, row: int) -> None:
+        """Take the recording of a row and its fit in hand."""
+        fit = self.fits[row]
+        if fit.parameters is None or self.folder is None:
+            if fit.failure:
+                self.bench.say(f"{fit.path.stem}: {fit.failure}", "warn")
+            return
+        try:
+            text = fit_path(self.folder, fit.key).read_text(encoding="utf-8")
+            found = Identification.from_json(text)
+        except (OSError, UnicodeDecodeError, ShakedownError):
+            self.bench.say(f"The fit of {fit.path.stem} is no longer there: identify it again.", "bad")
+            return
+        job = self.bench.workers.run(f"Opening {fit.path.name}", read_file, fit.path)
+        job.done.connect(lambda answer: self._opened(fit, found, answer[0]))
+        job.failed.connect(lambda words: self.bench.say(words, "bad"))
+
+    def _opened(self, fit: Fit, found: Identification, record: object) -> None:
+        self.bench.take_record(record, fit.path.stem, fit.path)  # type: ignore[arg-type]
+        self.bench.take_result(found)
+        self.bench.go("identify")
+
+    def open_page(self) -> None:
+        from PyQt6.QtCore import QUrl
+        from PyQt6.QtGui import QDesktopServices
+
+        if self.folder is not None:
+            QDesktopServices.openUrl(QUrl.fromLocalFile(str(self.folder / "campaign.html")))
+
+    def _say(self, text: str, role: str) -> None:
+        self.state.setText(text)
+        set_role(self.state, role)
+
+
+def _cell(fit: Fit, name: str) -> str:
+    entry = (fit.parameters or {}).get(name)
+    if entry is None or entry[0] is None:
+        return ""
+    return with_error(Estimate(entry[0], math.nan if entry[1] is None else entry[1]))
+
+
+def _entries(fits: Sequence[Fit]) -> list[str]:
+    """Entries of the recordings that are numbers and differ."""
+    found: dict[str, set[float]] = {}
+    for fit in fits:
+        for name, value in fit.metadata.items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                found.setdefault(name, set()).add(float(value))
+    return [name for name, values in found.items() if len(values) > 1]
+
+
+def _places(fits: Sequence[Fit], over: str) -> tuple[np.ndarray, str]:
+    """Where each fit is drawn (nan: it does not say), and the words of the axis."""
+    if over == DATE:
+        moments = [_moment(fit.start) for fit in fits]
+        first = min((m for m in moments if m is not None), default=0.0)
+        days = [math.nan if m is None else (m - first) / 86400 for m in moments]
+        since = datetime.fromtimestamp(first).strftime("%Y-%m-%d") if first else "the first"
+        return np.array(days, dtype=np.float64), f"time since {since} [days]"
+    if over == NUMBER:
+        return np.arange(1.0, len(fits) + 1), "recording [–]"
+    values = [fit.metadata.get(over) for fit in fits]
+    return np.array([math.nan if v is None else float(v) for v in values], dtype=np.float64), axis_text(over)
+
+
+def _moment(start: str) -> float | None:
+    try:
+        return datetime.fromisoformat(start).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def _refill(chooser: QComboBox, names: Sequence[str]) -> None:
+    """The names to choose from, the chosen one kept."""
+    if [chooser.itemText(i) for i in range(chooser.count())] == list(names):
+        return
+    chosen = chooser.currentText()
+    chooser.clear()
+    chooser.addItems(list(names))
+    chooser.setCurrentIndex(max(chooser.findText(chosen), 0))
