@@ -54,12 +54,13 @@ def identify_all(
     channels = {name: channel for name, channel in mapping.items() if channel and channel != name}
     study = Study((model.name,), Recordings(tuple(map(str, paths))), model.name, (method,), channels=channels)
     with Store(folder) as store:
-        seen, bad = look_at_all(paths, store.seen(), None, progress)
+        known = store.seen()
+        seen, bad = look_at_all(paths, known, None, progress)
         bad |= misfits(model.name, model.outputs, tuple(model.inputs), channels, seen)
         good = [s for s in seen if s.path not in bad]
         if not good:
             raise ShakedownError(f"None of the recordings fits the model: {next(iter(bad.values()))}")
-        store.keep_seen({**store.seen(), **{s.path: s for s in good}}.values())
+        store.keep_seen({**known, **{s.path: s for s in good}}.values())
         jobs = tuple(Job(s.path, s.sha256, text, model.name, method, {}, channels) for s in good)
         _write_jobs(folder, jobs, good, bad)
         plan = Plan(study, tuple(good), jobs, bad)

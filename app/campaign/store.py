@@ -15,11 +15,10 @@ import contextlib
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from analysis import DataError, Identification, ShakedownError, parse_json, read_as
+from analysis import DataError, Identification, ShakedownError, parse_json
 from app.campaign.child import DONE, Outcome
 from app.campaign.recordings import Seen
 from drivers.base.files import read_text, replaced
@@ -85,12 +84,12 @@ class Store:
         """What is known of recordings; nothing where that cannot be read."""
         try:
             raw = parse_json(read_text(self.folder / RECORDINGS, "a list of recordings"))
-            return {path: read_as(Seen, entry) for path, entry in raw.items()}
+            return {path: Seen.from_list(entry) for path, entry in raw.items()}
         except (ShakedownError, ValueError, AttributeError, TypeError):
             return {}
 
     def keep_seen(self, seen: Iterable[Seen]) -> None:
-        table = {s.path: asdict(s) for s in seen}
+        table = {s.path: s.to_list() for s in seen}
         with replaced(self.folder / RECORDINGS) as part:
             part.write_text(json.dumps(table), encoding="utf-8")
 

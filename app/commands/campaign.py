@@ -43,8 +43,10 @@ def run(args: argparse.Namespace) -> int:
     if args.workers < 0:
         raise ShakedownError("--workers must not be negative.")
     with Store(results_folder(args.out, study_path)) as store:
-        plan = plan_of(store.seen())
-        store.keep_seen(plan.seen)
+        known = store.seen()
+        plan = plan_of(known)
+        if any(known.get(s.path) is not s for s in plan.seen):
+            store.keep_seen(plan.seen)
         if args.retry:
             store.forget_failures()
         progress = terminal_progress()

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from app.campaign.results import Results
 
 LOOKS = 500  # ms between two looks at the results while a campaign runs
+SENTENCES = 2  # that are shown; all of them are in the tooltip and on the page
 DATE, NUMBER = "date", "number of the recording"
 STATES = {"fits": "good", "close": "warn", "misses": "bad", "cannot tell": "bad"}
 
@@ -69,8 +70,10 @@ class CampaignPanel(QWidget):
 
     def _head(self) -> QWidget:
         card = Card(self.theme)
-        self.title = label("", "title")
+        self.title = label("", "heading")
         self.state = label("", "small", wrap=True)
+        self.state.setMinimumHeight(self.theme.px(68))  # room for the sentences, also in a narrow window
+        self.state.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.method = QComboBox()
         for name, entry in METHODS.items():
             if not entry.module:
@@ -193,7 +196,9 @@ class CampaignPanel(QWidget):
         self._say(step.message, "small")
 
     def _done(self, results: Results) -> None:
-        self._say("\n".join(results.sentences[:4]) or "Done.", "small")
+        first = sorted(results.sentences, key=lambda text: " after recording " not in text)  # changes first
+        self._say("\n".join(first[:SENTENCES]) or "Done.", "small")
+        self.state.setToolTip("\n".join(results.sentences))
         self.page_button.setVisible(any(path.suffix == ".html" for path in results.files))
 
     def _ended(self) -> None:
