@@ -110,7 +110,19 @@ def judged(checks: tuple[Check, ...], stated: float = 0.0) -> Validation:
     words = f"The model is validated: {len(names['passed'])} of {made} checks passed"
     if names["doubtful"]:
         words += f", with doubts about {_listed(names['doubtful'])}"
-    return Validation(checks, True, words + ".")
+    return Validation(checks, True, words + "." + _lacking(checks))
+
+
+def _lacking(checks: Sequence[Check]) -> str:
+    """What a model that passes all the same leaves in the residuals, so that nobody takes it for exact."""
+    for check in checks:
+        if check.name == "residuals" and check.status == "doubtful":
+            share = 100 * check.numbers.get("systematic_of_spread", float("nan"))
+            return (
+                f" It lacks something small: the residuals hold {share:.2g} % of the motion that is not the "
+                "sensor's noise."
+            )
+    return ""
 
 
 def _listed(names: Sequence[str]) -> str:

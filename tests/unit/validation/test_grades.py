@@ -469,3 +469,12 @@ def test_given_an_undriven_model_then_its_diagram_is_drawn_on_a_section(
     drawn = found.panels[0].traces[0]
     assert drawn.x.min() == 0.4 and drawn.x.max() == 0.6
     assert np.all((drawn.y > 1.9) & (drawn.y < 2.6))
+
+
+def test_given_doubtful_residuals_then_a_validated_model_is_said_to_lack_something() -> None:
+    fine = Check("section", "Stroboscopic section", "passed", "")
+    orbits = Check("orbits", "Periodic orbits", "passed", "")
+    left = Check("residuals", "Residuals", "doubtful", "", {"systematic_of_spread": 0.008})
+    found = judged((fine, orbits, left))
+    assert found.passed and "lacks something small: the residuals hold 0.8 %" in found.verdict
+    assert "lacks" not in judged((fine, orbits)).verdict
