@@ -57,7 +57,7 @@ _NAMES = {
     "signal.amplitude_spectrum": "amplitude_spectrum",
     "signal.drive": "drive_frequency",
     "signal.envelope": "RollingEnvelope envelope",
-    "signal.frequency_response": "ESTIMATORS WINDOWS FrequencyResponse ResponseAverager default_lines "
+    "signal.frequency_response": "ESTIMATORS WINDOWS FrequencyResponse ResponseAverager default_lines doubts "
     "frequency_response ratio_unit",
     "signal.linear_approximation": "Distortion LinearApproximation linear_approximation",
     "signal.moments": "RecentMoments",

@@ -96,6 +96,7 @@ from analysis.signal.frequency_response import WINDOWS as WINDOWS
 from analysis.signal.frequency_response import FrequencyResponse as FrequencyResponse
 from analysis.signal.frequency_response import ResponseAverager as ResponseAverager
 from analysis.signal.frequency_response import default_lines as default_lines
+from analysis.signal.frequency_response import doubts as doubts
 from analysis.signal.frequency_response import frequency_response as frequency_response
 from analysis.signal.frequency_response import ratio_unit as ratio_unit
 from analysis.signal.inputs import Inputs as Inputs

@@ -31,6 +31,7 @@ WINDOWS: dict[str, str] = {  # name, and its name in scipy.signal.get_window
     "rectangular": "boxcar",
 }
 DYNAMIC = 1e-6  # of the input's largest power: the lowest and the highest frequency that count as excited
+COHERENT = 0.8  # from which a line is to be trusted
 MOST_LINES = 1 << 20
 
 
@@ -213,6 +214,23 @@ def frequency_response(
     averager.add(data)
     unit = ratio_unit(record.channels[output].unit, record.channels[source].unit)
     return averager.response(1, estimator, (source, output), unit)
+
+
+def doubts(found: FrequencyResponse, record: Record) -> list[str]:
+    """What keeps a response from being taken at its word, in sentences."""
+    words = []
+    drive = record.excitation
+    if drive is not None and drive.waveform == "sine":
+        words.append(
+            f"The drive was a sine of {drive.frequency:.4g} Hz: only at that frequency does the response mean "
+            "anything."
+        )
+    elif np.median(found.coherence) < COHERENT:
+        words.append(
+            f"Coherence below {COHERENT:g} at more than half of the lines: noise, too weak a drive, or a "
+            "nonlinear specimen."
+        )
+    return words
 
 
 def default_lines(samples: int) -> int:

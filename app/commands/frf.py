@@ -57,7 +57,7 @@ def _is_multisine(args: argparse.Namespace, records: list[Record]) -> bool:
 
 
 def _run_average(args: argparse.Namespace, records: list[Record]) -> None:
-    from analysis import DataError, frequency_response, resonances
+    from analysis import DataError, doubts, frequency_response, resonances
 
     if len(records) > 1:
         raise DataError("Spectra are averaged over one recording; several belong to a multisine (--period).")
@@ -66,7 +66,8 @@ def _run_average(args: argparse.Namespace, records: list[Record]) -> None:
     )
     modes = resonances(found)
     _save(args, found, modes)
-    if not write_json(args.json, average_payload(found, modes)):
+    messages = doubts(found, records[0])
+    if not write_json(args.json, {**average_payload(found, modes), "messages": messages}):
         print(
             f"{found.estimator.upper()} of {found.output} over {found.input}: {found.segments} segments "
             f"({found.averages:.3g} independent averages), {found.window} window, "
@@ -75,6 +76,8 @@ def _run_average(args: argparse.Namespace, records: list[Record]) -> None:
         good = 100 * float((found.coherence > 0.8).mean())
         print(f"coherence above 0.8 at {good:.0f} % of the lines")
         _show_modes(modes, found.unit)
+        for words in messages:
+            print(f"! {words}")
 
 
 def _run_multisine(args: argparse.Namespace, records: list[Record]) -> None:

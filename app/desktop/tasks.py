@@ -207,6 +207,7 @@ class Responded:
 
     response: FrequencyResponse | LinearApproximation
     modes: tuple[Resonance, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 def respond(
@@ -222,7 +223,7 @@ def respond(
     progress: Progress,
 ) -> Responded:
     """How one channel answers another; ``method``: average, multisine, or auto (by the recorded drive)."""
-    from analysis import frequency_response, linear_approximation, resonances
+    from analysis import doubts, frequency_response, linear_approximation, resonances
 
     drive = record.excitation
     if method == "multisine" or (
@@ -230,7 +231,7 @@ def respond(
     ):
         return Responded(linear_approximation([record], source, output, period))
     found = frequency_response(record, source, output, estimator, lines, window, overlap)
-    return Responded(found, tuple(resonances(found)))
+    return Responded(found, tuple(resonances(found)), tuple(doubts(found, record)))
 
 
 @dataclass(frozen=True, eq=False)

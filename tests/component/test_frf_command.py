@@ -11,7 +11,7 @@ import pyuff
 from scipy import signal
 from scipy.io import loadmat
 
-from analysis import Record
+from analysis import Excitation, Record
 from app.cli import main
 from app.transfer_table import read_transfer
 from drivers.base.waveform import OddMultisine
@@ -68,6 +68,20 @@ def test_given_a_multisine_then_the_kind_of_nonlinearity_a_figure_and_uneven_lin
     response = pyuff.UFF(str(out)).read_sets()
     assert response["x"] == pytest.approx(found["frequency"], rel=1e-5)
     assert response["data"] == pytest.approx(np.array(found["real"]) + 1j * np.array(found["imag"]), rel=1e-9)
+
+
+def test_given_a_record_of_a_sine_then_it_says_where_the_response_means_anything(tmp_path: Path, capsys):
+    t = np.arange(5000) / RATE
+    rng = np.random.default_rng(0)
+    drive = Excitation(12.0, 1.0, 0.0)
+    tone = Record.from_arrays(
+        RATE,
+        {"f": np.cos(24 * np.pi * t) + 0.01 * rng.standard_normal(5000), "x": rng.standard_normal(5000)},
+        excitation=drive,
+    )
+    write(tone, tmp_path / "sine.h5")
+    assert main(f"frf {tmp_path / 'sine.h5'} --input f --output x".split()) == 0
+    assert "only at that frequency" in capsys.readouterr().out
 
 
 def test_given_what_makes_no_sense_then_one_sentence(shaken: Path, tmp_path: Path, capsys):

@@ -19,7 +19,7 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
-from analysis import ESTIMATORS, WINDOWS, FrequencyResponse, LinearApproximation, Resonance, ShakedownError
+from analysis import ESTIMATORS, WINDOWS, FrequencyResponse, LinearApproximation, ShakedownError
 from app.desktop import tasks
 from app.desktop.page import Page
 from app.desktop.pages.orbits import DRIVES
@@ -215,17 +215,20 @@ class ResponsePage(Page):
             self._show_lines(response)
         else:
             self.plot.rows.show(response, found.modes)
-            self._show_average(response, found.modes)
+            self._show_average(response, found)
 
-    def _show_average(self, found: FrequencyResponse, modes: tuple[Resonance, ...]) -> None:
+    def _show_average(self, found: FrequencyResponse, answer: Responded) -> None:
+        modes = answer.modes
         good = 100 * float((found.coherence > 0.8).mean())
-        self.verdict.setText(f"{len(modes)} clear resonances" if len(modes) != 1 else "One clear resonance")
+        count = {0: "No clear resonance", 1: "One clear resonance"}
+        self.verdict.setText(count.get(len(modes), f"{len(modes)} clear resonances"))
         self.legend.setText("")
         segments = f"{found.segments} segments, {plain(found.averages)} independent averages"
         self._say(
-            f"{segments}, a line every {plain(found.resolution)} Hz. Coherence above 0.8 at {good:.0f} % of "
+            " ".join(answer.doubts)
+            + f" {segments}, a line every {plain(found.resolution)} Hz. Coherence above 0.8 at {good:.0f} % of "
             "the lines.",
-            "small",
+            "warn" if answer.doubts else "small",
         )
         rows = [
             (

@@ -12,8 +12,9 @@ import pyqtgraph as pg
 from numpy.typing import NDArray
 from PyQt6.QtCore import QPointF, QRect, QRectF, Qt
 from PyQt6.QtGui import QKeyEvent, QPainter, QPixmap, QResizeEvent
-from PyQt6.QtWidgets import QFileDialog, QGraphicsItem, QGraphicsView, QMenu, QSizePolicy
+from PyQt6.QtWidgets import QApplication, QFileDialog, QGraphicsItem, QGraphicsView, QMenu, QSizePolicy
 
+from app.desktop.plots.cursors import Cursors
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import Card, IconButton, label
 
@@ -31,6 +32,10 @@ class Axis(pg.AxisItem):
 
     def updateAutoSIPrefix(self) -> None:
         return
+
+    def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
+        """Numbers with the true minus sign, as everywhere else in the window."""
+        return [text.replace("-", "−") for text in super().tickStrings(values, scale, spacing)]
 
     def logTickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
         """10 and 100 in full: only what is longer needs its power of ten."""
@@ -66,6 +71,7 @@ class Plot(Card):
         self.view.ci.layout.setSpacing(0)
         self.box.addWidget(self.view, 1)
         self.items: list[pg.PlotItem] = []
+        self.cursors: Cursors | None = None
         self.item = self.add_row(x, y)
         self._lines: list[tuple[pg.InfiniteLine, pg.InfiniteLine]] = []
         self.view.scene().sigMouseMoved.connect(self._moved)
@@ -111,6 +117,7 @@ class Plot(Card):
     def clear_rows(self) -> None:
         """Remove every plot; add rows anew."""
         self._crosshair(False)
+        self.cursors = None  # they go with their plot
         self.view.clear()
         self.items.clear()
 
@@ -231,6 +238,8 @@ class Plot(Card):
     def _clicked(self, event: Any) -> None:
         if event.double():
             self.fit()
+        elif event.button() == Qt.MouseButton.RightButton:
+            self.menu().popup(event.screenPos().toPoint())
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
         assert event is not None
@@ -242,6 +251,8 @@ class Plot(Card):
             self.fit()
         elif key == keys.Key_E:
             self._export_menu()
+        elif key == keys.Key_X:
+            self.toggle_cursors()
         elif box is not None and key in (keys.Key_Plus, keys.Key_Equal, keys.Key_Minus):
             box.scaleBy(y=1.0, x=1.25 if key == keys.Key_Minus else 0.8)
         elif box is not None and key in (keys.Key_Left, keys.Key_Right):
@@ -252,8 +263,10 @@ class Plot(Card):
 
     # -- saving
 
-    def _export_menu(self) -> None:
+    def menu(self) -> QMenu:
+        """What can be done with the plot: also by a click with the right button."""
         menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         for kind, words in (
             ("png", "Picture (PNG)"),
             ("svg", "Drawing (SVG)"),
@@ -262,7 +275,42 @@ class Plot(Card):
             action = menu.addAction(words)
             assert action is not None
             action.triggered.connect(lambda _=False, kind=kind: self._ask_and_export(kind))
-        menu.popup(self.export_button.mapToGlobal(self.export_button.rect().bottomLeft()))
+        menu.addSeparator()
+        for words, act in (
+            ("Copy the picture", self.copy_picture),
+            ("Copy the values", self.copy_values),
+            ("Two cursors (X)", self.toggle_cursors),
+        ):
+            action = menu.addAction(words)
+            assert action is not None
+            action.triggered.connect(act)
+        return menu
+
+    def toggle_cursors(self) -> None:
+        """Two cursors that stand on the data, or none."""
+        if self.cursors is not None:
+            self.cursors.remove()
+            self.cursors = None
+        elif self.items:
+            self.cross.setChecked(False)
+            self.cursors = Cursors(self)
+
+    def _export_menu(self) -> None:
+        self.menu().popup(self.export_button.mapToGlobal(self.export_button.rect().bottomLeft()))
+
+    def copy_picture(self) -> None:
+        """The plot to the clipboard, at twice its size on screen."""
+        board = QApplication.clipboard()
+        assert board is not None
+        self._cache_axes(False)
+        board.setPixmap(_picture(self.view, 2))
+        self._cache_axes(True)
+
+    def copy_values(self) -> None:
+        """What is drawn to the clipboard, with tabs between the columns, as spreadsheets take it."""
+        board = QApplication.clipboard()
+        assert board is not None
+        board.setText("\n".join("\t".join(map(str, row)) for row in self.table()))
 
     def _ask_and_export(self, kind: str) -> None:
         suggested = self.title.lower().replace(" ", "-") + "." + kind

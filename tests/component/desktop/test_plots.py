@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PyQt6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from analysis.base.progress import SILENT
@@ -166,3 +167,30 @@ def test_given_counts_and_signs_then_words_and_minus_are_right() -> None:
         "100.0000 %",
         "-300000 %",
     ]
+
+
+def test_given_two_cursors_then_they_stand_on_samples_and_tell_difference_ratio_and_frequency(
+    plot: Plot, qtbot: QtBot
+) -> None:
+    qtbot.keyClick(plot, "x")
+    assert plot.cursors is not None
+    for line, place in zip(plot.cursors.lines, (0.2034, 0.7012), strict=True):
+        line.setValue(place)
+        line.sigPositionChangeFinished.emit(line)
+    assert [line.value() for line in plot.cursors.lines] == pytest.approx([0.2, 0.7])
+    drop, ratio = np.exp(-0.7) - np.exp(-0.2), np.exp(-0.5)
+    words = f"B − A: 0.5 s (2 Hz), {drop:.4g} mm, ratio {ratio:.4g}".replace(" -", " −")
+    assert plot.readout.text() == words
+    qtbot.keyClick(plot, "x")
+    assert plot.cursors is None and plot.readout.text() == ""
+
+
+def test_given_a_plot_then_its_values_go_to_the_clipboard_and_its_ticks_have_true_minus_signs(
+    plot: Plot, qtbot: QtBot
+) -> None:
+    plot.copy_values()
+    rows = QApplication.clipboard().text().splitlines()
+    assert rows[0] == "time [s]\trun x [mm]" and len(rows) == 102
+    plot.copy_picture()
+    assert not QApplication.clipboard().pixmap().isNull()
+    assert plot.item.getAxis("left").tickStrings([-0.5, 0.5], 1.0, 0.5) == ["−0.5", "0.5"]
