@@ -222,8 +222,8 @@ def doubts(found: FrequencyResponse, record: Record) -> list[str]:
     drive = record.excitation
     if drive is not None and drive.waveform == "sine":
         words.append(
-            f"The drive was a sine of {drive.frequency:.4g} Hz: only at that frequency does the response mean "
-            "anything."
+            f"The drive was a sine of {drive.frequency:.4g} Hz: only at that frequency does "
+            "the response mean anything."
         )
     elif np.median(found.coherence) < COHERENT:
         words.append(

@@ -225,9 +225,8 @@ class ResponsePage(Page):
         self.legend.setText("")
         segments = f"{found.segments} segments, {plain(found.averages)} independent averages"
         self._say(
-            " ".join(answer.doubts)
-            + f" {segments}, a line every {plain(found.resolution)} Hz. Coherence above 0.8 at {good:.0f} % of "
-            "the lines.",
+            " ".join(answer.doubts) + f" {segments}, a line every {plain(found.resolution)} Hz. "
+            f"Coherence above 0.8 at {good:.0f} % of the lines.",
             "warn" if answer.doubts else "small",
         )
         rows = [
