@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from analysis import Record
 
 
+_WRONG = 0.02  # a frequency that is this much off is still found
+
+
 def drive_period(
     record: Record, args: argparse.Namespace, response: NDArray[np.float64]
 ) -> tuple[float | None, list[str]]:
@@ -38,10 +41,19 @@ def drive_period(
         )
     nominal = frequency / record.rate
     found = drive_frequency(response, nominal)
+    if found == nominal:  # no clear line there: the frequency itself may be wrong, not only the clock
+        found = drive_frequency(response, nominal, within=_WRONG)
+        if found == nominal:
+            return 1.0 / nominal, [
+                f"The response has no clear line within {100 * _WRONG:g} % of {frequency:g} Hz: the drive's "
+                "frequency could not be confirmed."
+            ]
     off = found / nominal - 1
     if abs(off) * len(response) * nominal < 0.01:  # less than a hundredth of a period over the whole record
         return 1.0 / nominal, []
+    size = f"{1e6 * off:+.2f} ppm" if abs(off) < 1e-3 else f"{100 * off:+.3g} %"
+    cause = "the clocks differ" if abs(off) < 1e-3 else "the frequency given is wrong"
     return 1.0 / found, [
-        f"In the response the drive has {found * record.rate:.9g} Hz, {1e6 * off:+.2f} ppm from the "
-        "frequency given: the clocks differ, and the frequency found was used."
+        f"In the response the drive has {found * record.rate:.9g} Hz, {size} from the frequency given: "
+        f"{cause}, and the frequency found was used."
     ]

@@ -9,7 +9,21 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from analysis import Motion
+    from analysis import Motion, Orbits
+
+
+WITHOUT_ORBITS = ("noise", "drifting", "quasi-periodic")
+
+
+def no_orbits(motion: Motion) -> Orbits:
+    """The empty answer for a motion that has no periodic orbits, with the reason."""
+    import numpy as np
+
+    from analysis import Orbits
+
+    empty = np.empty(0)
+    words = f"The motion is {motion.kind}, which has no periodic orbits to be found: none is offered."
+    return Orbits((), 0.0, empty, empty, empty, empty.astype(np.int64), empty, (words,))
 
 
 def longest_valid(

@@ -29,6 +29,7 @@ FOLDER = Path(__file__).parent
 HELPERS = ("__main__", "machine", "measure", "store", "worker")
 ON_REQUEST = (
     "campaign",
+    "chaos",
     "coverage",
     "discovery",
     "growth",

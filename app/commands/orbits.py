@@ -11,7 +11,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from analysis import Orbits, PeriodicOrbit, Record
+    from analysis import Motion, Orbits, PeriodicOrbit, Record
+
+UNKNOWN = (
+    "The multipliers are unknown: from one channel without a drive the embedding by default gets half of "
+    "their signs wrong. Measure more states, or compare several choices of --delay and --dimension."
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +46,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--velocity", metavar="CHANNEL", help="a velocity, which must integrate to nothing over an orbit"
     )
+    parser.add_argument(
+        "--whatever-motion", action="store_true", help="search also in noise, drift and quasi-periodic motion"
+    )
     parser.add_argument("--list", type=int, default=30, metavar="N", help="orbits printed (all go to --json)")
     parser.add_argument("--plot", metavar="FILE", help="draw the orbits found (png, svg or pdf)")
     add_json_option(parser)
@@ -49,6 +57,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from analysis import DataError, autonomous_orbits, forced_orbits, mean_turn
     from app.drive import drive_period
+    from app.motion import WITHOUT_ORBITS, no_orbits
     from drivers.formats import read
 
     record = read(args.file, args.rate)
@@ -57,6 +66,15 @@ def run(args: argparse.Namespace) -> None:
         raise DataError(
             "The record does not tell the drive: give --frequency HZ, --period-of CHANNEL or --autonomous."
         )
+    motion, gaps = _motion(record, args, period)
+    remarks += gaps
+    if motion.kind in WITHOUT_ORBITS and not args.whatever_motion:
+        title = f"the record of {args.channel[0]}"
+        payload = _described(no_orbits(motion), motion, record, args, period, remarks, title)
+        payload["messages"].append("--whatever-motion searches all the same.")
+        if not write_json(args.json, plain(payload)):
+            _show(payload, args.list)
+        return
     space = _space(record, args)
     remarks += space["remarks"]
     common: dict[str, Any] = {
@@ -70,10 +88,13 @@ def run(args: argparse.Namespace) -> None:
     points = space["points"]
     if period is None:
         longest = None if args.longest is None else round(args.longest * mean_turn(points))
-        found = autonomous_orbits(points, longest=longest, **common)
+        told = len(args.channel) > 1 or (args.delay is not None and args.dimension is not None)
+        found = autonomous_orbits(points, longest=longest, maps=told, **common)
+        if not told:
+            remarks.append(UNKNOWN)
     else:
         found = forced_orbits(points, period, multiples=range(1, int(args.longest or 20) + 1), **common)
-    payload = _described(found, record, args, period, remarks, space["title"])
+    payload = _described(found, motion, record, args, period, remarks, space["title"])
     if args.plot:
         from app.figures.orbits import save_orbits
 
@@ -161,15 +182,34 @@ def _orbit(orbit: PeriodicOrbit, rate: float) -> dict[str, Any]:
     }
 
 
+def _motion(record: Record, args: argparse.Namespace, period: float | None) -> tuple[Motion, list[str]]:
+    """Verdict on the first channel, and a remark about gaps: only chaos and periodic motion have orbits."""
+    from analysis import DataError, Motion, examine
+    from app.motion import longest_valid
+
+    name = args.channel[0]
+    samples, gaps = longest_valid(record.channels[name].valid(), record[name])
+    try:
+        found = examine(samples, record.dt, period=period)
+    except DataError as error:
+        found = Motion("cannot tell", (str(error).rstrip("."),))
+    kept = [text.replace("was used", "was used for the verdict on the motion") for text in gaps]
+    return found, kept
+
+
 def _described(
     found: Orbits,
+    motion: Motion,
     record: Record,
     args: argparse.Namespace,
     period: float | None,
     remarks: list[str],
     title: str,
 ) -> dict[str, Any]:
+    from app.motion import described_motion
+
     return {
+        **described_motion(motion),
         "file": args.file,
         "channels": args.channel,
         "rate": record.rate,
@@ -198,6 +238,12 @@ def _best_of_each_period(orbits: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _show(payload: dict[str, Any], most: int) -> None:
     orbits = payload["orbits"]
+    print(f"motion: {payload['motion']}: {'; '.join(payload['evidence']['reasons'])}.")
+    if not orbits:
+        print("0 orbits")
+        for text in payload["messages"]:
+            print(f"! {text}")
+        return
     closure = f"closure within {100 * payload['epsilon']:g} % of the span"
     print(f"{len(orbits)} orbits in {payload['space']}, {closure}")
     shown = _best_of_each_period(orbits)[:most]

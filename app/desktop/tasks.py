@@ -102,6 +102,18 @@ class Suggestion:
 
     delay: Any  # analysis.reconstruct.delay.Delay
     dimension: Any  # analysis.reconstruct.dimension.FalseNeighbours
+    motion: str  # the verdict on the motion in words: its kind first, then the reasons
+
+
+def verdict_on(record: Record, samples: Samples, frequency: float, progress: Progress) -> Any:
+    """Motion that the samples show, "cannot tell" of too few; ``frequency`` of the drive in Hz, 0: none."""
+    from analysis import Motion, drive_frequency, examine
+
+    try:
+        period = 1.0 / drive_frequency(samples, frequency / record.rate) if frequency > 0 else None
+        return examine(samples, record.dt, period=period, progress=progress)
+    except DataError as error:
+        return Motion("cannot tell", (str(error).rstrip("."),))
 
 
 def suggest_embedding(record: Record, channel: str, method: str, progress: Progress) -> Suggestion:
@@ -116,8 +128,12 @@ def suggest_embedding(record: Record, channel: str, method: str, progress: Progr
     if quarter is not None and delay.samples > quarter:
         words = "A quarter of the drive's period was taken: a longer delay folds the motion over itself."
         delay = replace(delay, samples=quarter, time=quarter * record.dt, message=words)
-    progress.report(0.4, "Choosing the dimension")
-    return Suggestion(delay, false_neighbours(samples, delay.samples))
+    progress.report(0.3, "Choosing the dimension")
+    dimension = false_neighbours(samples, delay.samples)
+    drive = record.excitation
+    frequency = drive.frequency if drive is not None and drive.waveform == "sine" else 0.0
+    motion = verdict_on(record, samples, frequency, progress.part(0.4, 1.0))
+    return Suggestion(delay, dimension, str(motion))
 
 
 def quarter_period(record: Record) -> int | None:
@@ -185,8 +201,13 @@ def find_orbits(
 ) -> tuple[Space, Any]:
     """Periodic orbits of a record: at multiples of the drive's period, or of any period without one."""
     from analysis import autonomous_orbits, forced_orbits
+    from app.motion import WITHOUT_ORBITS, no_orbits
 
     space = space_of(record, channels, dimension, delay)
+    motion = verdict_on(record, whole(record, channels[0]), frequency, progress.part(0.0, 0.3))
+    if motion.kind in WITHOUT_ORBITS:
+        return space, no_orbits(motion)
+    progress = progress.part(0.3, 1.0)
     if frequency > 0:
         found = forced_orbits(
             space.points,
@@ -197,7 +218,11 @@ def find_orbits(
             progress=progress,
         )
     else:
-        found = autonomous_orbits(space.points, epsilon=epsilon, valid=space.valid, progress=progress)
+        # From one channel without a drive the multipliers come out wrong: they are left unknown.
+        told = len(channels) > 1
+        found = autonomous_orbits(
+            space.points, epsilon=epsilon, valid=space.valid, maps=told, progress=progress
+        )
     return space, found
 
 

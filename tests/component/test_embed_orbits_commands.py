@@ -101,7 +101,37 @@ def test_given_gaps_then_embed_uses_the_longest_whole_stretch(tmp_path: Path, ca
     channel = Channel(x, "V", gaps=((4000, 4010),))
     path = tmp_path / "gap.h5"
     write(Record(100.0, {"x": channel}), path)
-    assert result(capsys, f"embed {path} --channel x")["samples"] == 7990
+    found = result(capsys, f"embed {path} --channel x")
+    assert found["samples"] == 7990
+    assert any("7990 of 12000 samples" in text for text in found["messages"])
+    assert found["motion"] == "chaotic"
+    assert found["evidence"]["largest_exponent"]["lower"] < 0.9057
+
+
+def test_given_noise_or_a_torus_then_neither_exponents_nor_orbits_are_offered(tmp_path: Path, capsys) -> None:
+    t = 2 * np.pi * np.arange(8000) / 25
+    torus = np.sin(t) + 0.5 * np.sin(0.618034 * t)
+    noise = np.convolve(np.random.default_rng(1).standard_normal(8100), np.hanning(15), "same")[:8000]
+    path = tmp_path / "regular.csv"
+    write(Record.from_arrays(100.0, {"torus": torus, "noise": noise}), path)
+    for channel, kind in (("torus", "quasi-periodic"), ("noise", "noise")):
+        found = result(capsys, f"embed {path} --channel {channel} --autonomous")
+        assert (found["motion"], found["exponents"]) == (kind, {})
+        assert found["correlation_dimension"]["value"] is None
+        found = result(capsys, f"orbits {path} --channel {channel} --autonomous --longest 3")
+        assert (found["motion"], found["orbits"]) == (kind, [])
+        assert any("none is offered" in text for text in found["messages"])
+    assert main(f"embed {path} --channel torus --autonomous".split()) == 0
+    assert capsys.readouterr().out.startswith("motion: quasi-periodic")
+
+
+def test_given_a_drive_frequency_that_is_wrong_then_the_line_in_the_response_is_taken(
+    recording: Path, capsys
+) -> None:
+    wrong = 1.01 / DUFFING_PERIOD
+    found = result(capsys, f"orbits {recording} --channel x --channel v --frequency {wrong} --longest 2")
+    assert found["drive_period"] == pytest.approx(DUFFING_PERIOD, rel=1e-5)
+    assert any("the frequency given is wrong" in text for text in found["messages"])
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,9 @@ class EmbedPage(Page):
         self.state = label("", "small", wrap=True)
         row.addWidget(self.state, 1)
         row.addWidget(self.run_button)
+        self.verdict = label("", wrap=True)
+        self.verdict.setToolTip("What kind of motion the record shows, and why")
+        bar.box.addWidget(self.verdict)  # first: without it no number below means anything
         bar.box.addLayout(row)
         self.delay_plot = Plot(
             theme, "Delay", "delay [ms]", "", "Drag the line: just before the curve levels out is good"
@@ -169,6 +172,9 @@ class EmbedPage(Page):
         record = self.bench.record
         if record is None:
             return
+        kind, _, why = found.motion.partition(": ")
+        self.verdict.setText(f"Motion: <b>{kind}</b>. {why[:1].upper()}{why[1:]}")
+        set_role(self.verdict, "warn" if kind == "cannot tell" else "")
         delay, milliseconds = found.delay, 1e3 * record.record.dt
         kept = self.bench.findings.get("embedding") if self._shown is not record else None  # of the last time
         if kept is not None and kept.channel != self.channel.currentText():

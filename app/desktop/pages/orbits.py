@@ -191,8 +191,10 @@ class OrbitsPage(Page):
         self.bars.setOpts(x=lags, height=heights, width=width)
         self.histogram.fit()
         if len(found) == 0:
+            reason = next((m for m in found.messages if "none is offered" in m), "")
             self._say(
-                "No orbit was found. Ask for less closure, longer orbits, or record for longer.", "warn"
+                reason or "No orbit was found. Ask for less closure, longer orbits, or record for longer.",
+                "warn",
             )
         else:
             self._say(" ".join(found.messages), "small")

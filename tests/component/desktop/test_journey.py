@@ -86,6 +86,7 @@ def test_given_the_rig_when_recorded_and_taken_through_every_stage_then_the_repo
     assert isinstance(embed, EmbedPage)
     _finished(qtbot, embed)
     qtbot.waitUntil(lambda: "embedding" in bench.findings, timeout=LONG)
+    assert embed.verdict.text().startswith("Motion: <b>chaotic</b>")
     suggested = embed.delay
     embed.delay_line.setValue(embed.delay_line.value() * 0.5)  # dragged by hand
     assert embed.delay < suggested
