@@ -79,6 +79,32 @@ class Quadratic:
             here, lowest = found, values[found]
         return here
 
+    def proposals(self, subset: Subset, near: int, most: int) -> list[Subset]:
+        """Sets worth a fit, best first: from the present one with its ``near`` most promising terms, from
+        nothing upwards, and from the ``most`` most promising terms downwards.
+
+        Terms that are alike along the motion hide each other from any one of these ways.
+        """
+        wide = subset | self.promising(subset, most)
+        found = {
+            self.best(subset, subset | self.promising(subset, near)),
+            self.best(frozenset(), wide),
+            self.best(self._pruned(wide), wide),
+        }
+        return sorted(found, key=self.criterion)
+
+    def _pruned(self, subset: Subset) -> Subset:
+        """What is left when the least needed term goes, again and again, as long as that pays."""
+        here = subset - self.always
+        lowest = self.criterion(here)
+        while here:
+            values = {i: self.criterion(here - {i}) for i in here}
+            weakest = min(values, key=values.__getitem__)
+            if values[weakest] > lowest:
+                break
+            here, lowest = here - {weakest}, values[weakest]
+        return here
+
 
 def neighbours(subset: Subset, among: Subset) -> Iterator[Subset]:
     """Sets that differ by one term added, dropped or exchanged."""

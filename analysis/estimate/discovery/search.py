@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,7 @@ from analysis.base.errors import DataError, ShakedownError
 from analysis.base.progress import SILENT, Progress
 from analysis.estimate.discovery.quadratic import Quadratic, Subset, neighbours
 from analysis.estimate.discovery.trials import Trial, Trials
-from analysis.estimate.discovery.weak_start import Block, weak_blocks, weak_quadratic
-from analysis.estimate.discovery.weak_start import weak_rows as rows_of
+from analysis.estimate.discovery.weak_start import Block, weak_blocks, weak_quadratic, weak_rows
 from analysis.signal.timescale import mean_period
 
 if TYPE_CHECKING:
@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-_FLOORS = (1e-3, 1e-6)  # of the eigenvalues of the weak form's moments: one for much noise, one for little
-_TEST_FUNCTIONS = 18.0  # knots in a period of the motion
+_FLOORS = (1e-3, 1e-5)  # of the eigenvalues of the weak form's moments: one for much noise, one for little
+_KNOTS = (18.0, 9.0)  # of the test functions in a period of the motion: likewise the other way round
+_STARTS = 2  # of the weak form's sets from which the search goes on
 _PERIODS = 1.5  # of the motion in a short segment: beyond, chaos bends the likelihood
 _LONGER = 4  # how many times longer the long segments are
 _SHORTEST = 24  # samples of a segment
 _ABSENT = 6  # terms that are tried beside those of a set: further away a linearisation says little
+_WIDE = 25  # the same for a search from nothing or from all of them
 _ROUNDS = 10  # of fit and new choice
 _RIVAL = 10.0  # criterion above the best at which odds are 150 to 1
 _MOST_RIVALS = 4  # that are fitted
@@ -60,29 +62,28 @@ class Stage:
     visited: dict[Subset, Trial | None] = field(default_factory=dict)
 
     def ranked(self) -> list[Trial]:
-        """The fits that ended, best first; those that did not if there are no others."""
-        fitted = [t for t in self.visited.values() if t is not None]
-        ended = [t for t in fitted if t.converged] or fitted
-        return sorted(ended, key=self.choice.criterion)
+        """The fits, best first."""
+        return sorted((t for t in self.visited.values() if t is not None), key=self.choice.criterion)
 
     def fit(self, subset: Subset, values: Array, states: tuple[Array, ...]) -> Trial | None:
         if subset not in self.visited:
             self.visited[subset] = self.trials.fit(subset, values, states)
         return self.visited[subset]
 
-    def explore(self, subset: Subset, values: Array, states: tuple[Array, ...], progress: Progress) -> None:
-        """Fit, linearise with all terms, choose anew, until the choice has been seen."""
+    def explore(self, here: Trial | None, progress: Progress) -> None:
+        """Linearise with all terms, fit what that proposes, and on from the best until nothing is better."""
         for number in range(_ROUNDS):
-            if subset in self.visited:
+            if here is None:
                 return
-            trial = self.fit(subset, values, states)
-            progress.report((number + 1) / (number + 3), f"{len(subset)} terms fitted")
-            if trial is None:
-                return
-            quadratic, items = self.around(trial)
-            here = positions(items, subset)
-            chosen = quadratic.best(here, here | quadratic.promising(here, _ABSENT))
-            subset, values, states = self.moved(trial, quadratic, items, chosen)
+            progress.report((number + 1) / (number + 3), f"{len(here.subset)} terms fitted")
+            quadratic, items = self.around(here)
+            sets = quadratic.proposals(positions(items, here.subset) - quadratic.always, _ABSENT, _WIDE)
+            moves = [self.moved(here, quadratic, items, s) for s in sets]
+            fits = [self.fit(*move) for move in moves if move[0] not in self.visited]
+            better = [
+                t for t in fits if t is not None and self.choice.criterion(t) < self.choice.criterion(here)
+            ]
+            here = min(better, key=self.choice.criterion, default=None)
 
     def around(self, trial: Trial) -> tuple[Quadratic, list[tuple[int, int]]]:
         return self.trials.around(trial, self.choice.always, self.choice.price)
@@ -123,14 +124,14 @@ def search(experiment: Experiment, choice: Choice, progress: Progress = SILENT) 
     """Find the set of terms with the lowest criterion."""
     states = experiment.start_states()
     period = _period(states)
-    blocks, linear = _weak(experiment, states, period)
     length = max(round(_PERIODS * period), _SHORTEST)
     longest = max(stop - first for run in experiment.runs for first, stop in run.spans)
     stage = Stage(Trials(experiment, choice.candidates, min(length, longest)), choice)
-    for i, floor in enumerate(_FLOORS):
-        part = progress.part(0.05 + 0.25 * i, 0.3 + 0.25 * i)
-        subset, values = _weak_choice(experiment, blocks, linear, floor, choice)
-        stage.explore(subset, values, states, part)
+    for subset, values in _weak_starts(experiment, states, period, choice):
+        stage.fit(subset, values, states)
+        progress.report(0.1, "weak form")
+    for i, trial in enumerate(stage.ranked()[:_STARTS]):
+        stage.explore(trial, progress.part(0.1 + 0.2 * i, 0.3 + 0.2 * i))
     short = next(iter(stage.ranked()), None)
     if short is None:
         raise ShakedownError("No set of terms of the library follows the record: other terms are needed.")
@@ -148,9 +149,8 @@ def _longer(stage: Stage, experiment: Experiment, length: int, progress: Progres
     limit = stage.choice.criterion(ranked[0]) + _RIVAL
     for trial in ranked[:3]:
         if stage.choice.criterion(trial) <= limit:
-            longer.explore(trial.subset, trial.values, trial.states, progress)
-    ended = [t for t in longer.visited.values() if t is not None and t.converged]
-    return longer if ended else stage
+            longer.explore(longer.fit(trial.subset, trial.values, trial.states), progress)
+    return longer if longer.ranked() and longer.ranked()[0].converged else stage
 
 
 def _with_rivals(stage: Stage, short: Trial, progress: Progress) -> SearchResult:
@@ -181,12 +181,17 @@ def _period(states: tuple[Array, ...]) -> float:
     return float(np.median(found))
 
 
-def _weak(experiment: Experiment, states: tuple[Array, ...], period: float) -> tuple[list[Block], list[int]]:
+def _weak_starts(
+    experiment: Experiment, states: tuple[Array, ...], period: float, choice: Choice
+) -> Iterator[tuple[Subset, Array]]:
+    """Sets to begin with, and their values."""
     model = experiment.model
     linear = [model.index(name) for name in model.linear if name in model.free]
-    stretches, rows = rows_of(experiment, states, linear)
-    spacing = max(round(period / _TEST_FUNCTIONS), 1)
-    return weak_blocks(model, stretches, rows, linear, spacing), linear
+    stretches, rows = weak_rows(experiment, states, linear)
+    for knots in _KNOTS:
+        blocks = weak_blocks(model, stretches, rows, linear, max(round(period / knots), 1))
+        for floor in _FLOORS:
+            yield _weak_choice(experiment, blocks, linear, floor, choice)
 
 
 def _weak_choice(

@@ -65,8 +65,10 @@ class Block:
     def information(self, floor: float) -> tuple[Array, Array]:
         """H and b of the quadratic; directions with eigenvalues below ``floor`` of the scaled gram matrix
         are left out of the solution."""
-        size = np.sqrt(np.maximum(np.diag(self.gram), np.finfo(float).tiny))
-        values, vectors = np.linalg.eigh(self.gram / np.outer(size, size))
+        seen_at_all = np.diag(self.gram) > 0  # of others the noise has left nothing
+        size = np.sqrt(np.where(seen_at_all, np.diag(self.gram), 1.0))
+        scaled = np.where(np.outer(seen_at_all, seen_at_all), self.gram / np.outer(size, size), 0.0)
+        values, vectors = np.linalg.eigh(scaled)
         seen = values > floor
         solved = vectors[:, seen] @ ((vectors.T @ (self.right / size))[seen] / values[seen])
         raised = (vectors * np.maximum(values, floor)) @ vectors.T
@@ -129,7 +131,7 @@ def weak_blocks(
             continue
         known, terms = _without_noise(model, stretch, linear)
         for parts, row, own in zip(found, rows, entries, strict=True):
-            parts.append(_moments(probes, data, row, known[row.state], terms[own]))
+            parts.append(_moments(probes, stretch, row, known[row.state], terms[own]))
     if not found[0]:
         raise DataError("The record is too short, or too broken by lost samples, for a single test function.")
     blocks = []
@@ -141,15 +143,17 @@ def weak_blocks(
 
 
 def _moments(
-    probes: Probes, data: Nodes, row: Row, known: Array, terms: Array
+    probes: Probes, stretch: Stretch, row: Row, known: Array, terms: Array
 ) -> tuple[Array, Array, Array, Array]:
     """Integrals of terms and of the left side, and their moments without products of like samples."""
-    weight, own = probes.slope, data.states[row.state]
-    sign = -1.0
+    states = stretch.nodes.states
+    weight, own, sign = probes.slope, states[row.state], -1.0
     if row.of >= 0:
-        weight, own, sign = probes.curvature, data.states[row.of], 1.0 / row.factor
+        weight, own, sign = probes.curvature, states[row.of], 1.0 / row.factor
     integrals = probes.integrals(terms)
     left = sign * probes.integrals(own[None], weight)[0] - probes.integrals(known[None])[0]
+    if not stretch.noise.any():  # smoothed: neighbouring samples share their errors all the same
+        return integrals, left, integrals @ integrals.T, integrals @ left
     same, mixed = np.zeros(len(own)), np.zeros(len(own))
     for c, first in enumerate(probes.first):
         shape = c if len(probes.value) > 1 else 0
