@@ -77,6 +77,8 @@ class Stage:
                 return
             progress.report((number + 1) / (number + 3), f"{len(here.subset)} terms fitted")
             quadratic, items = self.around(here)
+            if not np.isfinite(quadratic.information).all():
+                return
             sets = quadratic.proposals(positions(items, here.subset) - quadratic.always, _ABSENT, _WIDE)
             moves = [self.moved(here, quadratic, items, s) for s in sets]
             fits = [self.fit(*move) for move in moves if move[0] not in self.visited]
@@ -158,6 +160,8 @@ def _with_rivals(stage: Stage, short: Trial, progress: Progress) -> SearchResult
     best = stage.ranked()[0]
     for _ in range(3):
         quadratic, items = stage.around(best)
+        if not np.isfinite(quadratic.information).all():
+            raise ShakedownError("The best set of terms runs away from the record: other terms are needed.")
         here = positions(items, best.subset)
         lowest = quadratic.criterion(here)
         near = {s: quadratic.criterion(s) for s in neighbours(here - quadratic.always, quadratic.candidates)}

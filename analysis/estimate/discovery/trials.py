@@ -61,8 +61,9 @@ class Trials:
         """The subset's maximum likelihood from values [records, k + 3q] and states; None if it has none."""
         try:
             problem, places = self._problem(subset, values, states, None)
-            choose_substeps(problem)
-            found = iterate(problem, _MOST_STEPS, SILENT)
+            with np.errstate(over="ignore", invalid="ignore"):  # a wrong set may run away: it loses
+                choose_substeps(problem)
+                found = iterate(problem, _MOST_STEPS, SILENT)
         except (ShakedownError, np.linalg.LinAlgError):
             return None
         if not all(np.isfinite(X).all() for X in problem.paths) or not np.isfinite(problem.values).all():
@@ -82,8 +83,9 @@ class Trials:
         problem, _ = self._problem(self.candidates, trial.values, trial.states, trial.sigma)
         problem.steps = problem.fine = trial.steps
         problem.soft = False
-        problem.linearise()
-        information, gradient = problem.eliminate(np.zeros(problem.n))
+        with np.errstate(over="ignore", invalid="ignore"):
+            problem.linearise()
+            information, gradient = problem.eliminate(np.zeros(problem.n))
         items = problem.unknowns.items
         stay = {i for i, (index, _) in enumerate(items) if index not in self.candidates or index in always}
         return Quadratic.around(problem.current, information, gradient, frozenset(stay), price), items
