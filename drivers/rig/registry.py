@@ -21,6 +21,7 @@ Place = tuple[str, str]  # module and function
 SOURCES: dict[str, Place] = {
     "virtual": ("drivers.virtual.parts", "open_source"),
     "nidaqmx": ("drivers.instruments.nidaq", "open_source"),
+    "opendaq": ("drivers.instruments.opendaq", "open_source"),
     "sound": ("drivers.instruments.sound", "open_source"),
 }
 EXCITERS: dict[str, Place] = {
@@ -38,6 +39,7 @@ DEVICES: dict[str, Place] = {
     "nidaqmx": ("drivers.instruments.nidaq", "list_devices"),
     "serial": ("drivers.instruments.serial_link", "list_ports"),
     "visa": ("drivers.instruments.visa", "list_devices"),
+    "opendaq": ("drivers.instruments.opendaq", "list_devices"),
     "sound": ("drivers.instruments.sound", "list_devices"),
     "virtual": ("drivers.rig.profile", "list_virtual_rigs"),
 }

@@ -1,0 +1,84 @@
+"""An openDAQ front end: the project's own reference device, with eight channels, and gaps made on the way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from drivers.base.contract import broken_promises
+from drivers.base.protocols import InstrumentError, Source
+from drivers.instruments.opendaq import OpendaqSource, list_devices
+from drivers.rig.profile import RigError, RigProfile, rig_from_text
+
+RATE = 1000.0
+
+
+def profile(count: int = 8, **changes: str) -> RigProfile:
+    channels = "".join(f'[[channels]]\nname = "c{i}"\nunit = "V"\n' for i in range(count))
+    wiring = ", ".join(f'c{i} = "AI{i}"' for i in range(count))
+    text = (
+        f'name = "front end"\nrate = {RATE}\n{channels}[instruments.source]\ndriver = "opendaq"\n'
+        f'device = "daqref://device0"\nwiring = {{ {wiring} }}\n'
+        f"[instruments.source.settings]\nNumberOfChannels = {count}\n"
+    )
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    return rig_from_text(text, "front-end")
+
+
+def test_given_the_reference_device_then_it_is_listed_and_eight_channels_keep_the_contract() -> None:
+    assert "daqref://device0" in [address for address, _ in list_devices()[0]]
+    source = OpendaqSource(profile())
+    assert isinstance(source, Source) and source.rate == RATE and len(source.channels) == 8
+    assert broken_promises(source) == []
+
+
+def test_given_its_sine_then_it_arrives_with_the_devices_own_frequency_and_amplitude() -> None:
+    source = OpendaqSource(profile(1))
+    channel = source._device.channels_recursive[0]
+    channel.set_property_value("NoiseAmplitude", 0.0)
+    frequency, amplitude = (channel.get_property_value(n) for n in ("Frequency", "Amplitude"))
+    source.start()
+    source.read(np.empty((1, 200)))
+    block = source.read(np.empty((1, 1000)))
+    source.close()
+    t = np.arange(1000) / RATE
+    basis = np.array([np.cos(2 * np.pi * frequency * t), np.sin(2 * np.pi * frequency * t), np.ones(1000)])
+    fitted, *_ = np.linalg.lstsq(basis.T, block.data[0], rcond=None)
+    assert np.hypot(*fitted[:2]) == pytest.approx(amplitude, rel=1e-6)
+    np.testing.assert_allclose(fitted @ basis, block.data[0], atol=1e-6 * amplitude)
+
+
+class Lossy:
+    """The device's reader, on whose way 40 samples are lost."""
+
+    def __init__(self, reader: Any, after: int, lost: int) -> None:
+        self._reader, self._left, self._lost = reader, after, lost
+
+    def read_with_domain(self, count: int, timeout_ms: int) -> Any:
+        if self._left <= 0 and self._lost:
+            values, _ = self._reader.read_with_domain(self._lost, timeout_ms)
+            self._lost -= values.shape[1]
+            return values[:, :0], np.empty((1, 0))
+        values, ticks = self._reader.read_with_domain(min(count, max(self._left, 1)), timeout_ms)
+        self._left -= values.shape[1]
+        return values, ticks
+
+
+def test_given_lost_samples_then_the_devices_time_tells_how_many() -> None:
+    source = OpendaqSource(profile(2))
+    source.start()
+    source._reader = Lossy(source._reader, 150, 40)
+    blocks = [source.read(np.empty((2, 100))) for _ in range(3)]
+    assert [(b.start_index, b.samples) for b in blocks] == [(0, 100), (100, 50), (190, 100)]
+    assert "lost" in blocks[2].reason
+    source.close()
+
+
+def test_given_a_mistake_in_the_profile_then_one_sentence() -> None:
+    with pytest.raises(InstrumentError, match="daqref://nobody cannot be reached"):
+        OpendaqSource(profile(1, **{"daqref://device0": "daqref://nobody"}))
+    with pytest.raises(RigError, match="there is no signal 'AI77'"):
+        OpendaqSource(profile(1, AI0="AI77"))
