@@ -12,6 +12,7 @@ import json
 import os
 import struct
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -240,7 +241,7 @@ def _lock_file(model: str) -> BinaryIO | None:
     """A file of this machine and this version for the model; None where there is no place or no locking."""
     import tempfile
 
-    if os.name == "nt":
+    if sys.platform == "win32":
         return None
     name = hashlib.sha256(f"{full_version()}\n{model}".encode()).hexdigest()[:20]
     folder = Path(tempfile.gettempdir()) / f"shakedown-compiled-{os.getuid()}"
@@ -253,6 +254,8 @@ def _lock_file(model: str) -> BinaryIO | None:
 
 def _take(lock: BinaryIO) -> bool:
     """Take the lock, or give up waiting: compiling twice costs time, not answers."""
+    if sys.platform == "win32":
+        return True
     import fcntl
 
     deadline = time.monotonic() + COMPILING
@@ -267,6 +270,8 @@ def _take(lock: BinaryIO) -> bool:
 
 
 def _release(lock: BinaryIO) -> None:
+    if sys.platform == "win32":
+        return
     import fcntl
 
     with contextlib.suppress(OSError):

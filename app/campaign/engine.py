@@ -6,9 +6,9 @@ whether they were done by processes of this machine or by a cluster.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import queue
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from typing import Protocol
@@ -83,7 +83,7 @@ class Pool:
 
 def processors() -> int:
     """Processors that this program may use."""
-    with contextlib.suppress(AttributeError):
+    if sys.platform == "linux":
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 

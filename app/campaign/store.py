@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -194,10 +195,10 @@ def _torn(path: Path) -> bool:
 
 
 def _locked(lock: BinaryIO) -> bool:
-    try:
-        import fcntl
-    except ImportError:  # Windows: nothing keeps two programs apart there
+    if sys.platform == "win32":  # nothing keeps two programs apart there
         return True
+    import fcntl
+
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
