@@ -334,7 +334,7 @@ def fleet(fleets: int) -> list[Measurement]:
                 k *= 1 - DROP if i == changed and j >= after else 1.0
                 about = {"serial": f"beam{i:03d}"}
                 record = ringing(
-                    k, 0.02, 200, rng, start=f"2026-01-{j + 1:02d}T08:00:00+00:00", metadata=about
+                    k, 0.002, 200, rng, start=f"2026-01-{j + 1:02d}T08:00:00+00:00", metadata=about
                 )
                 write(record, folder / "runs" / f"beam{i:03d}-{j:02d}.h5")
         path = study(folder, FAST, 'specimen = "serial"')

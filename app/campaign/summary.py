@@ -98,6 +98,7 @@ class FitSummary:
     label: str
     fits: int
     usable: int
+    unjudged: int  # of the usable ones: without a verdict, such as those of a method by itself
     parameters: tuple[ParameterSummary, ...]
     bic: float | None  # summed over recordings
     predicted: float | None  # median over recordings of R² on what the fit had not seen
@@ -201,6 +202,7 @@ def _fit(
         f"{model} by {method}{grid}",
         len(rows),
         sum(usable(row) for row in rows),
+        sum(usable(row) and not row["verdict"] for row in rows),
         tuple(p for p in told if p.points),
         float(sum(bics)) if bics and len(bics) == sum(row["part"] == WHOLE for row in rows) else None,
         float(np.median(scores)) if scores else None,
@@ -293,6 +295,9 @@ def _sentences(fit: FitSummary, several: bool) -> Iterable[str]:
     prefix = f"{fit.label}: " if several else ""
     if fit.usable < fit.fits:
         yield f"{prefix}{fit.usable} of {fit.fits} fits may be used; the others are left out of all below."
+    if fit.unjudged:
+        words = "have no verdict: whether the model fits the data was not looked at (`finish = false`)"
+        yield f"{prefix}{fit.unjudged} of {fit.fits} fits {words}."
     for p in fit.parameters:
         if p.effects is not None:
             e = p.effects
