@@ -5,6 +5,7 @@ A trial whose motion is lost costs infinity: it is a rejected step, and the damp
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -19,7 +20,7 @@ Array = NDArray[np.float64]
 Step = tuple[Array, list[Array]]  # of the unknowns, and of each stretch's initial state
 
 LARGEST_LOG_STEP = 1.0  # a factor e: beyond it the linearisation of a positive parameter means little
-LARGEST_RELATIVE_STEP = np.e - 1.0  # of a parameter of either sign, in sizes of its own
+LARGEST_RELATIVE_STEP = math.e - 1.0  # of a parameter of either sign, in sizes of its own
 
 Descent = descent.Descent[Evaluation]
 
