@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from scipy.special import betainc
-from scipy.stats import t
+from scipy.stats import chi2, t
 
 from analysis.base.errors import DataError
 from analysis.base.identification import Estimate
@@ -23,6 +24,7 @@ from analysis.base.identification import Estimate
 Array = NDArray[np.float64]
 
 LEAST = 3  # values on each side of a step: fewer are outliers
+SCATTER = 1e-3  # chance that the scatter of the values is larger than it is taken for
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
 
 
@@ -111,9 +113,23 @@ def _step(y: Array, s: Array, least: int) -> ChangePoint | None:
 
 
 def _weights(y: Array, s: Array) -> Array:
-    """Inverse variances; scatter beyond the errors is judged from neighbours, which a step hardly touches."""
-    scatter = float(np.mean(np.diff(y) ** 2)) / 2
-    extra = max(scatter - float(np.mean(s**2)), 0.0)
+    """Inverse variances of the errors and a common scatter.
+
+    The scatter is judged from neighbours, which a step hardly touches, each pair by its own errors (Paule &
+    Mandel 1982), and taken at the upper end of what they allow: too small a scatter would let a few values of
+    small error speak for all, and a chance difference between them would pass for a step. Too large a one
+    only makes the weights more alike.
+    """
+    pairs, squares = s[1:] ** 2 + s[:-1] ** 2, np.diff(y) ** 2
+    freedom = 2 * len(squares) / 3  # neighbouring differences share a value
+    wanted = float(chi2.ppf(SCATTER, freedom)) * len(squares) / freedom
+
+    def excess(scatter: float) -> float:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return float(np.nansum(squares / (pairs + 2 * scatter)) - wanted)
+
+    most = float(np.sum(squares)) / wanted
+    extra = float(brentq(excess, 0.0, most)) if most > 0 and excess(0.0) > 0 > excess(most) else 0.0
     variance = s**2 + extra
     if not np.all(variance > 0):
         variance = np.ones_like(y)

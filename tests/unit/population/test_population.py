@@ -93,6 +93,17 @@ def test_series_without_a_step_raise_alarms_at_the_rate_that_is_stated(rng: np.r
     assert 15 <= alarms <= 70  # 50 expected, the bound is a little careful
 
 
+def test_errors_of_very_different_size_beside_a_common_scatter_raise_no_more_alarms(
+    rng: np.random.Generator,
+) -> None:
+    alarms = 0
+    for _ in range(400):
+        errors = 10 ** rng.uniform(-4, -1, 12)
+        y = 4 + 0.016 * rng.standard_normal(12) + errors * rng.standard_normal(12)
+        alarms += bool(change_points(y, errors, 0.05))
+    assert alarms <= 34  # 20 expected; more has a chance below 1 in 500
+
+
 def test_two_steps_a_drift_and_a_short_series(rng: np.random.Generator) -> None:
     y = np.repeat([1.0, 1.5, 1.2], 30) + 0.05 * rng.standard_normal(90)
     assert [s.after for s in change_points(y, np.full(90, 0.05))] == [30, 60]
