@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,11 +74,22 @@ def change_points(
 
 
 def _step(y: Array, s: Array, least: int) -> ChangePoint | None:
-    """The most likely step of a series, whatever its significance; None where the series is too short."""
-    n = len(y)
-    if n < max(2 * least, 5):
+    """The most likely step of a series, whatever its significance; None where the series is too short.
+
+    It must also be seen with equal weights: a common scatter cannot be judged where values of small error are
+    few, and a chance difference between two of them would pass for a step.
+    """
+    if len(y) < max(2 * least, 5):
         return None
-    w = _weights(y, s)
+    found, plain = (_weighted_step(y, w, least) for w in (_weights(y, s), np.ones(len(y))))
+    if found is None or plain is None:
+        return None
+    return replace(found, p_value=max(found.p_value, plain.p_value))
+
+
+def _weighted_step(y: Array, w: Array, least: int) -> ChangePoint | None:
+    """The most likely step of a series with weights; None where all values are the same."""
+    n = len(y)
     total = w.sum()
     z = y - np.sum(w * y) / total
     spread = float(np.sum(w * z**2))
@@ -164,6 +175,4 @@ def _line_left(y: Array, w: Array) -> float:
 
 
 def _moved(step: ChangePoint, by: int) -> ChangePoint:
-    from dataclasses import replace
-
     return replace(step, after=step.after + by, first=step.first + by, last=step.last + by)
