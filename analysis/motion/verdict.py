@@ -32,7 +32,8 @@ _PER_TURN = 30.0  # samples a turn that are looked at; more only make the stretc
 _PER_TURN_FINE = 60.0  # the same for exponents
 _LINES = 16_384  # samples whose lines are sought
 _WALK = 2500  # values of the 0-1 test
-_REGULAR = 0.01  # of the variance: what lines may leave of a regular motion, beyond noise
+_REGULAR = 1e-3  # of the variance: what lines may leave of a regular motion, beyond noise (tori leave 1e-4)
+_NARROW = 0.02  # less than this left: a regular motion that wanders, or chaos of a narrow band
 _NOISES = 4.0  # times the variance of the noise that lines may leave
 _STILL = 0.2  # 0-1 test below which the motion is not called chaotic
 _DIMENSIONS = (3, 6)  # of the space in which the future is foretold
@@ -96,6 +97,8 @@ def examine(
     entropy = permutation_entropy(thin, 4, max(round(mean_period(thin) / 8), 1))
     if lines.left_ahead < allowed < 0.5:
         return _regular(lines, stride * dt, entropy)
+    if lines.left_ahead < _NARROW and allowed < 0.5:
+        return _nearly_regular(lines, level**2 / float(np.var(x)), entropy)
     space = _space(thin, level, None if period is None else period / stride)
     recurrence = recurrence_quantities(delay_coordinates(thin, space.dimension, space.delay), space.theiler)
     progress.report(0.15, "surrogates")
@@ -150,6 +153,16 @@ def _regular(lines: Lines, dt: float, entropy: float) -> Motion:
         f"part of the record that they were not fitted to; the strongest lies at {strongest:.6g} Hz"
     )
     return Motion(kind, (reason,), lines, permutation_entropy=entropy)
+
+
+def _nearly_regular(lines: Lines, noise: float, entropy: float) -> Motion:
+    share = f"{100 * lines.left_ahead:.2g} % of the variance"
+    beside = f"{lines.left_ahead / noise:.2g} times the noise" if noise > 0 else "noise leaves none"
+    reason = (
+        f"spectral lines foretell all but {share} ({beside}): too much is left for a regular motion and too "
+        "little to tell one whose size or frequency wanders from chaos in a narrow band"
+    )
+    return Motion("cannot tell", (reason,), lines, permutation_entropy=entropy)
 
 
 def _space(x: Array, noise: float, period: float | None) -> Space:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 from scipy.signal import lfilter
 
 from analysis.base.errors import DataError
@@ -79,3 +80,24 @@ def test_given_too_little_then_one_sentence_says_so() -> None:
         examine(np.zeros(10), 0.01)
     with pytest.raises(DataError, match="not constant"):
         examine(np.zeros(2000), 0.01)
+
+
+def test_given_chaos_of_a_narrow_band_then_it_is_not_called_regular() -> None:
+    """Forced van der Pol, 5 (1 - x²) v: spectral lines foretell 99 % of it, far from all that noise would."""
+
+    def rates(t: float, z: np.ndarray) -> list[float]:
+        return [z[1], 5 * (1 - z[0] ** 2) * z[1] - z[0] + 5 * np.cos(2.463 * t)]
+
+    times = np.arange(200.0, 1400.0, 0.1)
+    x = solve_ivp(rates, (0, times[-1]), [0.5, 0.0], t_eval=times, rtol=1e-8, atol=1e-9).y[0]
+    for noise in (0.0, 0.01):
+        noisy = x + noise * x.std() * np.random.default_rng(3).standard_normal(len(x))
+        found = examine(noisy, 0.1, period=2 * np.pi / 2.463 / 0.1)
+        assert found.kind in ("chaotic", "cannot tell")
+
+
+def test_given_a_tone_whose_size_wanders_then_it_is_not_called_chaotic() -> None:
+    rng = np.random.default_rng(8)
+    slow = lfilter([0.002], [1, -0.998], rng.standard_normal(8000))
+    found = examine(np.cos(T) * (1 + 0.05 * slow / slow.std()), 0.01)
+    assert found.kind in ("cannot tell", "periodic", "drifting", "noise")
