@@ -36,7 +36,7 @@ _MET, _NEAR = 0.02, 0.2  # of the noise, rms: where a descent ends, and within w
 _FAR = 4.0  # standard errors: a parameter that differs by as many is another number
 _DIFFERENT = 0.02  # of its value, at least
 _VALLEY = 300.0  # promised rise of chi-square beyond which a second minimum is another valley
-_MOST_WORK = 1.5e7  # sub-steps times columns, some second of processor
+_MOST_WORK = 5e6  # sub-steps times columns, about a second of processor
 
 
 def twin(fitted: Fitted) -> Rival | None:

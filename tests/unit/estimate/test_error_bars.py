@@ -299,7 +299,13 @@ BARS = about(against=list, supporting=lambda: ["parts agree"])
 def test_given_evidence_then_the_verdict_follows_from_it(
     changed: dict[str, Any], unusable: list[str], units: list[str], verdict: str
 ) -> None:
-    assert _verdict(evidence_of(**changed), BARS, unusable, units)[0] == verdict
+    assert _verdict(evidence_of(**changed), BARS, unusable, units, "")[0] == verdict
+
+
+def test_given_a_motion_that_the_model_leaves_then_it_misses_unless_nothing_can_be_said() -> None:
+    words = "run on, it dies out"
+    assert _verdict(evidence_of(), BARS, [], [], words) == ("misses", [words])
+    assert _verdict(evidence_of(), BARS, ["undetermined"], [], words)[0] == "cannot tell"
 
 
 def model_of(*guesses: float) -> Any:
