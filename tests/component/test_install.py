@@ -181,7 +181,11 @@ def test_given_a_strangers_package_then_its_instrument_is_found_checked_and_reco
     installed: Installed, box: int
 ) -> None:
     installed.settings = {"TCP_BOX": f"127.0.0.1:{box}"}
-    found = json.loads(installed.run("devices", "--json", "-").stdout)["devices"]
+    found: list[dict[str, str]] = []
+    for _ in range(5):  # each driver is asked for a limited time, which a busy machine may use up
+        found = json.loads(installed.run("devices", "--json", "-").stdout)["devices"]
+        if any(device["kind"] == "tcp" for device in found):
+            break
     assert {"kind": "tcp", "address": f"127.0.0.1:{box}", "description": "TCP box"} in found
     assert "tcp_box" in installed.run("rigs").stdout
     (site,) = (installed.folder / "lib").glob("*/site-packages")
