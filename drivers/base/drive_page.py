@@ -96,14 +96,20 @@ class DrivePage:
 
     @classmethod
     def create(cls, path: Path, about: Mapping[str, Any]) -> DrivePage:
-        """A new page that only this user can read; ``about`` says what it belongs to."""
+        """A new page that only this user can read; ``about`` says what it belongs to.
+
+        It gets its name when it is whole: a STOP that looks for drives at that moment sees none or all of it.
+        """
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
-        handle = os.open(path, flags, 0o600)
+        unfinished = path.with_suffix(".new")
+        handle = os.open(unfinished, flags, 0o600)
         os.ftruncate(handle, PAGE_BYTES)
-        page = cls(path, handle)
+        page = cls(unfinished, handle)
         page._put(_ABOUT, json.dumps(about))
         page._bytes[: len(_MAGIC)] = _MAGIC
-        return page
+        page.close()  # Windows renames no file that is in use
+        unfinished.replace(path)
+        return cls.open(path)
 
     @classmethod
     def open(cls, path: Path, owner: int | None = None) -> DrivePage:
