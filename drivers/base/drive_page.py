@@ -100,6 +100,8 @@ class DrivePage:
 
         It gets its name when it is whole: a STOP that looks for drives at that moment sees none or all of it.
         """
+        if os.path.lexists(path):
+            raise FileExistsError(f"{path} exists.")
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
         unfinished = path.with_suffix(".new")
         handle = os.open(unfinished, flags, 0o600)
