@@ -11,6 +11,8 @@ from typing import Any
 
 from app.campaign.version import program_version
 
+_json = json.JSONEncoder(sort_keys=True).encode
+
 # What a job does with its recording.
 WHOLE, SEGMENT, HELD_OUT, PARAMETRIC, BLOCK = "whole", "segment", "held out", "parametric", "block"
 
@@ -40,7 +42,7 @@ class Job:
             program_version(), self.sha256, self.model, self.method, self.options, self.channels, self.rate,
             self.kind, self.number, self.count if self.kind in (SEGMENT, HELD_OUT) else 1, self.seed,
         )  # fmt: skip
-        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(_json(what).encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import itertools
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -130,10 +130,23 @@ def read_study(path: Path | str) -> Study:
     return study
 
 
-def plan(study: Study, base: Path, library: Path, known: Mapping[str, Seen], progress: Progress) -> Plan:
-    """Everything that is to be done, checked against the models and the recordings before anything runs."""
+def plan(
+    study: Study,
+    base: Path,
+    library: Path,
+    known: Mapping[str, Seen],
+    progress: Progress,
+    done: Set[str] = frozenset(),
+) -> Plan:
+    """Everything that is to be done, checked against the models and the recordings before anything runs.
+
+    ``done``: keys of jobs that are finished; the options of a fit that has one were in order then, and
+    checking them again would load the numerics for nothing.
+    """
     fits = list(_fits(study, base))
     told = study.recordings
+    if not done:
+        _check_options(fits)
     folder = Path(told.library).expanduser() if told.library else library
     paths = find(base, told.files, told.folder, told.tags, folder)
     seen, bad = look_at_all(paths, known, told.rate, progress)
@@ -165,6 +178,10 @@ def plan(study: Study, base: Path, library: Path, known: Mapping[str, Seen], pro
         for fit in fits
         for kind, number, count in parts
     )  # fmt: skip
+    if done:
+        each = len(parts)
+        own = (jobs[i * each : (i + 1) * each] for i in range(len(fits)))  # those of the first recording
+        _check_options([f for f, j in zip(fits, own, strict=True) if j[0].key not in done])
     return Plan(study, tuple(seen), jobs, bad)
 
 
@@ -191,7 +208,7 @@ def _fits(study: Study, base: Path) -> Iterator[_Fit]:
             for (kind, entry, _), value in zip(grids, chosen, strict=True):
                 given[kind][entry] = value
             varied = {n: v for (_, n, _), v in zip(grids, chosen, strict=True)}
-            options = _options(method, given["options"])
+            options = given["options"]
             if own_module(method) is not None:
                 yield _described(study, base, name, method, options, varied)
                 continue
@@ -234,19 +251,19 @@ def _model(
     return model.with_free(free)
 
 
-def _options(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a method, each of the type that it takes; they stay plain data."""
-    kinds = option_types(method)
-    hints = {name: hint for kind in reversed(kinds) for name, hint in get_type_hints(kind).items()}
-    known = [f.name for kind in kinds for f in fields(kind)]
-    for name, value in given.items():
-        if name not in known:
-            raise DataError(f"Method {method} has no option `{name}`{_meant(name, known)}.")
-        try:
-            read_as(hints[name], value, name)
-        except (ValueError, TypeError) as error:
-            raise DataError(f"Option {error}.") from None
-    return dict(given)
+def _check_options(fits: Sequence[_Fit]) -> None:
+    """DataError unless every option is one of its method and of the type that it takes."""
+    for fit in fits:
+        kinds = option_types(fit.method)
+        hints = {name: hint for kind in reversed(kinds) for name, hint in get_type_hints(kind).items()}
+        known = [f.name for kind in kinds for f in fields(kind)]
+        for name, value in fit.options.items():
+            if name not in known:
+                raise DataError(f"Method {fit.method} has no option `{name}`{_meant(name, known)}.")
+            try:
+                read_as(hints[name], value, name)
+            except (ValueError, TypeError) as error:
+                raise DataError(f"Option {error}.") from None
 
 
 def misfits(

@@ -259,17 +259,14 @@ def _changes(points: Sequence[Point], specimens: Sequence[str], level: float) ->
 def _draws(rows: Sequence[Row], columns: Sequence[str]) -> dict[str, dict[str, Estimate]]:
     """Errors of the bootstrap for each recording that has draws."""
     found: dict[str, dict[str, Estimate]] = {}
-    for base in rows:
+    drawn: dict[str, list[Row]] = {}
+    for row in rows:
+        if row["part"] in (PARAMETRIC, BLOCK) and row["status"] == DONE and row["converged"]:
+            drawn.setdefault(row["recording"], []).append(row)
+    for base in rows if drawn else ():
         if base["part"] != WHOLE or base["status"] != DONE:
             continue
-        draws = [
-            row
-            for row in rows
-            if row["part"] in (PARAMETRIC, BLOCK)
-            and row["recording"] == base["recording"]
-            and row["status"] == DONE
-            and row["converged"]
-        ]
+        draws = drawn.get(base["recording"], [])
         for name in columns if draws else ():
             values = [row[name] for row in draws if row.get(name) is not None]
             if base.get(name) is None or not values:

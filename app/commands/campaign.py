@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         raise ShakedownError("--workers must not be negative.")
     with Store(results_folder(args.out, study_path)) as store:
         known = store.seen()
-        plan = plan_of(known)
+        plan = plan_of(known, store.done)
         if any(known.get(s.path) is not s for s in plan.seen):
             store.keep_seen(plan.seen)
         if args.retry:
@@ -69,8 +69,8 @@ def _study(path: Path) -> Any:
     study = read_study(path)
     base = path.resolve().parent
 
-    def plan_of(known: Any) -> Plan:
-        return plan(study, base, Settings.load().library_folder, known, terminal_progress())
+    def plan_of(known: Any, done: Any) -> Plan:
+        return plan(study, base, Settings.load().library_folder, known, terminal_progress(), done)
 
     return study, plan_of
 
