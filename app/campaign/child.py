@@ -17,10 +17,11 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from app.campaign.jobs import Job
+from app.campaign.jobs import Call, Task, task
 from app.campaign.version import full_version
 from drivers.base.child import command, environment
 
@@ -55,7 +56,7 @@ class Child:
         self._lock = threading.Lock()
         self._closed = False
 
-    def perform(self, job: Job, version: str) -> Outcome:
+    def perform(self, job: Task, version: str) -> Outcome:
         """Have a job done; whatever happens to the process, there is an outcome."""
         begun = time.monotonic()
         try:
@@ -177,14 +178,14 @@ def main() -> None:
     _send(answers, {"version": full_version()})
     while (order := _receive(orders)) is not None:
         try:
-            _send(answers, _answer(Job(**order["job"]), order["version"]))
+            _send(answers, _answer(task(order["job"]), order["version"]))
         except OSError:  # nobody waits for it any more
             return
 
 
-def _answer(job: Job, version: str) -> dict[str, Any]:
-    from analysis import Progress, ShakedownError
-    from app.campaign.work import OutOfReach, perform
+def _answer(job: Task, version: str) -> dict[str, Any]:
+    from analysis import ShakedownError
+    from app.campaign.work import OutOfReach
 
     if version != full_version():
         import platform
@@ -193,9 +194,8 @@ def _answer(job: Job, version: str) -> dict[str, Any]:
         return {"status": LOST, "sentence": f"{words}: install the same."}
     begun = time.monotonic()
     try:
-        with _compiled_once(job.model):
-            found = perform(job, Progress())
-        return {"status": DONE, "result": found.to_json(), "seconds": time.monotonic() - begun}
+        found = _result(job)
+        return {"status": DONE, "result": found, "seconds": time.monotonic() - begun}
     except OutOfReach as error:
         return {"status": LOST, "sentence": str(error)}
     except ShakedownError as error:
@@ -209,6 +209,19 @@ def _answer(job: Job, version: str) -> dict[str, Any]:
         place = f"{Path(where.filename).name}:{where.lineno}"
         words = f"This should not have happened: {type(error).__name__} in {place} ({error})."
         return {"status": FAILED, "sentence": words}
+
+
+def _result(job: Task) -> str:
+    """What becomes of a job, as JSON."""
+    from analysis import Progress
+    from app.campaign.work import perform
+
+    if isinstance(job, Call):
+        module, _, name = job.function.partition(":")
+        found = getattr(import_module(module), name)(**job.arguments)
+        return json.dumps(found, default=lambda value: value.tolist())  # arrays and numbers of NumPy
+    with _compiled_once(job.model):
+        return perform(job, Progress()).to_json()
 
 
 _compiled: set[str] = set()  # models of which this process has done a job

@@ -15,7 +15,7 @@ from typing import Any
 
 from analysis import ShakedownError
 from app.campaign.child import LOST, Child, Outcome
-from app.campaign.jobs import Job
+from app.campaign.jobs import Task, task
 from app.campaign.version import full_version
 
 PATIENCE = 15.0  # s until a scheduler must have answered, and a cluster must have its first worker
@@ -75,10 +75,10 @@ class DaskEngine:
                 )
         return f"{len(versions)} Dask workers; dashboard {self.client.dashboard_link}"
 
-    def outcomes(self, jobs: Iterable[Job]) -> Iterator[Outcome | None]:
+    def outcomes(self, jobs: Iterable[Task]) -> Iterator[Outcome | None]:
         waiting = iter(jobs)
         back: queue.SimpleQueue[Any] = queue.SimpleQueue()  # futures that have come back
-        under_way: dict[Any, list[Job]] = {}
+        under_way: dict[Any, list[Task]] = {}
         size, more = 1, True
         while more or under_way:
             while more and len(under_way) < AHEAD * self._workers():
@@ -105,7 +105,7 @@ class DaskEngine:
         """Workers that are there now: some may have joined or gone."""
         return max(len(self.client.scheduler_info(n_workers=-1)["workers"]), 1)
 
-    def _submit(self, bundle: list[Job]) -> Any:
+    def _submit(self, bundle: list[Task]) -> Any:
         texts = [job.to_dict() for job in bundle]
         return self.client.submit(_perform_bundle, texts, full_version(), self.limit, pure=False)
 
@@ -113,7 +113,7 @@ class DaskEngine:
         if self.client.status != "running":
             raise ShakedownError(GONE)
 
-    def _collected(self, future: Any, bundle: list[Job]) -> list[Outcome]:
+    def _collected(self, future: Any, bundle: list[Task]) -> list[Outcome]:
         try:
             return [Outcome(**raw) for raw in future.result(timeout=PATIENCE)]
         except Exception as error:  # the worker was killed, or the scheduler forgot the bundle
@@ -146,7 +146,7 @@ def _perform_bundle(jobs: list[dict[str, Any]], version: str, limit: float) -> l
     if _child is None:
         _child = Child(limit)
     _child.limit = limit
-    return [vars(_child.perform(Job(**raw), version)) for raw in jobs]
+    return [vars(_child.perform(task(raw), version)) for raw in jobs]
 
 
 def _first_line(error: BaseException) -> str:

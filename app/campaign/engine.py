@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from app.campaign.child import Child, Outcome
-from app.campaign.jobs import Job
+from app.campaign.jobs import Task
 from app.campaign.version import full_version
 
 WAITING = 0.5  # s between two looks whether the campaign was ended while nothing comes back
@@ -25,7 +25,7 @@ class Engine(Protocol):
 
     words: str  # what and where it is, for people
 
-    def outcomes(self, jobs: Iterable[Job]) -> Iterator[Outcome | None]:
+    def outcomes(self, jobs: Iterable[Task]) -> Iterator[Outcome | None]:
         """An outcome for every job, in any order; None now and then while there is none."""
 
     def close(self) -> None:
@@ -42,11 +42,11 @@ class Pool:
         self._threads: list[threading.Thread] = []
         self._ending = threading.Event()
 
-    def outcomes(self, jobs: Iterable[Job]) -> Iterator[Outcome | None]:
+    def outcomes(self, jobs: Iterable[Task]) -> Iterator[Outcome | None]:
         waiting, lock = iter(jobs), threading.Lock()
         back: queue.SimpleQueue[Outcome | None] = queue.SimpleQueue()
 
-        def next_job() -> Job | None:
+        def next_job() -> Task | None:
             with lock:
                 return None if self._ending.is_set() else next(waiting, None)
 

@@ -1,4 +1,8 @@
-"""The jobs of a study: one fit each, under a key of everything that its result depends on."""
+"""The jobs of a study: one fit each, under a key of everything that its result depends on.
+
+The program's own studies ask for something else than a fit: a draw of a Monte Carlo, a published table. Their
+jobs are calls of a function by its name.
+"""
 
 from __future__ import annotations
 
@@ -54,3 +58,27 @@ class Job:
         part += f" of {self.count}" if self.kind in (SEGMENT, HELD_OUT) else ""
         grid = "".join(f", {name} = {value}" for name, value in self.varied.items())
         return f"{self.recording}: {self.model_name} by {self.method}{part}{grid}"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of ours with plain arguments; what it returns is plain data, too."""
+
+    function: str  # module:name
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def key(self) -> str:
+        """SHA-256 of the function's name and its arguments: answers live no longer than the program."""
+        return hashlib.sha256(_json((self.function, self.arguments)).encode()).hexdigest()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"function": self.function, "arguments": dict(self.arguments)}
+
+
+Task = Job | Call
+
+
+def task(raw: Mapping[str, Any]) -> Task:
+    """A job or a call from what :meth:`to_dict` made of it."""
+    return Call(**raw) if "function" in raw else Job(**raw)

@@ -6,17 +6,24 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from analysis import Progress
 from app.campaign.child import DONE, FAILED, Outcome
-from app.campaign.jobs import Job
-from app.campaign.store import Store
+from app.campaign.jobs import Job, Task
 
 if TYPE_CHECKING:
     from app.campaign.engine import Engine
 
 TRIED = 3  # jobs from which a dry run judges the time
+
+
+class Keeper(Protocol):
+    """Where finished jobs are kept."""
+
+    done: set[str]  # keys
+
+    def keep(self, outcome: Outcome) -> None: ...
 
 
 @dataclass
@@ -35,8 +42,8 @@ class Tally:
 
 
 def run(
-    jobs: Iterable[Job],
-    store: Store,
+    jobs: Iterable[Task],
+    store: Keeper,
     engine: Callable[[], Engine],
     progress: Progress,
     watch: Callable[[str], None] = lambda words: None,
@@ -56,7 +63,7 @@ def run(
     watch(started.words)
     begun = time.monotonic()
     try:
-        again: list[Job] = []
+        again: list[Task] = []
         by_key = {job.key: job for job in missing}
         for outcome in started.outcomes(missing):
             _report(tally, len(missing), begun, progress)
@@ -75,7 +82,7 @@ def run(
     return tally
 
 
-def estimate(jobs: Iterable[Job], store: Store, engine: Engine, progress: Progress) -> tuple[float, int]:
+def estimate(jobs: Iterable[Job], store: Keeper, engine: Engine, progress: Progress) -> tuple[float, int]:
     """Seconds of work of one job, from a few that are done (and kept) now, and how many are missing."""
     missing = [job for job in jobs if job.key not in store.done]
     tally = run(_spread(missing), store, lambda: engine, progress)
@@ -89,7 +96,7 @@ def _spread(jobs: list[Job]) -> Iterator[Job]:
     yield from jobs[::step][:TRIED]
 
 
-def _keep(outcome: Outcome, store: Store, tally: Tally) -> None:
+def _keep(outcome: Outcome, store: Keeper, tally: Tally) -> None:
     tally.seconds += outcome.seconds
     if outcome.status in (DONE, FAILED):
         store.keep(outcome)

@@ -17,6 +17,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "name", nargs="?", help="a table, all tables of a document such as liu2018, or all; without it a list"
     )
     parser.add_argument("--out", metavar="FILE", help="the tables and their figures as .html or .pdf")
+    parser.add_argument(
+        "--cluster", metavar="WHERE", help="run on Dask: local, or a scheduler such as tcp://host:8786"
+    )
     add_json_option(parser)
 
 
@@ -25,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
         if not write_json(args.json, {"tables": list(TABLES)}):
             print("\n".join(TABLES))
         return 0
-    made, failed = _made(_names(args.name))
+    made, failed = _made(_names(args.name), args.cluster)
     if not write_json(args.json, {"tables": [_payload(t) for t in made], "failed": failed}):
         for one in made:
             _print(one)
@@ -48,26 +51,26 @@ def _names(asked: str) -> list[str]:
     return chosen
 
 
-def _made(names: Sequence[str]) -> tuple[list[Table], dict[str, str]]:
+def _made(names: Sequence[str], cluster: str | None) -> tuple[list[Table], dict[str, str]]:
     """The tables in the order of their names, and a sentence for each that could not be made."""
-    from app.reproduce.runner import compute, line_shower
+    from app.reproduce.runner import Done, compute, line_shower
 
     made: dict[str, Table] = {}
     failed: dict[str, str] = {}
     show = line_shower()
-    for name, result, seconds in compute(names, show):
+
+    def came(done: Done) -> None:
+        name, result, seconds = done
         show("")
         if isinstance(result, str):
             failed[name] = result
             print(f"shakedown: {name}: {result}", file=sys.stderr)
-        else:
-            made[name] = result
-            done = len(made) + len(failed)
-            print(
-                f"{done} of {len(names)}: {name} ({seconds:.0f} s of processor time)",
-                file=sys.stderr,
-                flush=True,
-            )
+            return
+        made[name] = result
+        said = f"{len(made) + len(failed)} of {len(names)}: {name} ({seconds:.0f} s of processor time)"
+        print(said, file=sys.stderr, flush=True)
+
+    compute(names, show, came, cluster)
     show("")
     return [made[name] for name in names if name in made], failed
 

@@ -1,57 +1,45 @@
-"""Tables computed several at a time, each in a process of its own, with one line of progress for all."""
+"""Tables computed several at a time by the engine of campaigns, with one line of progress for all."""
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from analysis import Progress, ShakedownError, Step
+from analysis import SILENT, Progress, ShakedownError
 from app.output import rewrite_line
-from app.reproduce import Table, make_table
+from app.reproduce import Figure, Table, make_table
+from app.reproduce.rows import Row
 
-if TYPE_CHECKING:
-    from multiprocessing.queues import SimpleQueue
-
-PROCESSES = 2
-POLL = 0.3  # seconds between two looks at the workers
-REPORTS = 0.2  # seconds between two reports of one worker
-
-# Begun first, the slowest of all in front: the two processes then end at about the same time.
+# Begun first, the slowest of all in front: the processes then end at about the same time.
 SLOW = ("liu2018-noise", "manikantan2020-9", "liu2018-miura", "banks1983-noise", "manikantan2020-2")
 
 Done = tuple[str, Table | str, float]  # name, table or a sentence why not, processor seconds
-_told: SimpleQueue[tuple[str, float]] | None = None  # a worker's way to tell its progress
 
 
-def compute(names: Sequence[str], show: Callable[[str], None]) -> Iterator[Done]:
-    """Tables as they are finished; ``show`` gets a line on what is going on."""
-    if len(names) == 1:
-        yield one(names[0], Progress(lambda step: show(f"{100 * step.fraction:3.0f} %  {step.message}")))
+def compute(
+    names: Sequence[str],
+    show: Callable[[str], None],
+    came: Callable[[Done], None],
+    cluster: str | None = None,
+) -> None:
+    """Make tables; ``came`` gets each when it is done, ``show`` a line on what is going on."""
+    if len(names) == 1 and cluster is None:
+        came(one(names[0], Progress(lambda step: show(f"{100 * step.fraction:3.0f} %  {step.message}"))))
         return
-    from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-    from multiprocessing import get_context
+    from app.campaign.calls import call_all
 
-    context = get_context("spawn")
-    told = context.SimpleQueue()
-    workers = min(PROCESSES, os.cpu_count() or 1, len(names))
-    running: dict[str, float] = {}
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=_listen, initargs=(told,)) as pool:
-        waiting = {pool.submit(_worked, name): name for name in in_order(names)}
-        while waiting:
-            finished, _ = wait(waiting, POLL, FIRST_COMPLETED)
-            while not told.empty():
-                name, fraction = told.get()
-                running[name] = fraction
-            for future in finished:
-                name = waiting.pop(future)
-                running.pop(name, None)
-                broken = future.exception()  # only when the worker itself died
-                yield (name, f"its process ended ({broken}).", 0.0) if broken else future.result()
-            under_way = ", ".join(f"{n} {100 * f:.0f} %" for n, f in running.items() if f < 1)
-            show(f"{len(names) - len(waiting)} of {len(names)} done; {under_way}")
+    waiting = in_order(names)
+    _, failures = call_all(
+        "app.reproduce.runner:worked",
+        [{"name": name} for name in waiting],
+        Progress(lambda step: show(step.message)),
+        lambda _, answer: came(_read(answer)),
+        cluster,
+    )
+    for number, words in failures.items():
+        came((waiting[number], words, 0.0))
 
 
 def in_order(names: Sequence[str]) -> list[str]:
@@ -71,6 +59,26 @@ def one(name: str, progress: Progress) -> Done:
     return name, result, time.process_time() - begun
 
 
+def worked(name: str) -> dict[str, Any]:
+    """In a process of the engine: a table as plain data."""
+    _, result, seconds = one(name, SILENT)
+    if isinstance(result, str):
+        return {"name": name, "sentence": result, "seconds": seconds}
+    figures = [vars(figure) for figure in result.figures]
+    table = {**vars(result), "rows": list(result.rows), "figures": figures}
+    return {"name": name, "table": table, "seconds": seconds}
+
+
+def _read(answer: dict[str, Any]) -> Done:
+    """What :func:`worked` gave, as it was."""
+    if "sentence" in answer:
+        return answer["name"], answer["sentence"], answer["seconds"]
+    raw = answer["table"]
+    rows = [Row(*row) for row in raw["rows"]]
+    figures = [Figure(**figure) for figure in raw["figures"]]
+    return answer["name"], Table(**{**raw, "rows": rows, "figures": figures}), answer["seconds"]
+
+
 def line_shower() -> Callable[[str], None]:
     """One line that rewrites itself, on a terminal only."""
     if not sys.stderr.isatty():
@@ -80,21 +88,3 @@ def line_shower() -> Callable[[str], None]:
         rewrite_line(sys.stderr, text[:160])
 
     return show
-
-
-def _listen(told: Any) -> None:
-    global _told
-    _told = told
-
-
-def _worked(name: str) -> Done:
-    last = 0.0
-
-    def tell(step: Step) -> None:
-        nonlocal last
-        if _told is not None and time.monotonic() - last > REPORTS:
-            last = time.monotonic()
-            _told.put((name, step.fraction))
-
-    tell(Step(0.0, ""))
-    return one(name, Progress(tell))

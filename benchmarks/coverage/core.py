@@ -101,28 +101,46 @@ class Coverage:
         )
 
 
-def coverage(
-    case: Case, runs: int, first: int = 0, watch: Callable[[int], None] = lambda seed: None
-) -> Coverage:
-    """Run a case with the seeds first .. first + runs - 1; a run without an answer counts as failed."""
-    found: dict[str, list[Estimate]] = {name: [] for name in case.truth}
-    failed = 0
-    started = time.process_time()
-    for seed in range(first, first + runs):
-        try:
-            converged, parameters = case.run(seed)
-        except ShakedownError:
-            failed += 1
-            continue
-        finally:
-            watch(seed)
-        failed += not converged
-        for name in case.truth:
-            found[name].append(parameters[name])
-    spent = (time.process_time() - started) / runs
-    answered = len(next(iter(found.values())))
-    tallies = {name: _tally(found[name], truth) for name, truth in case.truth.items()} if answered else {}
-    return Coverage(case.method, case.about, first, runs, failed, answered, spent, version(), tallies)
+@dataclass(frozen=True)
+class Draw:
+    """One run of a case."""
+
+    converged: bool
+    estimates: Mapping[str, Estimate] | None  # of the quantities whose truth is known; None: no answer
+    seconds: float  # of the processor
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any]) -> Draw:
+        """From what ``asdict`` made of it."""
+        told = raw["estimates"]
+        return cls(**{**raw, "estimates": told and {name: Estimate(**e) for name, e in told.items()}})
+
+
+def drawn(case: Case, seed: int) -> Draw:
+    """One run; without an answer where the method refuses."""
+    begun = time.process_time()
+    try:
+        converged, parameters = case.run(seed)
+    except ShakedownError:
+        return Draw(False, None, time.process_time() - begun)
+    estimates = {name: parameters[name] for name in case.truth}
+    return Draw(converged, estimates, time.process_time() - begun)
+
+
+def coverage(case: Case, runs: int, first: int = 0) -> Coverage:
+    """Run a case with the seeds first .. first + runs - 1, here and one after the other."""
+    return tallied(case, [drawn(case, seed) for seed in range(first, first + runs)], first)
+
+
+def tallied(case: Case, draws: Sequence[Draw], first: int = 0) -> Coverage:
+    """What the runs of a case showed; a run without an answer counts as failed."""
+    answers = [d.estimates for d in draws if d.estimates is not None]
+    failed = sum(not d.converged for d in draws)
+    spent = sum(d.seconds for d in draws) / len(draws)
+    tallies = {n: _tally([a[n] for a in answers], t) for n, t in case.truth.items()} if answers else {}
+    return Coverage(
+        case.method, case.about, first, len(draws), failed, len(answers), spent, version(), tallies
+    )
 
 
 def at(curve: Curve, places: Sequence[float], name: str) -> dict[str, Estimate]:

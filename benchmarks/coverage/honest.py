@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import collections
 import time
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,8 @@ from analysis.experiment import Conditions, Experiment
 from analysis.model import Model
 from analysis.signal.inputs import Inputs
 from analysis.simulation.simulate import simulate
-from app.output import table
+from app.campaign.calls import draws
+from app.output import table, terminal_progress
 
 SAMPLES, DT, SETTLE = 2000, 0.05, 200
 VALUES = {"c": 0.2, "k": 4.0, "k3": 3.0}
@@ -111,43 +113,56 @@ def fitted(case: str, f: np.ndarray, z: np.ndarray, noise: np.ndarray, rng: np.r
     return fit(experiment, Start("truth", experiment.guesses(), [z]))
 
 
+def best_answer(case: str, seed: int, share: float) -> np.ndarray:
+    """In a process of the engine: the estimates from a record without noise."""
+    f, z = motion(case, seed, share)
+    return fitted(case, f, z, np.zeros(SAMPLES), np.random.default_rng(0)).estimate
+
+
 def best_parameters(case: str, runs: int, share: float) -> np.ndarray:
     """What the fit tends to without noise."""
-    truth = np.array(list(VALUES.values()))
     if case not in MISSING:
-        return truth
-    rng = np.random.default_rng(0)
-    found = []
-    for seed in range(runs):
-        f, z = motion(case, seed, share)
-        found.append(fitted(case, f, z, np.zeros(SAMPLES), rng).estimate)
+        return np.array(list(VALUES.values()))
+    seeds = [{"case": case, "seed": seed, "share": share} for seed in range(runs)]
+    found = draws("benchmarks.coverage.honest:best_answer", seeds, terminal_progress())
     return np.asarray(np.mean(found, axis=0))
+
+
+def answer(case: str, seed: int, noise: float, share: float) -> dict[str, Any]:
+    """In a process of the engine: one draw, fitted and judged, as plain data."""
+    f, z = motion(case, seed, share)
+    rng = np.random.default_rng(10_000 + seed)
+    found = fitted(case, f, z, noise * np.std(z[0]) * noise_of(case, rng), rng)
+    started = time.process_time()
+    judged = judge(found)
+    terms = judged.findings["missing terms"]
+    return {
+        "seconds": time.process_time() - started,
+        "verdict": judged.verdict,
+        "named": terms[0]["term"] if any("A term" in words for words in judged.reasons) else "–",
+        "fitted": found.estimate,
+        "ideal": np.sqrt(np.diag(np.linalg.inv(found.information))),
+        "judged": judged.estimate,
+        "reported": np.sqrt(np.diag(judged.covariance)),
+        "quantile": judged.quantile,
+    }
 
 
 def count(case: str, runs: int, noise: float, share: float) -> tuple[object, ...]:
     """One row of the table."""
     best = best_parameters(case, min(runs, 40), share)
-    verdicts: collections.Counter[str] = collections.Counter()
-    named: collections.Counter[str] = collections.Counter()
-    ideal, reported, covered, seconds = [], [], [], 0.0
-    for seed in range(runs):
-        f, z = motion(case, seed, share)
-        rng = np.random.default_rng(10_000 + seed)
-        found = fitted(case, f, z, noise * np.std(z[0]) * noise_of(case, rng), rng)
-        started = time.process_time()
-        judged = judge(found)
-        seconds += time.process_time() - started
-        verdicts[judged.verdict] += 1
-        terms = judged.findings["missing terms"]
-        named[terms[0]["term"] if any("A term" in words for words in judged.reasons) else "–"] += 1
-        errors = np.sqrt(np.diag(judged.covariance))
-        ideal.append((found.estimate - best) / np.sqrt(np.diag(np.linalg.inv(found.information))))
-        reported.append((judged.estimate - best) / errors)
-        covered.append(np.abs(judged.estimate - best) < judged.quantile * errors)
+    seeds = [{"case": case, "seed": seed, "noise": noise, "share": share} for seed in range(runs)]
+    found = draws("benchmarks.coverage.honest:answer", seeds, terminal_progress())
+    verdicts = collections.Counter(one["verdict"] for one in found)
+    named = collections.Counter(one["named"] for one in found)
+    ideal = [(np.array(one["fitted"]) - best) / one["ideal"] for one in found]
+    reported = [(np.array(one["judged"]) - best) / one["reported"] for one in found]
+    covered = [np.abs(z) < one["quantile"] for z, one in zip(reported, found, strict=True)]
     words = ", ".join(f"{v} {n}" for v, n in verdicts.most_common())
     terms_named = ", ".join(f"{t} {n}" for t, n in named.most_common(3))
     rms = [float(np.sqrt(np.mean(np.square(z)))) for z in (ideal, reported)]
     inside = float(np.mean(np.abs(ideal) < 1.96))
+    seconds = sum(one["seconds"] for one in found)
     return case, words, rms[0], inside, rms[1], float(np.mean(covered)), terms_named, seconds / runs
 
 

@@ -9,6 +9,7 @@ import argparse
 import collections
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,8 @@ from analysis.experiment import Conditions, Experiment
 from analysis.model import Model
 from analysis.signal.inputs import Inputs
 from analysis.simulation.simulate import simulate
-from app.output import table
+from app.campaign.calls import draws
+from app.output import table, terminal_progress
 
 
 @dataclass(frozen=True)
@@ -100,27 +102,33 @@ def verdict(system: System, seed: int, noise: float) -> tuple[str, list[str], np
     return judged.verdict, judged.reasons, off
 
 
+def answer(system: str, seed: int, noise: float) -> dict[str, Any]:
+    """In a process of the engine: one draw as plain data."""
+    begun = time.process_time()
+    found, reasons, off = verdict(SYSTEMS[system], seed, noise)
+    return {"verdict": found, "reasons": reasons, "off": off, "seconds": time.process_time() - begun}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage.verdicts", description=__doc__)
     parser.add_argument("systems", nargs="*", help=", ".join(SYSTEMS))
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--noise", type=float, default=0.02, help="of each output's spread")
     args = parser.parse_args()
-    rows, alarms = [], []
+    rows, alarms = [], list[str]()
     for name in args.systems or SYSTEMS:
-        verdicts: collections.Counter[str] = collections.Counter()
-        distances, started = [], time.process_time()
-        for seed in range(args.runs):
-            found, reasons, off = verdict(SYSTEMS[name], seed, args.noise)
-            verdicts[found] += 1
-            distances.append(off)
-            if found != "fits":
-                alarms.append(f"{name} {seed}: {found}. {' '.join(reasons)}")
+        seeds = [{"system": name, "seed": seed, "noise": args.noise} for seed in range(args.runs)]
+        found = draws("benchmarks.coverage.verdicts:answer", seeds, terminal_progress())
+        verdicts = collections.Counter(one["verdict"] for one in found)
+        alarms += [
+            f"{name} {seed}: {one['verdict']}. {' '.join(one['reasons'])}"
+            for seed, one in enumerate(found)
+            if one["verdict"] != "fits"
+        ]
         words = ", ".join(f"{v} {n}" for v, n in verdicts.most_common())
-        rms = float(
-            np.sqrt(np.mean(np.square([d[np.isfinite(d)] for d in distances if np.isfinite(d).all()])))
-        )
-        rows.append((name, words, rms, (time.process_time() - started) / args.runs))
+        distances = np.array([one["off"] for one in found])
+        rms = float(np.sqrt(np.mean(np.square(distances[np.isfinite(distances).all(axis=1)]))))
+        rows.append((name, words, rms, sum(one["seconds"] for one in found) / args.runs))
     print(table(("system", "verdicts", "rms z", "CPU s"), rows), *alarms, sep="\n")
 
 
