@@ -24,6 +24,7 @@ from analysis.experiment.drive_time import (
     search_words,
     takers_of_shift,
 )
+from analysis.experiment.hum import Hum
 from analysis.experiment.initial import initial_bounds
 from analysis.experiment.phase_scan import scanned_time
 from analysis.experiment.run import Phase, Run, read_run
@@ -47,7 +48,10 @@ class Experiment:
     conditions  what was said about the data
     unknowns    what a fit has to find: parameters, sensors' unknowns, unknown phases of the drive
     warnings    sentences about the data
+    hum         tones that were taken out of the outputs, unknowns beside those of the model
     """
+
+    hum: tuple[Hum, ...] = ()
 
     def __init__(
         self, model: Model, records: Record | Sequence[Record], conditions: Conditions | None = None
@@ -106,6 +110,16 @@ class Experiment:
         other.model = self.model.with_values({name: value}).with_free(free)
         noise = {n: float(s) for n, s in zip(self.model.outputs, sigma, strict=True) if np.isfinite(s)}
         other.conditions = replace(self.conditions, noise=noise)
+        return other
+
+    def without_hum(self, hum: Sequence[Hum]) -> Experiment:
+        """The same experiment with these tones taken out of the outputs."""
+        other = copy(self)
+        outputs = [run.outputs.copy() for run in self.runs]
+        for tone in hum:
+            outputs[tone.run][tone.output] -= tone.values(self.runs[tone.run].times)
+        other.runs = tuple(replace(r, outputs=rows) for r, rows in zip(self.runs, outputs, strict=True))
+        other.hum = tuple(hum)
         return other
 
     def with_nothing_free(self, sigma: Array) -> Experiment:

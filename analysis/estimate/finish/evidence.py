@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _MOST_TESTED = 100_000  # samples in which missing terms are looked for
+TONES = "tones"  # finding: outputs whose residuals hold a tone
 RARE = 1e-3  # probability of chance below which a test speaks against the model
 NOISELESS = 1e-5  # of an output's spread: a residual below it shows no noise
 _ALIKE = 0.9  # of the surest delay's |t| from which another channel's delay is the same to the data
@@ -157,6 +158,7 @@ class Evidence:
             "whiteness": {name: w.probability for name, w in self.white.items()},
             "residual over noise": {name: n.ratio for name, n in self.noise.items() if np.isfinite(n.ratio)},
             "outliers": {name: n.outliers for name, n in self.noise.items() if n.outliers},
+            TONES: sorted(self.tones),
             "input trace": self.input_trace,
             "held out R2": {} if self.prediction is None else self.prediction.r2,
             "held out rms": {} if self.prediction is None else self.prediction.rms,

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 from analysis.base.identification import Identification
 from analysis.base.progress import SILENT, Progress
 from analysis.estimate.finish.assemble import assemble
+from analysis.estimate.finish.evidence import TONES
 from analysis.estimate.finish.fit import MOST_ITERATIONS, fit
-from analysis.estimate.finish.judge import judge
+from analysis.estimate.finish.fitted import Fitted
+from analysis.estimate.finish.hum import hum_words, without_hum
+from analysis.estimate.finish.judge import Judgement, judge
 from analysis.estimate.finish.no_worse import no_worse_than_start
 from analysis.estimate.profile import chosen
 from analysis.estimate.start import Start
@@ -49,6 +52,8 @@ def finish(
         better = no_worse_than_start(fitted, progress)
         if better is not fitted:
             fitted, judgement = better, judge(better)
+    if judgement.verdict != "fits" and judgement.findings.get(TONES):
+        fitted, judgement = _with_hum(fitted, judgement, progress)
     if judgement.verdict == "fits":  # also where nothing but rounding is left for a search to lower
         fitted = replace(fitted, converged=True, message="" if not fitted.converged else fitted.message)
     result = assemble(fitted, judgement, options or {})
@@ -57,3 +62,14 @@ def finish(
 
         return with_profiled(result, fitted, names, progress)
     return result
+
+
+def _with_hum(fitted: Fitted, judgement: Judgement, progress: Progress) -> tuple[Fitted, Judgement]:
+    """The fit with the tones that are left fitted along, if nothing speaks against it then; else as it is."""
+    along = without_hum(fitted, progress)
+    if along is None:
+        return fitted, judgement
+    again = judge(along)
+    if again.verdict != "fits":
+        return fitted, judgement
+    return along, replace(again, reasons=[*hum_words(along), *again.reasons])

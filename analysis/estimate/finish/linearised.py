@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.estimate.identifiability import pseudo_inverse
 from analysis.estimate.path import solver
 from analysis.signal.inputs import Inputs
 
 if TYPE_CHECKING:
     from analysis.estimate.finish.fitted import Fitted, Piece
+    from analysis.experiment.hum import Hum
 
 _KNOWN = 1e-8  # of that spread: a first state that is known
 _DIFFUSE = 30.0  # spread of a first state before any sample, in ranges of that state: no prior to speak of
@@ -207,6 +209,35 @@ def _interpolants(s: Stretch) -> tuple[float, float, Array]:
     return s.inputs.t0, s.inputs.dt, s.inputs.coefficients
 
 
+def hum_columns(hum: Sequence[Hum], part: Linearisation) -> Array:
+    """Sensitivities [q, N, 3 tones] of the innovations to each tone's cosine, sine and frequency."""
+    shifts = np.zeros((part.N, part.q, 3 * len(hum)))
+    for i, tone in enumerate(hum):
+        if tone.run == part.stretch.record:
+            slopes = tone.slopes(part.stretch.times) / part.stretch.sigma[tone.output]
+            shifts[:, tone.output, 3 * i : 3 * i + 3] = slopes
+    return part.columns(np.zeros((part.N - 1, part.n, shifts.shape[2])), shifts)
+
+
+def _free_of_hum(
+    fitted: Fitted, linear: Sequence[Linearisation], regressions: list[Regression]
+) -> list[Regression]:
+    """The same with the tones that were fitted along projected out: they are unknowns, too."""
+    if not fitted.experiment.hum:
+        return regressions
+    columns = [hum_columns(fitted.experiment.hum, part) for part in linear]
+    size = columns[0].shape[2]
+    flat = [c.reshape(-1, size) for c in columns]
+    H = pseudo_inverse(np.asarray(sum(c.T @ c for c in flat)))
+    pairs = list(zip(flat, regressions, strict=True))
+    follow = H @ sum(c.T @ r.jacobian.reshape(len(c), -1) for c, r in pairs)
+    taken = H @ sum(c.T @ np.nan_to_num(r.errors).ravel() for c, r in pairs)
+    return [
+        Regression(r.errors - c @ taken, r.jacobian - c @ follow, r.record)
+        for c, r in zip(columns, regressions, strict=True)
+    ]
+
+
 def joined(regressions: Sequence[Regression]) -> tuple[Array, Array]:
     """Information and score of all stretches together."""
     return (
@@ -259,7 +290,7 @@ def regressions_of(fitted: Fitted, linear: Sequence[Linearisation]) -> tuple[lis
     """The linearised pieces, and whether the flow could be followed; else as the fit itself has them."""
     found = [part.regression() for part in linear]
     if all(r.finite for r in found):
-        return found, True
+        return _free_of_hum(fitted, linear, found), True
     return [
         Regression(piece.residuals / fitted.sigma[:, None], piece.jacobian, piece.record)
         for piece in fitted.pieces
