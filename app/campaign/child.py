@@ -45,6 +45,7 @@ class Outcome:
     result: str = ""  # JSON of the identification
     sentence: str = ""  # why there is none
     seconds: float = 0.0
+    first: bool = False  # of its model in its process: the time includes loading and compiling
 
 
 class Child:
@@ -78,7 +79,7 @@ class Child:
             answer = {"status": LOST, "sentence": self._obituary(expired.is_set())}
         return Outcome(
             job.key, answer["status"], answer.get("result", ""), answer.get("sentence", ""),
-            answer.get("seconds", time.monotonic() - begun),
+            answer.get("seconds", time.monotonic() - begun), answer.get("first", False),
         )  # fmt: skip
 
     def close(self) -> None:
@@ -193,9 +194,10 @@ def _answer(job: Task, version: str) -> dict[str, Any]:
         words = f"The worker on {platform.node()} runs {full_version()}, the campaign {version}"
         return {"status": LOST, "sentence": f"{words}: install the same."}
     begun = time.monotonic()
+    first = not (isinstance(job, Call) or job.model in _compiled)
     try:
         found = _result(job)
-        return {"status": DONE, "result": found, "seconds": time.monotonic() - begun}
+        return {"status": DONE, "result": found, "seconds": time.monotonic() - begun, "first": first}
     except OutOfReach as error:
         return {"status": LOST, "sentence": str(error)}
     except ShakedownError as error:

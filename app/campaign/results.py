@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analysis import ShakedownError, parse_json
 from app.campaign.store import INDEX, units
-from app.campaign.study import Plan
+from app.campaign.study import Plan, varied_columns
 from drivers.base.files import read_text, replaced
+
+if TYPE_CHECKING:
+    from app.campaign.table import Row
 
 PAGE, SUMMARY = "campaign.html", "summary.json"
 
@@ -43,16 +46,22 @@ def write_results(plan: Plan, folder: Path, failures: Mapping[str, str]) -> Resu
 
     study = plan.study
     told = study.recordings
-    rows = table(folder, plan.jobs, plan.seen, told.specimen, study.collect, failures)
+    rows = table(folder, plan.jobs, plan.seen, told.specimen, study.collect, failures, told.order)
     files = write(rows, folder)
-    varied = [*study.vary.options, *study.vary.set, *study.vary.guess]
-    summary = summarise(rows, told.order, varied, units(folder))
+    summary = summarise(rows, _order(told.order, rows), varied_columns(study.vary), units(folder))
     page = document(study.title, rows, summary, dict(plan.unsuitable))
     with replaced(folder / PAGE) as part:
         write_html(page, part)
     made = Results([*files, folder / PAGE], summary.sentences(), dict(summary.causes), summary.to_dict())
     _keep(folder, stamp, made)
     return made
+
+
+def _order(asked: str, rows: Sequence[Row]) -> str:
+    """The column that the trends run over."""
+    from app.campaign.table import column, parameters
+
+    return asked if asked in ("start", "name") else column(asked, parameters(rows))
 
 
 def _stamp(plan: Plan, folder: Path, failures: Mapping[str, str]) -> str:

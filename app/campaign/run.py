@@ -15,7 +15,7 @@ from app.campaign.jobs import Job, Task
 if TYPE_CHECKING:
     from app.campaign.engine import Engine
 
-TRIED = 3  # jobs from which a dry run judges the time
+TRIED = 3  # jobs from which a dry run judges the time, beside the first of each process
 
 
 class Keeper(Protocol):
@@ -35,6 +35,7 @@ class Tally:
     done: int = 0
     failures: dict[str, str] = field(default_factory=dict)  # a sentence by key, of jobs without a result
     seconds: float = 0.0  # of work, in all jobs of this start
+    warm: list[float] = field(default_factory=list)  # s of jobs that were not the first of their process
 
     @property
     def finished(self) -> int:
@@ -82,22 +83,30 @@ def run(
     return tally
 
 
-def estimate(jobs: Iterable[Job], store: Keeper, engine: Engine, progress: Progress) -> tuple[float, int]:
-    """Seconds of work of one job, from a few that are done (and kept) now, and how many are missing."""
+def estimate(
+    jobs: Iterable[Job], store: Keeper, engine: Engine, workers: int, progress: Progress
+) -> tuple[float, int]:
+    """Seconds of work of one job, from a few that are done (and kept) now, and how many are missing.
+
+    The first job of a process loads and compiles, and says nothing about the others.
+    """
     missing = [job for job in jobs if job.key not in store.done]
-    tally = run(_spread(missing), store, lambda: engine, progress)
+    tally = run(_spread(missing, TRIED + workers), store, lambda: engine, progress)
     tried = tally.done + len(tally.failures)
-    return (tally.seconds / tried if tried else 0.0), len(missing) - tally.done
+    mean = sum(tally.warm) / len(tally.warm) if tally.warm else tally.seconds / max(tried, 1)
+    return mean, len(missing) - tally.done
 
 
-def _spread(jobs: list[Job]) -> Iterator[Job]:
+def _spread(jobs: list[Job], count: int) -> Iterator[Job]:
     """A few jobs from all over the list."""
-    step = max(len(jobs) // TRIED, 1)
-    yield from jobs[::step][:TRIED]
+    step = max(len(jobs) // count, 1)
+    yield from jobs[::step][:count]
 
 
 def _keep(outcome: Outcome, store: Keeper, tally: Tally) -> None:
     tally.seconds += outcome.seconds
+    if not outcome.first:
+        tally.warm.append(outcome.seconds)
     if outcome.status in (DONE, FAILED):
         store.keep(outcome)
     if outcome.status == DONE:

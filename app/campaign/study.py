@@ -166,6 +166,12 @@ def plan(
         raise DataError(f"None of the recordings fits the study: {next(iter(bad.values()))}")
     if told.specimen and not any(told.specimen in s.metadata for s in seen):
         raise DataError(f"No recording has the metadata entry `{told.specimen}` that names its specimen.")
+    if told.order not in ("start", "name") and not any(told.order in s.metadata for s in seen):
+        known_entries = sorted({name for s in seen for name in s.metadata})
+        raise DataError(
+            f"No recording has the metadata entry `{told.order}` that `order` names"
+            f"{_meant(told.order, ['start', 'name', *known_entries])}."
+        )
     parts = _parts(study.vary)
     if len(seen) * len(fits) * len(parts) > MOST_JOBS:
         raise DataError(f"The study comes to more than {MOST_JOBS} jobs: vary less at once.")
@@ -207,7 +213,7 @@ def _fits(study: Study, base: Path) -> Iterator[_Fit]:
             given = {"options": dict(study.options), "set": dict(study.set), "guess": dict(study.guess)}
             for (kind, entry, _), value in zip(grids, chosen, strict=True):
                 given[kind][entry] = value
-            varied = {n: v for (_, n, _), v in zip(grids, chosen, strict=True)}
+            varied = {_column(k, n): v for (k, n, _), v in zip(grids, chosen, strict=True)}
             options = given["options"]
             if own_module(method) is not None:
                 yield _described(study, base, name, method, options, varied)
@@ -216,6 +222,16 @@ def _fits(study: Study, base: Path) -> Iterator[_Fit]:
             yield _Fit(
                 Path(name).stem, model.text, method, options, varied, model.outputs, tuple(model.inputs)
             )
+
+
+def _column(kind: str, name: str) -> str:
+    """Name of an entry of the grid in the table: beside a guess stands the parameter that was found."""
+    return f"guess {name}" if kind == "guess" else name
+
+
+def varied_columns(vary: Vary) -> list[str]:
+    """The columns of the table that tell what the grid chose."""
+    return [_column(kind, n) for kind in ("options", "set", "guess") for n in getattr(vary, kind)]
 
 
 def _described(
@@ -338,4 +354,4 @@ def _check_words(kind: Any, raw: Mapping[str, Any], where: str) -> None:
 
 def _meant(name: str, known: Sequence[str]) -> str:
     close = get_close_matches(name, known, 1, 0.5)
-    return f"; did you mean `{close[0]}`?" if close else f"; there are {', '.join(known)}"
+    return f" (did you mean `{close[0]}`?)" if close else f"; there are {', '.join(known)}"

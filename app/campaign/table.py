@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,10 @@ from app.campaign.store import rows
 from drivers.base.files import replaced
 
 CSV, PARQUET = "table.csv", "table.parquet"
+OWN = (
+    "recording", "specimen", "start", "model", "method", "part", "number", "status", "verdict", "converged",
+    "predicted R2", "BIC", "warnings", "seconds", "failure", "key",
+)  # fmt: skip
 LOST_NOTE = "It was not done yet."
 
 Row = dict[str, Any]
@@ -27,19 +31,31 @@ def table(
     specimen: str = "",
     collect: Sequence[str] = (),
     failures: Mapping[str, str] | None = None,
+    order: str = "",
 ) -> list[Row]:
-    """A row for each job, in the order of the study; those without a result have a sentence instead."""
+    """A row for each job, in the order of the study; those without a result have a sentence instead.
+
+    ``collect``: metadata entries that become columns (none: every one that differs); ``order``: one that the
+    trends run over, which does so too.
+    """
     about = {s.path: s for s in seen}
     by_key: dict[str, Job] = {job.key: job for job in jobs}
     found: dict[str, Row] = {row["key"]: row for row in rows(folder) if row["key"] in by_key}
-    entries = _collected(about.values(), collect, specimen)
+    names = {name for row in found.values() for name in row.get("parameters", {})}
+    entries = {n: column(n, names) for n in _collected(about.values(), collect, specimen, order)}
     made = []
     for key, job in by_key.items():
         row = found.get(key)
         sentence = (failures or {}).get(key, LOST_NOTE) if row is None else row.get("sentence", "")
         made.append(_row(job, about[job.recording], row, sentence, specimen, entries))
-    names = dict.fromkeys(name for row in made for name in row)  # every row has every column
-    return [{name: row.get(name) for name in names} for row in made]
+    columns = dict.fromkeys(name for row in made for name in row)  # every row has every column
+    return [{name: row.get(name) for name in columns} for row in made]
+
+
+def column(entry: str, parameters: Container[str]) -> str:
+    """The column of a metadata entry; one that is named like another column says whose it is."""
+    taken = entry in OWN or entry in parameters
+    return f"{entry} (recording)" if taken else entry
 
 
 def write(table: Sequence[Row], folder: Path) -> list[Path]:
@@ -55,7 +71,7 @@ def write(table: Sequence[Row], folder: Path) -> list[Path]:
         import pyarrow.parquet
     except ImportError:
         return written
-    data = {name: [row[name] for row in table] for name in columns}
+    data = {name: _alike([row[name] for row in table]) for name in columns}
     with replaced(folder / PARQUET) as part:
         pyarrow.parquet.write_table(pyarrow.table(data), part)
     return [*written, folder / PARQUET]
@@ -67,7 +83,9 @@ def parameters(table: Sequence[Row]) -> list[str]:
     return [name for name in columns if f"{name} stderr" in columns]
 
 
-def _row(job: Job, seen: Seen, row: Row | None, sentence: str, specimen: str, entries: Sequence[str]) -> Row:
+def _row(
+    job: Job, seen: Seen, row: Row | None, sentence: str, specimen: str, entries: Mapping[str, str]
+) -> Row:
     made: Row = {
         "recording": seen.name,
         "specimen": str(seen.metadata.get(specimen, seen.name)) if specimen else seen.name,
@@ -78,7 +96,7 @@ def _row(job: Job, seen: Seen, row: Row | None, sentence: str, specimen: str, en
         "number": job.number,
         "status": DONE if row is not None and row["status"] == DONE else "failed",
     }
-    made |= {name: _plain(seen.metadata.get(name)) for name in entries}
+    made |= {name: _plain(seen.metadata.get(entry)) for entry, name in entries.items()}
     made |= {name: _plain(value) for name, value in job.varied.items()}
     if row is not None and row["status"] == DONE:
         made |= {"verdict": row["verdict"], "converged": row["converged"]}
@@ -98,26 +116,31 @@ def _bic(row: Row) -> float | None:
     return float(total / len(rms) * sum(2 * math.log(v) for v in rms.values()) + k * math.log(total))
 
 
-def _collected(seen: Iterable[Seen], collect: Sequence[str], specimen: str) -> list[str]:
+def _collected(seen: Iterable[Seen], collect: Sequence[str], specimen: str, order: str) -> list[str]:
     """Metadata entries that become columns: those asked for, else every one that differs."""
-    if collect:
-        return [name for name in collect if name != specimen]
     values: dict[str, set[Any]] = {}
     for s in seen:
         for name, value in s.metadata.items():
             values.setdefault(name, set()).add(value)
-    taken = ("recording", "specimen", "start", "model", "method", "part", "number", "status", specimen)
-    return [n for n, v in values.items() if n not in taken and len(v) > 1 and _same_kind(v)]
+    chosen = collect or [n for n, v in values.items() if len(v) > 1 and _same_kind(v)]
+    wanted = [*chosen, order] if order in values else chosen
+    return [n for n in dict.fromkeys(wanted) if n != specimen]
 
 
 def _same_kind(values: Iterable[Any]) -> bool:
     return len({isinstance(v, str) for v in values}) == 1
 
 
-def _plain(value: Any) -> float | str | None:
-    if value is None or isinstance(value, str):
+def _plain(value: Any) -> float | str | bool | None:
+    if value is None or isinstance(value, str | bool):
         return value
-    return float(value)
+    return float(value) if isinstance(value, int | float) else str(value)
+
+
+def _alike(values: list[Any]) -> list[Any]:
+    """A column of one kind: texts where some are."""
+    kinds = {isinstance(v, str) for v in values if v is not None}
+    return [None if v is None else str(v) for v in values] if len(kinds) > 1 else values
 
 
 def _cell(value: Any) -> Any:

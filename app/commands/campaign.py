@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from app.campaign.engine import engine
+    from app.campaign.engine import engine, processors
     from app.campaign.run import estimate, results_folder
     from app.campaign.run import run as run_jobs
     from app.campaign.store import Store
@@ -40,6 +40,7 @@ def run(args: argparse.Namespace) -> int:
     study_path = Path(args.study)
     study, plan_of = _study(study_path)
     workers = args.workers or study.run.workers
+    together = workers or processors()
     if args.workers < 0:
         raise ShakedownError("--workers must not be negative.")
     with Store(results_folder(args.out, study_path)) as store:
@@ -55,8 +56,8 @@ def run(args: argparse.Namespace) -> int:
             return engine(args.cluster, workers, study.run.limit)
 
         if args.dry_run:
-            each, missing = estimate(plan.jobs, store, started(), progress)
-            return _show_estimate(plan, each, missing, workers, args.json)
+            each, missing = estimate(plan.jobs, store, started(), together, progress)
+            return _show_estimate(plan, each, missing, together, args.json)
         tally = run_jobs(plan.jobs, store, started, progress, lambda words: _say(f"on {words}"))
         return _finish(plan, store.folder, tally, args.json)
 
@@ -101,11 +102,9 @@ def _finish(plan: Plan, folder: Path, tally: Tally, json: str | None) -> int:
     return 1 if written.failed else 0
 
 
-def _show_estimate(plan: Plan, each: float, missing: int, workers: int, json: str | None) -> int:
-    from app.campaign.engine import processors
+def _show_estimate(plan: Plan, each: float, missing: int, together: int, json: str | None) -> int:
     from app.campaign.run import duration
 
-    together = workers or processors()
     left = each * missing / together
     payload = {"jobs": len(plan.jobs), "missing": missing, "seconds a job": each, "seconds": left}
     if write_json(json, payload | {"list": [job.words for job in plan.jobs]}):

@@ -21,7 +21,7 @@ def test_every_recording_gets_one_job_for_each_fit_of_the_grid(tmp_path: Path) -
     )
     jobs = planned(path).jobs
     assert len(jobs) == len({job.key for job in jobs}) == 12
-    assert {(job.varied["k"], job.varied["spacing"]) for job in jobs} == {
+    assert {(job.varied["guess k"], job.varied["spacing"]) for job in jobs} == {
         (2.0, 3),
         (2.0, 4),
         (3.0, 3),
@@ -50,10 +50,10 @@ def test_segments_parts_and_draws_are_jobs_of_their_own(tmp_path: Path) -> None:
     ("before", "after", "sentence"),
     [
         ('"runs/*.h5"', '"none/*.h5"', "No recording matches `none/\\*.h5`"),
-        ("files =", "fils =", "`recordings.fils` is not known; did you mean `files`"),
-        ("models =", "model =", "`model` is not known; did you mean `models`"),
+        ("files =", "fils =", "`recordings.fils` is not known \\(did you mean `files`"),
+        ("models =", "model =", "`model` is not known \\(did you mean `models`"),
         ('["weak"]', '["week"]', "No method 'week'"),
-        ("finish = false", "finnish = false", "no option `finnish`; did you mean `finish`"),
+        ("finish = false", "finnish = false", "no option `finnish` \\(did you mean `finish`"),
         ("finish = false", 'finish = "maybe"', "Option finish is not true or false"),
         ('"ring.toml"', '"rong.toml"', "rong.toml"),
         ("[options]", "[guess]\nkk = 1.0\n[options]", "no parameter `kk`"),
