@@ -30,6 +30,7 @@ limit = 600                              # s that one job may take
 from __future__ import annotations
 
 import itertools
+import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -145,6 +146,7 @@ def plan(
     """
     fits = list(_fits(study, base))
     told = study.recordings
+    _check_channels(study, fits)
     if not done:
         _check_options(fits)
     folder = Path(told.library).expanduser() if told.library else library
@@ -162,6 +164,8 @@ def plan(
             f'`unsuitable = "skip"` under [recordings].'
         )
     seen = [s for s in seen if s.path not in bad]
+    if not seen and not bad:
+        raise DataError(f"What the study names in {base} are folders, not recordings: `folder` names one.")
     if not seen:
         raise DataError(f"None of the recordings fits the study: {next(iter(bad.values()))}")
     if told.specimen and not any(told.specimen in s.metadata for s in seen):
@@ -267,6 +271,16 @@ def _model(
     return model.with_free(free)
 
 
+def _check_channels(study: Study, fits: Sequence[_Fit]) -> None:
+    """DataError for a channel that is to stand for something which no model knows."""
+    known = {name for fit in fits for name in (*fit.outputs, *fit.inputs)}
+    for name in study.channels if known else ():
+        if name not in known:
+            raise DataError(
+                f"`{name}` under [channels] is no output or input of the models{_meant(name, sorted(known))}."
+            )
+
+
 def _check_options(fits: Sequence[_Fit]) -> None:
     """DataError unless every option is one of its method and of the type that it takes."""
     for fit in fits:
@@ -292,8 +306,10 @@ def misfits(
     """A sentence for each recording without the channels that a model needs."""
     found = {}
     for s in seen:
-        there = {*s.channels, *(n for n, c in channels.items() if c in s.channels)}
-        if outputs and not there.intersection(outputs):
+        there = {*s.channels, *channels}
+        if strange := [c for c in channels.values() if c not in s.channels]:
+            lacking = f"no channel {', '.join(strange)} for the inputs and outputs"
+        elif outputs and not there.intersection(outputs):
             lacking = f"none of the outputs {', '.join(outputs)}"
         elif missing := [name for name in inputs if name not in there]:
             lacking = f"no channel {', '.join(missing)}"
@@ -336,6 +352,8 @@ def _check(study: Study) -> None:
         raise DataError("`bootstrap` and `seed` must not be negative.")
     if (vary.segments > 1) + bool(vary.held_out) + bool(vary.bootstrap) > 1:
         raise DataError("`segments`, `held_out` and `bootstrap` are studies of their own: choose one.")
+    if study.recordings.rate is not None and not 0 < study.recordings.rate < math.inf:
+        raise DataError(f"`rate` is a number of samples a second, not {study.recordings.rate:g}.")
     if not study.run.limit >= LEAST_LIMIT:
         raise DataError(f"`limit` is the time that a job may take, {LEAST_LIMIT:g} s at least.")
     if study.run.workers < 0:
