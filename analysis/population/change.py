@@ -77,14 +77,16 @@ def _step(y: Array, s: Array, least: int) -> ChangePoint | None:
     """The most likely step of a series, whatever its significance; None where the series is too short.
 
     It must also be seen with equal weights: a common scatter cannot be judged where values of small error are
-    few, and a chance difference between two of them would pass for a step.
+    few, and a chance difference between two of them would pass for a step. For the same reason its place and
+    size are told by the weights that leave more doubt about the size.
     """
     if len(y) < max(2 * least, 5):
         return None
     found, plain = (_weighted_step(y, w, least) for w in (_weights(y, s), np.ones(len(y))))
     if found is None or plain is None:
         return None
-    return replace(found, p_value=max(found.p_value, plain.p_value))
+    doubtful = max(found, plain, key=lambda step: step.change.stderr)
+    return replace(doubtful, p_value=max(found.p_value, plain.p_value))
 
 
 def _weighted_step(y: Array, w: Array, least: int) -> ChangePoint | None:

@@ -134,3 +134,16 @@ def test_like_specimens_have_outliers_at_the_rate_that_is_stated(rng: np.random.
         for _ in range(150)
     )
     assert alarms <= 16  # 7.5 expected; 16 has a chance below 1 in 200
+
+
+def test_errors_that_are_stated_far_too_large_do_not_make_the_size_of_a_step_too_sure(
+    rng: np.random.Generator,
+) -> None:
+    held = found = 0
+    for _ in range(60):
+        stated = np.where(rng.random(12) < 0.3, 0.001, 0.2)
+        y = 1.0 + 0.004 * rng.standard_normal(12) - 0.03 * (np.arange(12) >= 7)
+        for step in change_points(y, stated, 0.05 / 300):
+            found += 1
+            held += step.change.lower <= -0.03 <= step.change.upper
+    assert found >= 40 and held >= 0.8 * found  # of 95 %
