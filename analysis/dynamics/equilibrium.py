@@ -78,16 +78,35 @@ def _eigenvalues(matrix: Array) -> NDArray[np.complex128]:
 
 def _spread(model: Model, box: Mapping[str, tuple[float, float]], starts: int) -> Array:
     """Start points: a line for one state, a low-discrepancy set for more."""
-    from scipy.stats import qmc
-
     points = np.zeros((starts, len(model.states)))
     if len(box) == 1:
         unit = np.linspace(0, 1, starts)[:, None]
     else:
-        unit = qmc.Halton(len(box), scramble=False).random(starts)
+        unit = np.column_stack([_radical_inverse(starts, base) for base in _primes(len(box))])
     for column, (name, (lower, upper)) in enumerate(box.items()):
         points[:, state_index(model, name)] = lower + (upper - lower) * unit[:, column]
     return points
+
+
+def _primes(count: int) -> list[int]:
+    found: list[int] = []
+    number = 2
+    while len(found) < count:
+        if all(number % prime for prime in found):
+            found.append(number)
+        number += 1
+    return found
+
+
+def _radical_inverse(count: int, base: int) -> Array:
+    """0, 1, 2, ... with their digits mirrored at the point: one coordinate of the set of Halton (1960). Of
+    our own because the library's brings half a second of imports with it."""
+    left, unit, place = np.arange(count), np.zeros(count), 1.0
+    while left.any():
+        place /= base
+        unit += place * (left % base)
+        left //= base
+    return unit
 
 
 def _slope(model: Model, x: Array, u: Array, p: Array, t: float) -> tuple[Array, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,6 @@ def slope_noise(
     ``rhs``: a model's compiled right-hand side. ``span``: length of the run; a thousandth of it is a step
     long enough.
     """
-    rng = np.random.default_rng(0)
     n = len(states)
 
     def slope(x: Array, p: Array) -> Array:
@@ -35,11 +35,11 @@ def slope_noise(
         return found
 
     worst = np.zeros(n)
-    for probe in range(_PROBES):
-        # Of the states' own sign and size: a law may be absurd elsewhere (below absolute zero).
-        x = states if probe == 0 else np.copysign(peak, states) * rng.uniform(0.5, 1.0, n)
-        p = parameters * (1 + _RELATIVE * rng.uniform(-1.0, 1.0, len(parameters)))
-        changed = slope(x * (1 + _RELATIVE * rng.uniform(-1.0, 1.0, n)), p)
+    # Of the states' own sign and size: a law may be absurd elsewhere (below absolute zero).
+    signed = np.copysign(peak, states)
+    for probe, (share, by_parameters, by_states) in enumerate(_draws(n, len(parameters))):
+        x = states if probe == 0 else signed * share
+        changed = slope(x * by_states, parameters * by_parameters)
         worst = np.fmax(worst, np.abs(changed - slope(x, parameters)))
     here = slope(states, parameters)
     for _ in range(_DEPTH):
@@ -52,3 +52,15 @@ def slope_noise(
             moved = before[j] * min(_STEP * span, 1 / rate if rate > 0 else np.inf)
             worst = np.fmax(worst, np.abs(slope(states + moved * unit, parameters) - here))
     return np.where(np.isfinite(worst), _FACTOR * worst, 0.0)
+
+
+@lru_cache(maxsize=64)
+def _draws(states: int, parameters: int) -> list[tuple[Array, Array, Array]]:
+    """For each probe the shares of the states' sizes, then the factors of the parameters and the states."""
+    rng = np.random.default_rng(0)
+    found = []
+    for probe in range(_PROBES):
+        share = np.ones(states) if probe == 0 else rng.uniform(0.5, 1.0, states)
+        by_parameters = 1 + _RELATIVE * rng.uniform(-1.0, 1.0, parameters)
+        found.append((share, by_parameters, 1 + _RELATIVE * rng.uniform(-1.0, 1.0, states)))
+    return found

@@ -41,8 +41,7 @@ class CheckedModel:
 def warm_up(progress: Progress) -> None:
     """Import what every analysis needs, so that the first one starts at once."""
     import numba  # noqa: F401
-    import scipy.linalg
-    import scipy.signal  # noqa: F401
+    import scipy.linalg  # noqa: F401
 
     import analysis.model  # noqa: F401
 

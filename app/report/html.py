@@ -111,9 +111,12 @@ def _png(figure: Any, tight: bool = False) -> tuple[str, int]:
     from app.figures.style import styled
 
     target = BytesIO()
-    extra = {"bbox_inches": "tight", "pad_inches": 0.03} if tight else {}
     with styled():
-        figure.savefig(target, format="png", dpi=DOTS, **extra)
+        if tight:
+            figure.savefig(target, format="png", dpi=DOTS, bbox_inches="tight", pad_inches=0.03)
+        else:  # savefig would draw everything twice, first for the layout alone
+            figure.set_dpi(DOTS)
+            figure.canvas.print_png(target)
     data = target.getvalue()
     width = int.from_bytes(data[16:20], "big")  # of the header
     return "data:image/png;base64," + base64.b64encode(data).decode("ascii"), round(width * 96 / DOTS)

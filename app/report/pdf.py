@@ -17,6 +17,7 @@ LEFT, RIGHT, TOP, BOTTOM = 0.85, 0.85, 0.8, 0.85
 TEXT = WIDTH - LEFT - RIGHT
 POINT = 1 / 72
 LEADING = 1.42
+DOTS = 200  # an inch
 
 
 def write_pdf(document: Document, path: Path) -> None:
@@ -53,12 +54,15 @@ class _Setter:
         self._y = HEIGHT - TOP  # inches from below
 
     def _finish(self) -> None:
+        from matplotlib.backends.backend_pdf import FigureCanvasPdf
+
         if self._page is None:
             return
         foot = {"fontsize": 7.5, "color": SOFT}
         self._page.text(LEFT / WIDTH, 0.45 / HEIGHT, self._title, **foot)
         self._page.text(1 - RIGHT / WIDTH, 0.45 / HEIGHT, str(self._number), ha="right", **foot)
-        self._pages.savefig(self._page, dpi=200)
+        self._page.set_dpi(DOTS)  # of what is a picture of dots on it
+        FigureCanvasPdf(self._page).print_pdf(self._pages)  # savefig would draw it twice, once for the layout
 
     def close(self) -> None:
         self._finish()

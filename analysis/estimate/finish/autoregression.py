@@ -33,11 +33,11 @@ class Autoregression:
 
     def whitened(self, rows: Array) -> Array:
         """Rows [..., N] filtered to white noise of unit variance; missing samples (nan) count as zero."""
-        from scipy.signal import lfilter
-
         filled = np.nan_to_num(rows)
-        kernel = np.concatenate([[1.0], self.coefficients])
-        return np.asarray(lfilter(kernel, [1.0], filled, axis=-1) / np.sqrt(self.variance))
+        white = filled.copy()
+        for lag, coefficient in enumerate(self.coefficients, 1):
+            white[..., lag:] += coefficient * filled[..., :-lag]
+        return np.asarray(white / np.sqrt(self.variance))
 
     def sum_covariance(self, weights: Array) -> Array:
         """Covariance [P, P] of sum_t weights[t] e_t for weights [N, P] (zero where a sample is missing).
