@@ -1,13 +1,16 @@
 """Every code block and command of the documentation runs as printed.
 
-```python blocks of a page run in order in one process; lines starting with `$ ` in ```console blocks run in a
-shell, in the same folder, with the program on the path. `make` targets are what continuous integration runs.
+```python blocks of a page run in order in one process; lines starting with `$ ` in ```console blocks run in
+the same folder. The commands of the pages that a newcomer starts with, and what only a shell understands, run
+in a shell, with the program on the path; the other commands through the program's own entry in the process of
+their page, which starts once. `make` targets are what continuous integration runs.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +21,14 @@ from tests.waiting import LONG
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+IN_A_SHELL = {
+    "README.md",
+    "docs/tutorial.md",
+    "docs/how-to/install.md",
+    "docs/how-to/run-a-campaign.md",  # it starts processes of its own
+    "docs/how-to/run-headless.md",
+}
+MORE_THAN_WORDS = re.compile(r"[|<>&;$`#*?~]")
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -31,21 +42,32 @@ def commands(body: str) -> list[str]:
     return [line for line in lines if not line.startswith("make ")]
 
 
-def script(blocks: list[tuple[str, str]]) -> str:
+def is_plain(line: str) -> bool:
+    """Whether a line is a command of the program and nothing that only a shell understands."""
+    quoted = re.sub(r"'[^']*'|\"[^\"$`]*\"", "", line)
+    return line.startswith("shakedown ") and not MORE_THAN_WORDS.search(quoted)
+
+
+def script(page: Path) -> str:
     """One Python program that runs the page from top to bottom."""
-    parts = ["import subprocess as _subprocess"]
-    for kind, body in blocks:
+    in_a_shell = page.relative_to(ROOT).as_posix() in IN_A_SHELL
+    parts = ["import subprocess as _subprocess", "from app.cli import main as _main"]
+    for kind, body in runnable(page):
         if kind == "python":
             parts.append(body)
-        else:
-            parts += [f"_subprocess.run({line!r}, shell=True, check=True)" for line in commands(body)]
+            continue
+        for line in commands(body):
+            if in_a_shell or not is_plain(line):
+                parts.append(f"_subprocess.run({line!r}, shell=True, check=True)")
+            else:
+                parts.append(f"assert _main({shlex.split(line)[1:]!r}) == 0, {line!r}")
     return "\n".join(parts)
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if runnable(p)], ids=lambda p: str(p.relative_to(ROOT)))
 def test_given_a_page_when_its_examples_run_then_they_succeed(page: Path, tmp_path: Path) -> None:
     program = tmp_path / "page.py"
-    program.write_text(script(runnable(page)), encoding="utf-8")
+    program.write_text(script(page), encoding="utf-8")
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
