@@ -12,7 +12,7 @@ from analysis import Model, Progress, ShakedownError, parse_json
 from app.campaign.child import DONE
 from app.campaign.engine import Pool
 from app.campaign.jobs import Job
-from app.campaign.recordings import Seen, look_at_all
+from app.campaign.recordings import Seen, check_units, look_at_all
 from app.campaign.results import Results, write_results
 from app.campaign.run import run
 from app.campaign.store import INDEX, Store, rows
@@ -60,6 +60,7 @@ def identify_all(
         good = [s for s in seen if s.path not in bad]
         if not good:
             raise ShakedownError(f"None of the recordings fits the model: {next(iter(bad.values()))}")
+        check_units(good, [channels.get(n, n) for n in (*model.outputs, *model.inputs)])
         store.keep_seen({**known, **{s.path: s for s in good}}.values())
         jobs = tuple(Job(s.path, s.sha256, text, model.name, method, {}, channels) for s in good)
         _write_jobs(folder, jobs, good, bad)

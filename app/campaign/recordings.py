@@ -27,6 +27,7 @@ class Seen:
     samples: int
     start: str = ""  # ISO 8601
     metadata: Mapping[str, Any] = field(default_factory=dict)  # numbers and texts of the recording
+    units: tuple[str, ...] = ()  # of the channels
 
     @property
     def name(self) -> str:
@@ -38,10 +39,10 @@ class Seen:
 
     @classmethod
     def from_list(cls, fields: list[Any]) -> Seen:
-        path, stamp, sha256, channels, rate, samples, start, metadata = fields
+        path, stamp, sha256, channels, rate, samples, start, metadata, units = fields
         if not (isinstance(path, str) and isinstance(sha256, str) and isinstance(metadata, dict)):
             raise TypeError("not what is known of a recording")
-        return cls(path, stamp, sha256, tuple(channels), rate, samples, start, metadata)
+        return cls(path, stamp, sha256, tuple(channels), rate, samples, start, metadata, tuple(units))
 
 
 def find(base: Path, files: Sequence[str], folder: str, tags: Sequence[str], library: Path) -> list[Path]:
@@ -89,8 +90,9 @@ def look(path: Path, rate: float | None) -> Seen:
         if about.excitation.amplitude is not None:
             meta.setdefault("amplitude", about.excitation.amplitude)
     return Seen(
-        str(path), mark, fingerprint(path), about.names, about.rate, about.samples, about.start or "", meta
-    )
+        str(path), mark, fingerprint(path), about.names, about.rate, about.samples, about.start or "", meta,
+        tuple(channel.unit for channel in about.channels),
+    )  # fmt: skip
 
 
 def look_at_all(
@@ -111,7 +113,34 @@ def look_at_all(
             seen.append(look(path, rate))
         except ShakedownError as error:
             bad[str(path)] = str(error)
-    return seen, bad
+    first: dict[str, Seen] = {}
+    for s in seen:
+        other = first.setdefault(s.sha256, s)
+        if other is not s:  # a copy would count as a specimen of its own
+            bad[s.path] = f"it holds the same recording as {Path(other.path).name}."
+    return [s for s in seen if s.path not in bad], bad
+
+
+def check_units(seen: Iterable[Seen], wanted: Iterable[str]) -> None:
+    """DataError where a channel is in one unit here and another there: parameters would not compare."""
+    for name in wanted:
+        first: dict[str, Seen] = {}
+        for s in seen:
+            unit = s.units[s.channels.index(name)] if name in s.channels else ""
+            if unit:
+                first.setdefault(_spelt(unit), s)
+        if len(first) > 1:
+            (one, here), (other, there) = list(first.items())[:2]
+            raise DataError(
+                f"Channel {name} is in {one} in {here.name} and in {other} in {there.name}: parameters of "
+                f"the two could not be compared; convert one, or study them apart."
+            )
+
+
+def _spelt(unit: str) -> str:
+    """A unit with one of the three spellings of micro."""
+    micro = unit.replace("\u03bc", "\u00b5")
+    return "\u00b5" + micro[1:] if micro[:2] in ("um", "us", "uV", "ug", "uN", "ue") else micro
 
 
 def stamp(path: Path) -> str:

@@ -49,7 +49,7 @@ from analysis import (
     read_as,
 )
 from app.campaign.jobs import BLOCK, HELD_OUT, PARAMETRIC, SEGMENT, WHOLE, Job
-from app.campaign.recordings import Seen, few, find, look_at_all
+from app.campaign.recordings import Seen, check_units, few, find, look_at_all
 from drivers.base.files import read_text
 from drivers.library import load_description, load_model, model_files
 
@@ -168,6 +168,8 @@ def plan(
         raise DataError(f"What the study names in {base} are folders, not recordings: `folder` names one.")
     if not seen:
         raise DataError(f"None of the recordings fits the study: {next(iter(bad.values()))}")
+    needed = {study.channels.get(n, n) for fit in fits for n in (*fit.outputs, *fit.inputs)}
+    check_units(seen, sorted(needed))
     if told.specimen and not any(told.specimen in s.metadata for s in seen):
         raise DataError(f"No recording has the metadata entry `{told.specimen}` that names its specimen.")
     if told.order not in ("start", "name") and not any(told.order in s.metadata for s in seen):

@@ -7,8 +7,10 @@ alarms hold for a whole campaign: they are divided among all parameters and seri
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -158,16 +160,32 @@ def usable(row: Row) -> bool:
 
 
 def ordered(rows: Iterable[Row], order: str) -> list[Row]:
-    """Rows by start, name or a column; those that do not say come last."""
+    """Rows by start, name or a column; those that do not say come last, in the order of their names."""
 
-    def key(row: Row) -> tuple[bool, Any, Any, int]:
-        value = row["recording"] if order == "name" else row.get(order)
-        return value is None, value if value is not None else 0, row["recording"], row["number"]
+    def key(row: Row) -> tuple[Any, ...]:
+        value: Any = natural(row["recording"]) if order == "name" else row.get(order)
+        value = moment(value) if order == "start" else value
+        return value is None, value if value is not None else 0, natural(row["recording"]), row["number"]
 
     rows = list(rows)
     if len({isinstance(row.get(order), str) for row in rows if row.get(order) is not None}) > 1:
         order = "name"  # numbers and texts have no common order
     return sorted(rows, key=key)
+
+
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """What names are ordered by: numbers in them count as numbers, so that run2 comes before run10."""
+    parts = re.split(r"(\d+)", name)
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts if part]
+
+
+def moment(start: str | None) -> float | None:
+    """Seconds of a date with its time, whatever the zone it is written in; UTC where it has none."""
+    try:
+        found = datetime.fromisoformat(start or "")
+    except ValueError:
+        return None
+    return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
 def _tests(rows: Sequence[Row], name: str) -> int:

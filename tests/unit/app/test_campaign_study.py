@@ -107,3 +107,33 @@ def test_recordings_are_found_by_the_tags_of_the_library(tmp_path: Path, rng: np
         write(record(4.0, rng), library / f"{name}.h5")
         write_notes(library / f"{name}.h5", "", tags)
     assert [Path(job.recording).stem for job in planned(path).jobs] == ["one"]
+
+
+def test_a_copy_of_a_recording_does_not_count_twice(tmp_path: Path) -> None:
+    path = make(tmp_path / "a", 2)
+    runs = tmp_path / "a" / "runs"
+    (runs / "copy.h5").write_bytes((runs / "run001.h5").read_bytes())
+    with pytest.raises(ShakedownError, match=r"run001\.h5: it holds the same recording as copy\.h5"):
+        planned(path)
+
+
+def test_one_channel_in_two_units_is_refused(tmp_path: Path, rng: np.random.Generator) -> None:
+    path = make(tmp_path / "a", 1)
+    for name, unit in (("a", "mm"), ("b", "\u00b5m")):
+        made = record(4.0, rng)
+        channels = {n: (made[n], unit if n == "x" else "") for n in made.names}
+        given = {n: u for n, (_, u) in channels.items()}
+        written = type(made).from_arrays(20.0, {n: v for n, (v, _) in channels.items()}, units=given)
+        write(written, tmp_path / "a" / "runs" / f"{name}.h5")
+    with pytest.raises(ShakedownError, match="Channel x is in mm in a and in \u00b5m in b"):
+        planned(path)
+
+
+def test_series_run_in_the_order_of_time_and_of_numbers_in_names() -> None:
+    from app.campaign.summary import ordered
+
+    starts = {"b": "2026-10-25T02:30:00+02:00", "c": "2026-10-25T02:10:00+01:00", "a": "2026-10-25T00:00:00Z"}
+    rows = [{"recording": name, "start": start, "number": 0} for name, start in starts.items()]
+    assert [row["recording"] for row in ordered(rows, "start")] == ["a", "b", "c"]
+    rows = [{"recording": f"run{i}", "start": None, "number": 0} for i in (10, 9, 2)]
+    assert [row["recording"] for row in ordered(rows, "start")] == ["run2", "run9", "run10"]
