@@ -24,11 +24,11 @@ ESTIMATORS: dict[str, str] = {
     "h2": "noise on the input",
     "hv": "noise on both, in equal shares",
 }
-WINDOWS: dict[str, str] = {  # name, and its name in scipy.signal.get_window
-    "hann": "hann",
-    "flat top": "flattop",
-    "blackman-harris": "blackmanharris",
-    "rectangular": "boxcar",
+WINDOWS: dict[str, tuple[float, ...]] = {  # coefficients of 1, cos x, cos 2x, ..., x from -pi to pi
+    "hann": (0.5, 0.5),
+    "flat top": (0.21557895, 0.41663158, 0.277263158, 0.083578947, 0.006947368),
+    "blackman-harris": (0.35875, 0.48829, 0.14128, 0.01168),
+    "rectangular": (1.0,),
 }
 DYNAMIC = 1e-6  # of the input's largest power: the lowest and the highest frequency that count as excited
 COHERENT = 0.8  # from which a line is to be trusted
@@ -80,8 +80,6 @@ class ResponseAverager:
         reference: int = 0,
         memory: float | None = None,
     ) -> None:
-        from scipy.signal import get_window
-
         if window not in WINDOWS:
             raise DataError(f"No window '{window}': there are {', '.join(WINDOWS)}.")
         if not 0 <= overlap <= 0.9:
@@ -93,7 +91,7 @@ class ResponseAverager:
         self.rate, self.size, self.window, self.memory = rate, 2 * lines, window, memory
         self.hop = max(1, round(self.size * (1 - overlap)))
         self.reference = reference
-        self._taper = get_window(WINDOWS[window], self.size)
+        self._taper = _taper(window, self.size)
         self._rest = np.empty((channels, 0))
         self._power = np.zeros((channels, lines + 1))
         self._cross = np.zeros((channels, lines + 1), dtype=complex)
@@ -177,6 +175,12 @@ class ResponseAverager:
             self.segments,
             self.averages,
         )
+
+
+def _taper(window: str, size: int) -> Array:
+    """A window of cosines whose next sample would be its first again."""
+    x = np.linspace(-np.pi, np.pi, size + 1)[:-1]
+    return np.sum([a * np.cos(k * x) for k, a in enumerate(WINDOWS[window])], axis=0, dtype=np.float64)
 
 
 def _h1(uu: Array, yy: Array, cross: Complex) -> Complex:

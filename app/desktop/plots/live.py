@@ -275,8 +275,10 @@ class LiveResponse(LivePlot):
         for choice in (self.input, self.segment, self.mode):
             choice.changed.connect(self.begin)
         self.output.changed.connect(self._clear)
-        self._count: Any = None  # how many averages, in the corner of the plot
         self.rows = ResponseRows(self)
+        # How many averages, in the corner of the plot.
+        self._count = pg.TextItem("", color=theme.colours.muted, anchor=(1, 0))
+        self._count.setParentItem(self.rows.size.getViewBox())
         self.averager: ResponseAverager | None = None
         self._done = 0  # samples of the stream that are averaged
         self._drive: tuple[object, ...] = ()
@@ -295,8 +297,6 @@ class LiveResponse(LivePlot):
         if self.feed.rig.channels and self.output.index >= 0:
             self.rows.clear()
             self.rows.show_phase(self.height() >= self.theme.px(ROOM_FOR_PHASE))
-            self._count = pg.TextItem("", color=self.theme.colours.muted, anchor=(1, 0))
-            self._count.setParentItem(self.rows.size.getViewBox())
             self._place_count()
 
     def begin(self) -> None:
@@ -358,13 +358,11 @@ class LiveResponse(LivePlot):
 
     def _say_count(self, count: int) -> None:
         goal = f" of {self.wanted()}" if self.wanted() else ""
-        if self._count is not None:
-            self._count.setText(f"{count}{goal} averages", color=self.theme.colours.muted)
-            self._place_count()
+        self._count.setText(f"{count}{goal} averages", color=self.theme.colours.muted)
+        self._place_count()
 
     def _place_count(self) -> None:
-        if self._count is not None:
-            self._count.setPos(self.rows.size.getViewBox().width() - self.theme.px(4), 0)
+        self._count.setPos(self.rows.size.getViewBox().width() - self.theme.px(4), 0)
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)

@@ -19,11 +19,6 @@ class ResponseRows:
 
     def __init__(self, plot: Plot) -> None:
         self.plot = plot
-        self.clear()
-
-    def clear(self) -> None:
-        """Empty rows, such as for other channels."""
-        plot = self.plot
         plot.clear_rows()
         self.size = plot.item = plot.add_row("", "size")
         self.size.getAxis("left").setLogMode(True)
@@ -37,6 +32,11 @@ class ResponseRows:
         self.phase.setYRange(-180, 180, padding=0.06)
         self.phase.getAxis("left").setTickSpacing(180, 90)
         self._drawn: list[tuple[pg.PlotItem, Any]] = []
+
+    def clear(self) -> None:
+        """Empty rows, such as for other channels; they stay, for building them takes a tenth of a second."""
+        self._forget()
+        self.size.setLabel("left", "size")
 
     def show_phase(self, on: bool) -> None:
         """Without the phase the other two have room in a small card."""
