@@ -122,6 +122,14 @@ class Experiment:
         other.hum = tuple(hum)
         return other
 
+    def with_spans(self, number: int, spans: tuple[tuple[int, int], ...]) -> Experiment:
+        """The same experiment with other unbroken stretches (first, stop) of a run."""
+        other = copy(self)
+        other.runs = tuple(
+            replace(run, spans=spans) if i == number else run for i, run in enumerate(self.runs)
+        )
+        return other
+
     def with_nothing_free(self, sigma: Array) -> Experiment:
         """The same experiment with all parameters and sensors known: only the motion is left to find."""
         other = copy(self)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _MOST_TESTED = 100_000  # samples in which missing terms are looked for
+RESIDUAL = "residual over noise"  # finding: of each output
 TONES = "tones"  # finding: outputs whose residuals hold a tone
 RARE = 1e-3  # probability of chance below which a test speaks against the model
 NOISELESS = 1e-5  # of an output's spread: a residual below it shows no noise
@@ -156,7 +157,7 @@ class Evidence:
             "R2": self.r2,
             "missed share": self.missed,
             "whiteness": {name: w.probability for name, w in self.white.items()},
-            "residual over noise": {name: n.ratio for name, n in self.noise.items() if np.isfinite(n.ratio)},
+            RESIDUAL: {name: n.ratio for name, n in self.noise.items() if np.isfinite(n.ratio)},
             "outliers": {name: n.outliers for name, n in self.noise.items() if n.outliers},
             TONES: sorted(self.tones),
             "input trace": self.input_trace,

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from analysis.base.identification import Identification
 from analysis.base.progress import SILENT, Progress
 from analysis.estimate.finish.assemble import assemble
-from analysis.estimate.finish.evidence import TONES
+from analysis.estimate.finish.evidence import RESIDUAL, TONES
 from analysis.estimate.finish.fit import MOST_ITERATIONS, fit
 from analysis.estimate.finish.fitted import Fitted
 from analysis.estimate.finish.hum import hum_words, without_hum
 from analysis.estimate.finish.judge import Judgement, judge
+from analysis.estimate.finish.jumps import cut_at_jumps, jump_words
 from analysis.estimate.finish.no_worse import no_worse_than_start
 from analysis.estimate.profile import chosen
 from analysis.estimate.start import Start
 
 if TYPE_CHECKING:
     from analysis.experiment import Experiment
+
+_ABOVE_NOISE = 1.1  # residual over the sensor's noise from which on a jump in time is looked for
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,8 @@ def finish(
         better = no_worse_than_start(fitted, progress)
         if better is not fitted:
             fitted, judgement = better, judge(better)
-    if judgement.verdict != "fits" and judgement.findings.get(TONES):
-        fitted, judgement = _with_hum(fitted, judgement, progress)
+    if judgement.verdict != "fits":
+        fitted, judgement = _mended(fitted, judgement, progress)
     if judgement.verdict == "fits":  # also where nothing but rounding is left for a search to lower
         fitted = replace(fitted, converged=True, message="" if not fitted.converged else fitted.message)
     result = assemble(fitted, judgement, options or {})
@@ -64,12 +67,21 @@ def finish(
     return result
 
 
-def _with_hum(fitted: Fitted, judgement: Judgement, progress: Progress) -> tuple[Fitted, Judgement]:
-    """The fit with the tones that are left fitted along, if nothing speaks against it then; else as it is."""
-    along = without_hum(fitted, progress)
-    if along is None:
-        return fitted, judgement
-    again = judge(along)
-    if again.verdict != "fits":
-        return fitted, judgement
-    return along, replace(again, reasons=[*hum_words(along), *again.reasons])
+Mending = tuple[Callable[[Fitted, Progress], Fitted | None], Callable[[Fitted], list[str]]]
+
+
+def _mended(fitted: Fitted, judgement: Judgement, progress: Progress) -> tuple[Fitted, Judgement]:
+    """The fit with a fault of the record found and counted in, if nothing speaks against it then."""
+    ways: list[Mending] = []
+    if judgement.findings.get(TONES):
+        ways.append((without_hum, hum_words))
+    if max(judgement.findings.get(RESIDUAL, {}).values(), default=0.0) > _ABOVE_NOISE:
+        ways.append((cut_at_jumps, jump_words))
+    for mend, words in ways:
+        other = mend(fitted, progress)
+        if other is None:
+            continue
+        again = judge(other)
+        if again.verdict == "fits":
+            return other, replace(again, reasons=[*words(other), *again.reasons])
+    return fitted, judgement
