@@ -1,6 +1,6 @@
 """Campaigns: speed of the engines, overhead, resuming, memory, random kills, and a fleet with a change.
 
-`python -m benchmarks.campaign [PART ...] [--jobs 400] [--kills 20]` prints; `measure` gives the rows that are
+`python -m benchmarks.campaign [PART ...] [--size N]` prints; `measure` gives the rows that are
 kept. Times are of the clock here, for processes beside each other are what is measured: on a busy machine the
 speed-ups suffer, and the note says how many processors were free.
 """
@@ -127,7 +127,7 @@ def speed(count: int) -> list[Measurement]:
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        recordings(folder, count, 1200)
+        recordings(folder, count, 9000)
         jobs = planned(study(folder, SLOW)).jobs
         busy = psutil.cpu_percent(1.0)
         times = {

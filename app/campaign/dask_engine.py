@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import queue
+import warnings
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -43,9 +44,11 @@ class DaskEngine:
             if cluster == "local":
                 from app.campaign.engine import processors
 
-                self._cluster = distributed.LocalCluster(
-                    n_workers=workers or processors(), threads_per_worker=1, processes=True
-                )
+                with warnings.catch_warnings():  # such as another port for the dashboard, which is printed
+                    warnings.simplefilter("ignore")
+                    self._cluster = distributed.LocalCluster(
+                        n_workers=workers or processors(), threads_per_worker=1, processes=True
+                    )
             self.client = distributed.Client(self._cluster or cluster, timeout=PATIENCE, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise ShakedownError(f"No scheduler answers at {cluster} ({_first_line(error)}).") from None
