@@ -159,6 +159,7 @@ def plan(
         more = (
             f" (and {len(bad) - 1} more: {few(Path(p).name for p in list(bad)[1:])})" if len(bad) > 1 else ""
         )
+        reason = reason.removeprefix(f"{Path(first).name} ")  # many sentences begin with the file's name
         raise DataError(
             f"{Path(first).name}{more}: {reason} Leave out what does not fit, or say "
             f'`unsuitable = "skip"` under [recordings].'
