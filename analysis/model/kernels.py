@@ -202,7 +202,17 @@ def _compile(name: str, function: Any) -> Any:
     options = njit_at_once(
         SIGNATURES[name], nogil=True, cache=True, error_model="numpy", fastmath=set(FASTMATH)
     )
-    return options(function)
+    compiled = options(function)
+    _keep_addresses(compiled, SIGNATURES[name])
+    return compiled
+
+
+def _keep_addresses(compiled: Any, signature: Any) -> None:
+    """Remember where the machine code is: handed to a solver, a kernel is asked for it at every call, and
+    the compiler looks for it anew each time, which takes longer than many a short run."""
+    result, look_up = compiled.get_compile_result(signature), compiled.get_compile_result
+    result.library.get_pointer_to_function = lru_cache(result.library.get_pointer_to_function)
+    compiled.get_compile_result = lambda asked: result if asked.args == signature.args else look_up(asked)
 
 
 def _forget(module: ModuleType) -> None:

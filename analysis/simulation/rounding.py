@@ -6,9 +6,16 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from numba import float64
 from numpy.typing import NDArray
 
+from analysis.base.compiling import njit
+from analysis.model.kernels import RHS_TYPE
+
 Array = NDArray[np.float64]
+
+_vector = float64[::1]
+_matrix = float64[:, ::1]
 
 _RELATIVE = 1e-15  # change of states and parameters: a few units in the last place
 _FACTOR = 10.0  # the error estimate of a step adds up a dozen slopes
@@ -27,40 +34,63 @@ def slope_noise(
     ``rhs``: a model's compiled right-hand side. ``span``: length of the run; a thousandth of it is a step
     long enough.
     """
+    given = (np.ascontiguousarray(row, dtype=np.float64) for row in (states, peak, u, parameters))
+    found: Array = _slope_noise(rhs, float(t), *given, float(span), *_draws(len(states), len(parameters)))
+    return found
+
+
+@njit(
+    _vector(RHS_TYPE, float64, _vector, _vector, _vector, _vector, float64, _matrix, _matrix, _matrix),
+    cache=True,
+    nogil=True,
+    error_model="numpy",
+)
+def _slope_noise(  # type: ignore[no-untyped-def]
+    rhs, t, states, peak, u, parameters, span, shares, by_parameters, by_states
+):
     n = len(states)
-
-    def slope(x: Array, p: Array) -> Array:
-        found = np.empty(n)
-        rhs(t, np.ascontiguousarray(x), u, p, found)
-        return found
-
+    x, p, slope, changed = np.empty(n), np.empty(len(parameters)), np.empty(n), np.empty(n)
     worst = np.zeros(n)
-    # Of the states' own sign and size: a law may be absurd elsewhere (below absolute zero).
-    signed = np.copysign(peak, states)
-    for probe, (share, by_parameters, by_states) in enumerate(_draws(n, len(parameters))):
-        x = states if probe == 0 else signed * share
-        changed = slope(x * by_states, parameters * by_parameters)
-        worst = np.fmax(worst, np.abs(changed - slope(x, parameters)))
-    here = slope(states, parameters)
+    for probe in range(len(shares)):
+        for i in range(n):
+            # Of the states' own sign and size: a law may be absurd elsewhere (below absolute zero).
+            x[i] = states[i] if probe == 0 else np.copysign(peak[i], states[i]) * shares[probe, i]
+        rhs(t, x, u, parameters, slope)
+        for i in range(n):
+            x[i] *= by_states[probe, i]
+        for i in range(len(p)):
+            p[i] = parameters[i] * by_parameters[probe, i]
+        rhs(t, x, u, p, changed)
+        for i in range(n):
+            worst[i] = np.fmax(worst[i], abs(changed[i] - slope[i]))
+    rhs(t, states, u, parameters, slope)
+    x[:] = states
     for _ in range(_DEPTH):
         before = worst.copy()
-        for j in np.flatnonzero(before):
-            unit = np.arange(n) == j
-            small = 1e-6 * peak[j] or before[j] * span
-            with np.errstate(invalid="ignore"):  # no slope there: nothing is known of its rate
-                rate = abs(slope(states + small * unit, parameters)[j] - here[j]) / small
-            moved = before[j] * min(_STEP * span, 1 / rate if rate > 0 else np.inf)
-            worst = np.fmax(worst, np.abs(slope(states + moved * unit, parameters) - here))
-    return np.where(np.isfinite(worst), _FACTOR * worst, 0.0)
+        for j in range(n):
+            if before[j] == 0.0:
+                continue
+            small = 1e-6 * peak[j] if peak[j] != 0.0 else before[j] * span
+            x[j] = states[j] + small
+            rhs(t, x, u, parameters, changed)
+            rate = abs(changed[j] - slope[j]) / small  # not a number: nothing is known of it
+            x[j] = states[j] + before[j] * min(_STEP * span, 1.0 / rate if rate > 0.0 else np.inf)
+            rhs(t, x, u, parameters, changed)
+            x[j] = states[j]
+            for i in range(n):
+                worst[i] = np.fmax(worst[i], abs(changed[i] - slope[i]))
+    for i in range(n):
+        worst[i] = _FACTOR * worst[i] if np.isfinite(worst[i]) else 0.0
+    return worst
 
 
 @lru_cache(maxsize=64)
-def _draws(states: int, parameters: int) -> list[tuple[Array, Array, Array]]:
-    """For each probe the shares of the states' sizes, then the factors of the parameters and the states."""
+def _draws(states: int, parameters: int) -> tuple[Array, Array, Array]:
+    """For each probe [row] the shares of the states' sizes, and the factors of the parameters and states."""
     rng = np.random.default_rng(0)
-    found = []
+    shares, by_parameters, by_states = [], [], []
     for probe in range(_PROBES):
-        share = np.ones(states) if probe == 0 else rng.uniform(0.5, 1.0, states)
-        by_parameters = 1 + _RELATIVE * rng.uniform(-1.0, 1.0, parameters)
-        found.append((share, by_parameters, 1 + _RELATIVE * rng.uniform(-1.0, 1.0, states)))
-    return found
+        shares.append(np.ones(states) if probe == 0 else rng.uniform(0.5, 1.0, states))
+        by_parameters.append(1 + _RELATIVE * rng.uniform(-1.0, 1.0, parameters))
+        by_states.append(1 + _RELATIVE * rng.uniform(-1.0, 1.0, states))
+    return np.array(shares), np.array(by_parameters), np.array(by_states)
