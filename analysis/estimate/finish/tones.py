@@ -24,6 +24,7 @@ _EFFICIENT = 0.48  # lines whose mean is known as well as from one line's part i
 _FINER = 4  # lines for each independent one: a tone between two lines would lose half its power
 _SHARP = 100.0  # times its neighbours: a line of a motion, not the ups and downs of a dense spectrum
 _WEAK = 1e-3  # of the highest line's power: one that makes no others together with it
+_DYING = 0.3  # of the spread in the first quarter that is left in the last
 _MOST_LINES = 2  # of a motion, whose sums and differences can be listed
 _HIGHEST = 9  # order of these: lines, or halves of a single one, that are added up
 _RARE = 1e-4  # probability of chance below which a line is a tone
@@ -56,8 +57,12 @@ def tone(rows: Sequence[Array], dt: float) -> Tone | None:
 
 def of_the_motion(row: Array, frequency: float, dt: float) -> bool:
     """Whether a motion [N] may have a line at a frequency: one of its own, or one that those it has make
-    together in a nonlinear specimen. Of a motion of many lines nobody can tell.
+    together in a nonlinear specimen. Of a motion of many lines nobody can tell; one that dies away has none,
+    for what it makes dies away with it.
     """
+    quarter = len(row) // 4
+    if np.nanstd(row[-quarter:]) < _DYING * np.nanstd(row[:quarter]):
+        return False
     lines = _own_lines(row)
     if len(lines) > _MOST_LINES:
         return True

@@ -67,6 +67,7 @@ def test_given_a_motion_of_lines_then_those_they_make_together_are_its_own() -> 
     for motion, own, foreign in ((one, (0.5, 1.5, 0.75), (0.9, 2.1)), (two, (2.37, 3.87, 1.5), (2.7, 4.1))):
         assert all(of_the_motion(motion, f, DT) for f in own)
         assert not any(of_the_motion(motion, f, DT) for f in foreign)
+    assert not of_the_motion(np.exp(-0.05 * TIMES) * one, 0.5, DT)
     rng = np.random.default_rng(1)
     assert not any(of_the_motion(rng.standard_normal(N), f, DT) for f in (0.5, 3.0))
     many = sum(np.cos(2 * np.pi * f * TIMES + f) for f in (0.5, 1.1, 1.7, 2.3))
