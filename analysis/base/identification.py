@@ -116,9 +116,11 @@ class Identification:
         return self.converged and self.verdict not in ("misses", "cannot tell")
 
     @property
-    def stated_miss(self) -> float:
-        """Share of the motion that a model called `close` is said to miss; 0 of any other."""
-        share = _numbers({"": self.extra.get("missed share")}) if self.verdict == "close" else []
+    def stated_miss(self) -> float | None:
+        """Share of the motion that a model called `close` is said to miss; None of any other."""
+        if self.verdict != "close":
+            return None
+        share = _numbers({"": self.extra.get("missed share")})
         return share[0] if share else 0.0
 
     @property

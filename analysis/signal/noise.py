@@ -5,7 +5,7 @@ A difference of order q raises white noise of variance s^2 to C(2q, q) s^2 and w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import comb, sqrt
 
@@ -125,6 +125,22 @@ def _enough(x: NDArray[np.float64]) -> NDArray[np.float64]:
         return x
     starts = np.linspace(0, len(x) - _PIECE, _BLOCKS).astype(int)
     return np.concatenate([x[s : s + _PIECE] for s in starts])
+
+
+def noise_of_records(rows: Iterable[NDArray[np.float64]]) -> tuple[float, float]:
+    """Noise of one channel over its records and its standard error; nan where none shows it."""
+    levels = []
+    for row in rows:
+        try:
+            level = noise_level(row)
+        except DataError:
+            continue
+        if level.settled and level.value > 0:
+            levels.append(level)
+    if not levels:
+        return float("nan"), float("nan")
+    value = float(np.sqrt(np.mean([level.value**2 for level in levels])))
+    return value, float(np.sqrt(np.mean([level.stderr**2 for level in levels]) / len(levels)))
 
 
 def noise_levels(channels: NDArray[np.float64]) -> NDArray[np.float64]:

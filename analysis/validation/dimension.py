@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import ShakedownError
 from analysis.reconstruct.dimension import CorrelationDimension, correlation_dimension
+from analysis.validation.chance import judged_among
 from analysis.validation.check import Check, Panel, Role, Trace, graded, impossible
 from analysis.validation.exponents import thinned
 from analysis.validation.subject import Subject
@@ -31,9 +32,13 @@ def check_dimension(subject: Subject) -> Check:
     gap = abs(measured.value - own.value)
     noise = 2 * float(np.hypot(measured.stderr, own.stderr))
     status = graded(gap, max(_NEAR, min(noise, _FAR)), _FAR)
-    agree = {"passed": "they agree", "doubtful": "they hardly agree"}.get(status, "they do NOT agree")
+    verdict = {"passed": "they agree", "doubtful": "they hardly agree"}.get(status, "they do NOT agree")
+    if status != "passed":  # is it further off than another record of the same motion would be?
+        others = [_estimate(subject, states, measured.region) for states in subject.other_twins]
+        values = np.array([d.value for d in (own, *others) if d is not None])
+        status, verdict = judged_among(measured.value, values, status, verdict)
     said = [f"{d.value:.2f} ± {d.stderr:.2f}" for d in (measured, own)]
-    words = f"Record {said[0]}, model {said[1]}: {agree}."
+    words = f"Record {said[0]}, model {said[1]}: {verdict}."
     numbers = {
         "record": measured.value,
         "record_stderr": measured.stderr,

@@ -57,7 +57,7 @@ def scaled(model: Model) -> Model | None:
 
 @dataclass(frozen=True)
 class Tone:
-    """A measured input as offset and harmonics of the drive, time from the first sample."""
+    """A measured input as offset and harmonics of the drive."""
 
     offset: float
     cosines: tuple[float, ...]
@@ -65,17 +65,19 @@ class Tone:
     miss: float  # rms left over, of the spread
 
 
-def tone_of(row: Array, dt: float, frequency: float) -> Tone:
-    """Least squares of offset and three harmonics."""
+def tone_of(row: Array, times: Array, frequency: float) -> Tone:
+    """Least squares of offset and three harmonics; ``times`` of the samples as the model counts them."""
     good = np.isfinite(row)
-    basis = tone_basis(dt * np.flatnonzero(good), frequency, _HARMONICS)
+    basis = tone_basis(times[good], frequency, _HARMONICS)
     found, *_ = np.linalg.lstsq(basis, row[good], rcond=None)
     left = float(np.std(row[good] - basis @ found) / max(float(np.std(row[good])), 1e-300))
     return Tone(float(found[0]), tuple(found[1::2].tolist()), tuple(found[2::2].tolist()), left)
 
 
-def toned(model: Model, record: Record, frequency: float, noise: float) -> Model:
+def toned(model: Model, record: Record, times: Array, frequency: float, noise: float) -> Model:
     """The model with each measured input as the tone that the record shows; DataError if it is none.
+
+    ``times``: the model's, at the samples; a record may start at any phase of the drive.
 
     ``noise``: share of the inputs' spread that is sensor noise and may be left over.
     """
@@ -84,7 +86,7 @@ def toned(model: Model, record: Record, frequency: float, noise: float) -> Model
     parameters: dict[str, Any] = dict(tables.get("parameters", {}))
     parameters |= {"drive_frequency": frequency, SCALE: 1.0}
     for name in model.inputs:
-        tone = tone_of(record[name], record.dt, frequency)
+        tone = tone_of(record[name], times, frequency)
         if tone.miss > max(_MISS, 1.2 * noise):
             raise DataError(
                 f"The input {name} is no tone ({100 * tone.miss:.0f} % of it is something else), so the "

@@ -20,7 +20,8 @@ from analysis.estimate.path.estimate import estimate_path
 from analysis.estimate.path.segment import Segment
 from analysis.estimate.start import Start
 from analysis.experiment import Experiment
-from analysis.validation.check import Check, Panel, Trace, graded, impossible
+from analysis.signal import whiteness
+from analysis.validation.check import Check, Panel, Status, Trace, graded, impossible
 from analysis.validation.subject import Subject
 
 Array = NDArray[np.float64]
@@ -33,6 +34,7 @@ _EXACT = 1e-6  # miss of the equations, of the span, that counts as none
 _LAGS = 40
 _LEVEL = 1e-3  # probability below which white noise is ruled out
 _SMALL, _LARGE = 0.005, 0.01  # systematic part of the residuals, of the spread: unimportant, unacceptable
+_KNOWN = 1.2  # times the noise of the differences: white residuals as large as that are noise
 _ANOTHER = 1.25  # times the share that an identification says it misses: another record misses more or less
 
 
@@ -55,9 +57,11 @@ def check_residuals(subject: Subject, progress: Progress, stated: float = 0.0) -
     lags, correlation, band = autocorrelation(rows)
     probability = ljung_box(rows, lags)
     noise = float(subject.noise[worst] / subject.spread[worst])  # what the sensor hides cannot be asked for
-    status = graded(float(systematic[worst]), _SMALL, max(_LARGE, noise, _ANOTHER * stated))
     inside = bool(np.all(np.abs(correlation) <= band))  # what is drawn is what is tested
     white = probability > _LEVEL and inside
+    chance = white and size[worst] <= _KNOWN * subject.noise[worst]
+    limit = max(_LARGE, noise, _ANOTHER * stated)
+    status: Status = "passed" if chance else graded(float(systematic[worst]), _SMALL, limit)
     name = subject.model.outputs[subject.shown[worst]]
     numbers = {
         "rms": float(size[worst]),
@@ -135,22 +139,16 @@ def autocorrelation(rows: list[Array]) -> tuple[Array, Array, float]:
     from scipy.special import ndtri
 
     count = min(_LAGS, min(len(r) for r in rows) // 3)
-    power = sum(float(r @ r) for r in rows) or 1.0
-    values = [sum(float(r[k:] @ r[:-k]) for r in rows) / power for k in range(1, count + 1)]
+    values, _ = whiteness.autocorrelation(rows, count)
     total = sum(len(r) for r in rows)
     each = 1.0 - (1.0 - _LEVEL) ** (1.0 / max(count, 1))  # probability at a single lag
-    return np.arange(1.0, count + 1), np.array(values), float(-ndtri(each / 2) / np.sqrt(total))
+    return np.arange(1.0, count + 1), values, float(-ndtri(each / 2) / np.sqrt(total))
 
 
 def ljung_box(rows: list[Array], lags: Array) -> float:
     """Probability that white noise is as correlated as these residuals (Ljung and Box 1978)."""
-    from scipy.special import chdtrc
-
-    _, correlation, _ = autocorrelation(rows)
-    total = sum(len(r) for r in rows)
-    pairs = np.array([sum(len(r) - int(k) for r in rows) for k in lags], dtype=np.float64)
-    statistic = float(total * (total + 2) * np.sum(correlation**2 / pairs))
-    return float(chdtrc(len(lags), statistic))
+    correlation, pairs = whiteness.autocorrelation(rows, len(lags))
+    return whiteness.ljung_box(correlation, pairs, sum(len(r) for r in rows))
 
 
 def _cross(

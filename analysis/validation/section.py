@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 NAME, TITLE = "section", "Stroboscopic section"
 _POINTS = 800
-_STRETCHES = 6  # record lengths that the model is run for
+_STRETCHES = 6  # of the model's motion, each as long as the record
 _FEWEST = 40
 _CHANCE, _FAR = 1.5, 3.0  # distance over that of chance: agreement, doubt
 _CLOSE = 0.08  # distance below which the clouds are the same to the eye
@@ -32,10 +32,11 @@ def check_section(subject: Subject) -> Check:
     if len(positions) < _FEWEST:
         return impossible(NAME, TITLE, f"The record holds {len(positions)} periods: too few for a section.")
     measured = sample_at(subject.states, positions)
-    own = _long_run(subject, len(positions))
+    own = _stretches(subject, len(positions))
     if own is None:
         return Check(NAME, TITLE, "failed", "The model escapes: its motion grows without bound.")
-    distance, chance = section_distance(measured, own, len(positions))
+    scale = np.std(subject.states, axis=1, keepdims=True)  # of the motion: a section may be a single point
+    distance, chance = section_distance(measured / scale, own / scale, len(positions))
     ratio = distance / max(chance, 1e-12)
     same = ratio <= _CHANCE or distance <= _CLOSE
     status: Status = "passed" if same else "doubtful" if ratio <= _FAR else "failed"
@@ -48,25 +49,29 @@ def check_section(subject: Subject) -> Check:
     return Check(NAME, TITLE, status, words, numbers, (), _panels(subject, measured, own))
 
 
-def _long_run(subject: Subject, count: int) -> Array | None:
-    """The model's points, several times as many as the record has; None if it escapes."""
+def _stretches(subject: Subject, count: int) -> Array | None:
+    """The model's points as the sensors show them, several times as many as the record has; None if it
+    escapes."""
     assert subject.driven is not None
-    times = subject.times[2] + subject.base * np.arange(_STRETCHES * count)
-    run = simulate(subject.driven, times, subject.states[:, 2], rtol=1e-7)
-    return run.states if run.diverged_at is None and np.isfinite(run.states).all() else None
+    times = subject.times[2] + subject.base * np.arange(count)
+    rng = np.random.default_rng(0)  # any draw of the noise will do
+    stretches = []
+    for place in subject.places(_STRETCHES):
+        run = simulate(subject.driven, times, subject.states[:, place + 2], rtol=1e-7)
+        if run.diverged_at is not None or not np.isfinite(run.states).all():
+            return None
+        stretches.append(run.states + subject.state_noise[:, None] * rng.normal(size=run.states.shape))
+    return np.concatenate(stretches, axis=1)
 
 
 def section_distance(measured: Array, own: Array, length: int) -> tuple[float, float]:
     """Energy distance of measured points to the model's, and the largest of stretches of these to all."""
-    scale = np.std(measured, axis=1, keepdims=True)
-    scale = np.where(scale > 0, scale, 1.0)
-    a, b = measured / scale, own / scale
-    thin = max(1, b.shape[1] // _POINTS)
+    thin = max(1, own.shape[1] // _POINTS)
     apart = []
-    for k in range(0, b.shape[1] - length + 1, length):
-        rest = np.concatenate([b[:, :k], b[:, k + length :]], axis=1)
-        apart.append(energy_distance(b[:, k : k + length], rest[:, ::thin]))
-    return energy_distance(a, b[:, ::thin]), max(apart)
+    for k in range(0, own.shape[1] - length + 1, length):
+        rest = np.concatenate([own[:, :k], own[:, k + length :]], axis=1)
+        apart.append(energy_distance(own[:, k : k + length], rest[:, ::thin]))
+    return energy_distance(measured, own[:, ::thin]), max(apart)
 
 
 def energy_distance(one: Array, other: Array) -> float:

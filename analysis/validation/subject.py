@@ -30,6 +30,7 @@ from analysis.validation.drive import drive_period, toned
 Array = NDArray[np.float64]
 
 LONGEST = 60_000  # samples that are used
+TWINS = 8  # runs of the model that stand for as many records of the same motion
 _COARSE = 1.5  # what smoothing takes away, over the noise, beyond which samples are used as they are
 # Ratio of the spreads in quarters of a record up to which its motion counts as steady, and where they only
 # grow or only fall.
@@ -96,11 +97,25 @@ class Subject:
     @cached_property
     def run(self) -> Array | None:
         """States [n, N] of the model left to itself from the first measured state; None if it escapes."""
+        return self._run_from(0)
+
+    def _run_from(self, place: int) -> Array | None:
+        """The model's run over the times of the record from the state that was measured at ``place``."""
         if self.driven is None:
             return None
-        found = simulate(self.driven, self.times, self.states[:, 0], rtol=1e-8)
+        found = simulate(self.driven, self.times, self.states[:, place], rtol=1e-8)
         whole = found.diverged_at is None and bool(np.isfinite(found.states).all())
         return found.states if whole else None
+
+    def places(self, count: int) -> NDArray[np.int64]:
+        """Samples spread over the record from which the model is started, whole periods of a drive apart.
+
+        One long run would not do: a motion that is chaotic for the length of the record may still end on a
+        periodic one.
+        """
+        period = self.base / self.dt if self.forced else 1.0
+        apart = (self.states.shape[1] - 3) / count / period
+        return np.round(period * np.floor(apart * np.arange(count))).astype(np.int64)
 
     @cached_property
     def fading(self) -> str:
@@ -118,13 +133,28 @@ class Subject:
 
     @cached_property
     def twin(self) -> Array | None:
-        """States of the model's long run as the record's sensors and smoothing would show them."""
-        if self.driven is None or self.run is None:
-            return None
-        outputs = np.empty((len(self.model.outputs), self.run.shape[1]))
-        none = np.zeros((len(self.driven.inputs), self.run.shape[1]))
-        self.driven.kernels().out_many(self.times, self.run, none, self.driven.values(), outputs)
-        rng = np.random.default_rng(0)  # any draw of the noise will do
+        """States of the model's run as the record's sensors and smoothing would show them."""
+        return None if self.run is None else self._seen(self.run, 0)
+
+    @cached_property
+    def other_twins(self) -> tuple[Array, ...]:
+        """More of them, from other states of the record: how far two records of one motion differ."""
+        runs = ((number, self._run_from(int(place))) for number, place in enumerate(self.places(TWINS)))
+        return tuple(self._seen(run, number) for number, run in runs if number and run is not None)
+
+    @cached_property
+    def state_noise(self) -> Array:
+        """[n] rms error of the states that the sensors show, from the twin, whose true states are known."""
+        if self.twin is None or self.run is None:
+            return np.zeros(len(self.states))
+        return np.asarray(np.sqrt(np.mean((self.twin - self.run) ** 2, axis=1)))
+
+    def _seen(self, run: Array, seed: int) -> Array:
+        assert self.driven is not None
+        outputs = np.empty((len(self.model.outputs), run.shape[1]))
+        none = np.zeros((len(self.driven.inputs), run.shape[1]))
+        self.driven.kernels().out_many(self.times, run, none, self.driven.values(), outputs)
+        rng = np.random.default_rng(seed)  # any draw of the noise will do
         channels = dict(self.record.channels)
         for i, level in zip(self.shown, self.noise, strict=True):
             name = self.model.outputs[i]
@@ -232,7 +262,7 @@ def _with_measured_drive(subject: Subject, frequency: float | None) -> Subject:
         return replace(subject, base=_turn(subject), reason=reason)
     noise = max(noise_of(record[n]) / max(float(np.nanstd(record[n])), 1e-300) for n in model.inputs)
     try:
-        driven = toned(model, record, frequency, noise)
+        driven = toned(model, record, subject.times, frequency, noise)
     except DataError as error:
         return replace(subject, base=_turn(subject), reason=str(error))
     return replace(subject, base=1.0 / frequency, forced=True, driven=driven)

@@ -45,14 +45,14 @@ def validate(
     others: Sequence[Record] = (),
     transfer: TransferFunction | Record | None = None,
     sweep: Sweep | None = None,
-    stated: float = 0.0,
+    stated: float | None = None,
 ) -> Validation:
     """Put the model with these parameter values beside the record.
 
     ``frequency`` of the drive where the record does not say it; ``others`` are recordings at other settings
     of the drive; ``transfer`` a measured transfer function or a recording under a broadband input; ``sweep``
-    what the bifurcation diagram is drawn over; ``stated`` the share of the motion that the identification
-    says it misses: a model that is close has to keep to it.
+    what the bifurcation diagram is drawn over; ``stated`` the share of the motion that an
+    identification that is close says it misses: the model has to keep to it.
     """
     progress.report(0.0, "reading the record")
     subject = prepare_subject(model, record, values, frequency)
@@ -63,7 +63,7 @@ def validate(
     rests = rest_states(subject)
     steps: list[Callable[[Progress], Check]] = [
         lambda p: check_response(subject, exponent, p),
-        lambda p: check_residuals(subject, p, stated),
+        lambda p: check_residuals(subject, p, stated or 0.0),
         lambda p: check_orbits(subject, p),
         lambda p: check_exponents(subject, spectrum),
         lambda p: check_dimension(subject),
@@ -87,41 +87,38 @@ def _shares(progress: Progress) -> list[Progress]:
     return [progress.part(a, b) for a, b in pairwise(edges)]
 
 
-def judged(checks: tuple[Check, ...], stated: float = 0.0) -> Validation:
-    """The verdict: rejected by any failure, and when doubts prevail unless they were stated beforehand."""
+def judged(checks: tuple[Check, ...], stated: float | None = None) -> Validation:
+    """The verdict: rejected by any failure, by residuals that are not noise and were not stated beforehand,
+    and when doubts prevail."""
     names: dict[str, list[str]] = {"passed": [], "doubtful": [], "failed": [], "not possible": []}
     for check in checks:
         names[check.status].append(check.title.lower())
     made = len(checks) - len(names["not possible"])
     if not made:
         return Validation(checks, False, "Nothing could be checked.")
+    passed = f"{len(names['passed'])} of {made} checks passed"
+    doubts = f", with doubts about {_listed(names['doubtful'])}" if names["doubtful"] else ""
     if names["failed"]:
         words = f"The model is NOT validated: {_listed(names['failed'])} failed"
-        return Validation(checks, False, f"{words}, {len(names['passed'])} of {made} checks passed.")
-    doubts = len(names["passed"]) <= len(names["doubtful"])
-    if doubts and stated > 0:
+        return Validation(checks, False, f"{words}, {passed}.")
+    if stated is not None:
         words = f"The model is close, as identified: nothing failed beyond the {100 * stated:.2g} %"
-        return Validation(
-            checks, True, f"{words} that it misses, with doubts about {_listed(names['doubtful'])}."
-        )
-    if doubts:
+        return Validation(checks, True, f"{words} that it misses{doubts}.")
+    if lacking := _lacking(checks):
+        words = f"The model is NOT validated: it is close, but {lacking}"
+        return Validation(checks, False, f"{words}; {passed}{doubts}.")
+    if names["doubtful"] and len(names["passed"]) <= len(names["doubtful"]):
         words = f"The model is NOT validated: there are doubts about {_listed(names['doubtful'])}"
-        return Validation(checks, False, f"{words}, {len(names['passed'])} of {made} checks passed.")
-    words = f"The model is validated: {len(names['passed'])} of {made} checks passed"
-    if names["doubtful"]:
-        words += f", with doubts about {_listed(names['doubtful'])}"
-    return Validation(checks, True, words + "." + _lacking(checks))
+        return Validation(checks, False, f"{words}, {passed}.")
+    return Validation(checks, True, f"The model is validated: {passed}{doubts}.")
 
 
 def _lacking(checks: Sequence[Check]) -> str:
-    """What a model that passes all the same leaves in the residuals, so that nobody takes it for exact."""
+    """What a model that is close leaves in the residuals; empty if nothing."""
     for check in checks:
         if check.name == "residuals" and check.status == "doubtful":
             share = 100 * check.numbers.get("systematic_of_spread", float("nan"))
-            return (
-                f" It lacks something small: the residuals hold {share:.2g} % of the motion that is not the "
-                "sensor's noise."
-            )
+            return f"its residuals hold {share:.2g} % of the motion that is not the sensor's noise"
     return ""
 
 

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         others=[recording(path) for path in args.also],
         transfer=read_transfer(args.transfer, recording) if args.transfer else None,
         sweep=_sweep(args.over) if args.over else None,
-        stated=0.0 if identified is None or args.set else identified.stated_miss,
+        stated=None if identified is None or args.set else identified.stated_miss,
     )
     answer = payload(found)
     if identified is not None and identified.verdict:

@@ -302,13 +302,13 @@ def validate_model(
     values: Mapping[str, float],
     others: Sequence[Path],
     transfer: Path | None,
-    stated: float,
+    stated: float | None,
     progress: Progress,
 ) -> Validation:
     """Put a fitted model, given by its text, beside the record: every check that can be made.
 
     ``others`` are recordings at other settings of the drive, ``transfer`` a measured transfer function,
-    ``stated`` the share of the motion that the identification says it misses.
+    ``stated`` the share of the motion that an identification that is close says it misses.
     """
     from analysis import Model, validate
     from app.transfer_table import read_transfer

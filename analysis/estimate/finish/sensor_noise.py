@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import DataError
-from analysis.signal.noise import noise_level, robust_deviation
+from analysis.signal.noise import noise_of_records, robust_deviation
 
 if TYPE_CHECKING:
     from analysis.estimate.finish.fitted import Fitted
@@ -52,25 +51,8 @@ def sensor_noise(fitted: Fitted, output: int, errors: list[Array]) -> SensorNois
     outliers = int(np.sum(np.abs(row) * sigma > OUTLIER * residual)) if residual > 0 else 0
     error = 1.17 / np.sqrt(2 * len(row)) * residual  # of a median deviation: 37 % efficient
     given = fitted.experiment.conditions.noise.get(name)
-    noise, spread, source = (
-        (given, 0.0, "given") if given else (*_from_differences(fitted, output), "differences")
-    )
+    records = (run.outputs[output] for run in fitted.experiment.runs)
+    noise, spread, source = (given, 0.0, "given") if given else (*noise_of_records(records), "differences")
     excess = residual - noise
     significant = noise > 0 and residual > TOO_LARGE * noise and excess > _SURE * np.hypot(error, spread)
     return SensorNoise(residual, noise, source, bool(significant), outliers)
-
-
-def _from_differences(fitted: Fitted, output: int) -> tuple[float, float]:
-    """Noise and its standard error over all records, nan where the motion is too quick for the sampling."""
-    levels = []
-    for run in fitted.experiment.runs:
-        try:
-            level = noise_level(run.outputs[output])
-        except DataError:
-            continue
-        if level.settled and level.value > 0:
-            levels.append(level)
-    if not levels:
-        return float("nan"), float("nan")
-    value = float(np.sqrt(np.mean([level.value**2 for level in levels])))
-    return value, float(np.sqrt(np.mean([level.stderr**2 for level in levels]) / len(levels)))

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import DataError
 from analysis.estimate.finish.evidence import NOISELESS, RARE
 from analysis.estimate.finish.judge import SMALL_SHARE
 from analysis.estimate.finish.sensor_noise import TOO_LARGE
 from analysis.estimate.finish.whiteness import LAGS, autocorrelation, whiteness
-from analysis.signal.noise import noise_level, robust_deviation
+from analysis.signal.noise import noise_of_records, robust_deviation
 
 Array = NDArray[np.float64]
 
@@ -93,18 +92,7 @@ class Verdict:
 
 def own_noise(rows: Sequence[Array]) -> tuple[float, float]:
     """Noise of a channel over its records and its relative standard error; nan where it does not show."""
-    levels = []
-    for row in rows:
-        try:
-            level = noise_level(row)
-        except DataError:
-            continue
-        if level.settled and level.value > 0:
-            levels.append(level)
-    if not levels:
-        return float("nan"), float("nan")
-    value = float(np.sqrt(np.mean([level.value**2 for level in levels])))
-    error = float(np.sqrt(np.mean([level.stderr**2 for level in levels]) / len(levels)))
+    value, error = noise_of_records(rows)
     return value, error / value
 
 

@@ -197,6 +197,7 @@ def test_given_a_measured_tone_then_it_stands_for_the_input_and_orbits_become_po
     force = 0.25 * np.cos(record.times)
     rng = np.random.default_rng(5)
     record = record.with_channels(f=force + 0.001 * rng.normal(size=len(force)))
+    record = record.cut(1009, len(record))  # at another phase of the drive
     model = load_model("two_well_beam")
     measured = Model.from_equations(
         {name: e.text for name, e in model.equations.states.items()},
@@ -356,7 +357,7 @@ def test_given_models_then_the_period_of_their_drive_is_found() -> None:
 
 def test_given_a_tone_with_harmonics_then_it_is_found() -> None:
     t = np.arange(2000) / 100.0
-    found = tone_of(0.3 + 2 * np.cos(DRIVE * 1.5 * t) + 0.1 * np.sin(2 * DRIVE * 1.5 * t), 0.01, 1.5)
+    found = tone_of(0.3 + 2 * np.cos(DRIVE * 1.5 * t) + 0.1 * np.sin(2 * DRIVE * 1.5 * t), t, 1.5)
     assert found.offset == pytest.approx(0.3)
     assert found.cosines[0] == pytest.approx(2.0)
     assert found.sines[1] == pytest.approx(0.1)
