@@ -18,6 +18,7 @@ from PyQt6.QtWidgets import QApplication
 SIZE = (1440, 860)
 SECONDS = 60.0  # of the record
 PATIENCE = 600.0  # s for one step of the journey: the machine may be busy
+PICTURES = 5.0  # s for the jobs of one page to end
 
 
 def make_record(folder: Path) -> Path:
@@ -79,10 +80,17 @@ class Journey:
             self.window.theme.choose(theme)
             self.window.notice.hide()
             self.wait(lambda: True, after=0.8)
-            # formulas in the other colour
-            self.wait(lambda: not self.window.bench.workers.jobs, after=0.3)
+            self._rest()
             self.window.grab().save(str(self.folder / f"{name}-{theme}.png"))
         self.window.theme.choose("light")
+
+    def _rest(self) -> None:
+        """Until formulas are drawn in the other colour; a live fit always has a job."""
+        latest = time.monotonic() + PICTURES
+        self.wait(
+            lambda: not self.window.bench.workers.jobs or time.monotonic() > latest,
+            after=0.3,
+        )
 
     def shake(self) -> None:
         """Start the drive if it stands still: a window that a busy machine keeps waiting stops it."""
@@ -117,7 +125,7 @@ class Journey:
         self.shoot("recordings")
         bench.take_file(record)
         self.wait(lambda: bench.record is not None)
-        for key in ("embed", "orbits", "identify", "validate", "report"):
+        for key in ("response", "embed", "orbits", "identify", "validate", "report"):
             page = self.page(key)
             if key == "identify":
                 self.wait(lambda: bench.model is not None)

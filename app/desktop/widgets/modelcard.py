@@ -114,7 +114,7 @@ class ModelCard(Card):
         self._later = timer(self, TYPING, self.check, single=True)
         self._keep = timer(self, KEEPING, lambda: bench.keep_work(findings=False), single=True)
         self.editor.textChanged.connect(self._typed)
-        theme.changed.connect(self._later.start)
+        theme.changed.connect(self._redraw)
         self._list()
 
     def _list(self) -> None:
@@ -168,12 +168,19 @@ class ModelCard(Card):
 
     def _typed(self) -> None:
         """Until the text is understood it is not the model in hand."""
+        if self.text() == self.bench.model_text:
+            return  # only its colours changed
         self.bench.model_text = self.text()
         self._keep.start()
         model = self.bench.model
         if model is None or model.text != self.text():
             self.bench.miss_model("The model's text is being read.")
         self._later.start()
+
+    def _redraw(self) -> None:
+        """The formula in the other colours; where no model was chosen yet there is nothing to refuse."""
+        if self.text().strip():
+            self._later.start()
 
     def check(self) -> None:
         """Have the text read elsewhere; the newest text wins."""

@@ -56,3 +56,22 @@ def test_given_the_beginning_of_a_name_then_it_is_completed(
     qtbot.keyClick(popup, Qt.Key.Key_Down)
     qtbot.keyClick(popup, Qt.Key.Key_Return)
     assert card.text() == "heaviside"
+
+
+def test_given_no_model_yet_when_the_colours_change_then_nothing_is_said_to_be_wrong_with_it(
+    make_window: Callable[..., MainWindow], qtbot: QtBot
+) -> None:
+    """The live fit takes the rig's own model then, and refused to."""
+    window = make_window("identify", begin=False)
+    card = window.pages["identify"].model_card
+    card.editor.clear()
+    card._later.stop()
+    window.bench.miss_model("")
+    window.theme.choose("light")
+    card._later.stop()
+    window.theme.choose("dark")
+    assert not card._later.isActive() and not window.bench.model_problem
+    card.choose("duffing")
+    qtbot.waitUntil(lambda: window.bench.model is not None, timeout=LONG)
+    window.theme.choose("light")
+    assert card._later.isActive()  # the formula is drawn anew
