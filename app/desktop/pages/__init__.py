@@ -36,9 +36,7 @@ STAGES = (
     Stage("response", "Response", "See how the specimen answers its drive, and how nonlinear it is."),
     Stage("embed", "Embed", "Rebuild the motion's phase space from one measured signal."),
     Stage("orbits", "Orbits", "Find the periodic orbits hidden in a chaotic record."),
-    Stage(
-        "identify", "Identify", "Write or choose an equation of motion and fit its parameters to the record."
-    ),
+    Stage("identify", "Identify", "Choose or write an equation of motion and fit it."),
     Stage("validate", "Validate", "Put the fitted model beside the measurement."),
     Stage("report", "Report", "Collect figures, tables and everything needed to repeat the work."),
 )

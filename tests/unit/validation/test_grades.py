@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -373,6 +374,16 @@ def test_given_a_record_then_stretches_of_five_periods_are_looked_at(subject: Su
     assert len(_stretches(replace(subject, base=subject.base / 2))) == 30
 
 
+def leaving(
+    subject: Subject, noise: np.ndarray, residuals: Callable[..., object], monkeypatch: pytest.MonkeyPatch
+) -> Subject:
+    """The subject with sensors of this noise, of which the model leaves these residuals."""
+    monkeypatch.setattr("analysis.validation.residuals._residuals", residuals)
+    known = replace(subject)
+    known.__dict__["noise"] = noise
+    return known
+
+
 @pytest.mark.parametrize(
     ("missed", "stated", "status"),
     [
@@ -395,10 +406,7 @@ def test_given_a_systematic_part_then_it_is_graded_by_its_share(
         rows /= rows.std(axis=(0, 2), keepdims=True)
         return list(rows * np.hypot(noise, missed * subject.spread)[:, None])
 
-    monkeypatch.setattr("analysis.validation.residuals._residuals", residuals)
-    known = replace(subject)
-    known.__dict__["noise"] = noise
-    found = check_residuals(known, cast(Any, None), stated)
+    found = check_residuals(leaving(subject, noise, residuals, monkeypatch), cast(Any, None), stated)
     assert found.numbers["systematic_of_spread"] == pytest.approx(missed, rel=0.01)
     assert found.status == status
 
@@ -418,9 +426,7 @@ def test_given_residuals_near_the_noise_then_white_ones_are_chance(
         rows = white[:, :, 1:] + colour * white[:, :, :-1]
         return list(rows * (size * noise)[:, None] / rows.std(axis=(0, 2))[:, None])
 
-    monkeypatch.setattr("analysis.validation.residuals._residuals", residuals)
-    known = replace(subject)
-    known.__dict__["noise"] = noise
+    known = leaving(subject, noise, residuals, monkeypatch)
     assert check_residuals(known, cast(Any, None)).status == status
 
 
