@@ -127,7 +127,7 @@ def speed(count: int) -> list[Measurement]:
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        recordings(folder, count, 9000)
+        recordings(folder, count, 40_000)  # about 1 s a job
         jobs = planned(study(folder, SLOW)).jobs
         busy = psutil.cpu_percent(1.0)
         times = {
