@@ -112,6 +112,17 @@ class Experiment:
         other.conditions = replace(self.conditions, noise=noise)
         return other
 
+    def with_sensors(self, offsets: tuple[str, ...], delays: tuple[str, ...]) -> Experiment:
+        """The same experiment with other offsets and delays of the outputs unknown."""
+        other = copy(self)
+        other.__dict__.pop("unknowns", None)
+        other.conditions = replace(self.conditions, offsets=offsets, delays=delays)
+        return other
+
+    def with_held_inputs(self) -> Experiment:
+        """The same records with the inputs held between their samples, as a converter plays them."""
+        return Experiment(self.given, self.records, replace(self.conditions, inputs="hold", part=()))
+
     def without_hum(self, hum: Sequence[Hum]) -> Experiment:
         """The same experiment with these tones taken out of the outputs."""
         other = copy(self)

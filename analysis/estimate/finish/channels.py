@@ -81,6 +81,13 @@ def _missing(scored: Scores, j: int, kind: str, name: str, own: float, whole: fl
     return Missing(kind, name, t, float(coefficients[j]), float(errors[j]), float(share), shift=shift)
 
 
+def looks_held(channel: str, samples: float, inputs: Sequence[str], outputs: Sequence[str]) -> bool:
+    """Whether a channel that seems late by so many samples speaks of inputs that are held between them."""
+    if channel in inputs:
+        return abs(samples + 0.5) < _HALF
+    return len(inputs) > 0 and len(outputs) == 1 and abs(samples - 0.5) < _HALF
+
+
 def fault_words(fault: Missing, interval: float, inputs: Sequence[str], outputs: Sequence[str]) -> str:
     """An offset or a delay in words, with the option that fits it."""
     size = f"t = {abs(fault.t):.1f}"
@@ -92,7 +99,7 @@ def fault_words(fault: Missing, interval: float, inputs: Sequence[str], outputs:
     samples = fault.coefficient / interval
     way = "late" if samples > 0 else "early"
     option = f"delays={','.join(outputs) if fault.place in inputs else fault.place}"
-    if fault.place in inputs and abs(samples + 0.5) < _HALF:
+    if looks_held(fault.place, samples, inputs, outputs):
         option = f"inputs=hold (a force that is held between samples acts so) or {option}"
     size = f"{fault.coefficient / np.sign(samples):.3g} ± {fault.stderr:.2g}, {size}"
     late = f"{fault.place} seems to come {abs(samples):.2g} samples too {way}"

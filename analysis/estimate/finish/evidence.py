@@ -28,6 +28,7 @@ Array = NDArray[np.float64]
 _MOST_TESTED = 100_000  # samples in which missing terms are looked for
 RESIDUAL = "residual over noise"  # finding: of each output
 TONES = "tones"  # finding: outputs whose residuals hold a tone
+FAULT = "channel fault"  # finding: kind, channel and size of the offset or delay that explains most
 RARE = 1e-3  # probability of chance below which a test speaks against the model
 NOISELESS = 1e-5  # of an output's spread: a residual below it shows no noise
 _ALIKE = 0.9  # of the surest delay's |t| from which another channel's delay is the same to the data
@@ -138,18 +139,28 @@ class Evidence:
     @property
     def delay(self) -> Missing | None:
         """A delay between channels that the fit lacks, if that explains the residual best."""
-        return self.lacking[0] if self.lacking and self.lacking[0].name == DELAY else None
+        return self.fault if self.fault is not None and self.fault.name == DELAY else None
+
+    @property
+    def fault(self) -> Missing | None:
+        """An offset or a delay of a channel that the fit lacks, if that explains the residual best."""
+        return self.lacking[0] if self.lacking and self.lacking[0].name in (OFFSET, DELAY) else None
 
     def _missing_words(self) -> list[str]:
         sure = self.lacking
         if not sure:
             return []
-        if sure[0].name in (OFFSET, DELAY):
+        if self.fault is not None:
             interval = float(np.diff(self.linear[0].stretch.times[:2])[0])
-            return [fault_words(sure[0], interval, self.inputs, self.outputs)]
+            return [fault_words(self.fault, interval, self.inputs, self.outputs)]
         others = [m for m in sure[1:] if m.name not in (OFFSET, DELAY)][:3]
         alike = [m.name if m.place == sure[0].place else f"{m.name} in {m.place}" for m in others]
         return [missing_words(sure[0], alike)]
+
+    def _fault_figures(self) -> dict[str, Any]:
+        if self.fault is None:
+            return {}
+        return {"kind": self.fault.name, "channel": self.fault.place, "size": self.fault.coefficient}
 
     def figures(self) -> dict[str, Any]:
         """The numbers as they are kept in a result."""
@@ -160,6 +171,7 @@ class Evidence:
             RESIDUAL: {name: n.ratio for name, n in self.noise.items() if np.isfinite(n.ratio)},
             "outliers": {name: n.outliers for name, n in self.noise.items() if n.outliers},
             TONES: sorted(self.tones),
+            FAULT: self._fault_figures(),
             "input trace": self.input_trace,
             "held out R2": {} if self.prediction is None else self.prediction.r2,
             "held out rms": {} if self.prediction is None else self.prediction.rms,

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from analysis.base.identification import Identification
 from analysis.base.progress import SILENT, Progress
 from analysis.estimate.finish.assemble import assemble
-from analysis.estimate.finish.evidence import RESIDUAL, TONES
+from analysis.estimate.finish.evidence import FAULT, RESIDUAL, TONES
 from analysis.estimate.finish.fit import MOST_ITERATIONS, fit
 from analysis.estimate.finish.fitted import Fitted
 from analysis.estimate.finish.hum import hum_words, without_hum
 from analysis.estimate.finish.judge import Judgement, judge
 from analysis.estimate.finish.jumps import cut_at_jumps, jump_words
 from analysis.estimate.finish.no_worse import no_worse_than_start
+from analysis.estimate.finish.sensor_faults import with_sensor_faults
 from analysis.estimate.profile import chosen
 from analysis.estimate.start import Start
 
@@ -72,6 +73,10 @@ Mending = tuple[Callable[[Fitted, Progress], Fitted | None], Callable[[Fitted], 
 
 def _mended(fitted: Fitted, judgement: Judgement, progress: Progress) -> tuple[Fitted, Judgement]:
     """The fit with a fault of the record found and counted in, if nothing speaks against it then."""
+    if judgement.findings.get(FAULT):
+        found = with_sensor_faults(fitted, judgement, progress)
+        if found is not None:
+            return found
     ways: list[Mending] = []
     if judgement.findings.get(TONES):
         ways.append((without_hum, hum_words))
