@@ -19,10 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from analysis.base.identification import Identification
 from analysis.base.record import Record
-from analysis.estimate.finish.fit import fit
-from analysis.estimate.finish.fitted import Fitted
-from analysis.estimate.finish.judge import judge
+from analysis.estimate.finish import finish
 from analysis.estimate.start import Start
 from analysis.experiment import Conditions, Experiment
 from analysis.model import Model
@@ -105,18 +104,24 @@ def recorded(case: str, f: np.ndarray) -> np.ndarray:
     return np.asarray(CubicSpline(t, f)(t - LATE))
 
 
-def fitted(case: str, f: np.ndarray, z: np.ndarray, noise: np.ndarray, rng: np.random.Generator) -> Fitted:
+def identified(
+    case: str, f: np.ndarray, z: np.ndarray, noise: np.ndarray, rng: np.random.Generator
+) -> Identification:
     if case == "noisy-force":
         f = f + 0.01 * np.std(f) * rng.standard_normal(len(f))
     record = Record.from_arrays(1 / DT, {"x": disturbed(case, z[0] + noise, rng), "f": recorded(case, f)})
     experiment = Experiment(MODEL, record, Conditions(denoise=case == "noisy-force"))
-    return fit(experiment, Start("truth", experiment.guesses(), [z]))
+    return finish(experiment, Start("truth", experiment.guesses(), [z]))
+
+
+def values_of(found: Identification) -> np.ndarray:
+    return np.array([found.parameters[name].value for name in VALUES])
 
 
 def best_answer(case: str, seed: int, share: float) -> np.ndarray:
     """In a process of the engine: the estimates from a record without noise."""
     f, z = motion(case, seed, share)
-    return fitted(case, f, z, np.zeros(SAMPLES), np.random.default_rng(0)).estimate
+    return values_of(identified(case, f, z, np.zeros(SAMPLES), np.random.default_rng(0)))
 
 
 def best_parameters(case: str, runs: int, share: float) -> np.ndarray:
@@ -132,19 +137,19 @@ def answer(case: str, seed: int, noise: float, share: float) -> dict[str, Any]:
     """In a process of the engine: one draw, fitted and judged, as plain data."""
     f, z = motion(case, seed, share)
     rng = np.random.default_rng(10_000 + seed)
-    found = fitted(case, f, z, noise * np.std(z[0]) * noise_of(case, rng), rng)
     started = time.process_time()
-    judged = judge(found)
-    terms = judged.findings["missing terms"]
+    found = identified(case, f, z, noise * np.std(z[0]) * noise_of(case, rng), rng)
+    terms = found.extra["missing terms"]
+    estimates = [found.parameters[name] for name in VALUES]
     return {
         "seconds": time.process_time() - started,
-        "verdict": judged.verdict,
-        "named": terms[0]["term"] if any("A term" in words for words in judged.reasons) else "–",
-        "fitted": found.estimate,
-        "ideal": np.sqrt(np.diag(np.linalg.inv(found.information))),
-        "judged": judged.estimate,
-        "reported": np.sqrt(np.diag(judged.covariance)),
-        "quantile": judged.quantile,
+        "verdict": found.verdict,
+        "named": terms[0]["term"] if any("A term" in words for words in found.reasons) else "–",
+        "values": values_of(found),
+        "ideal": np.array([e.stderr_ideal for e in estimates]),
+        "reported": np.array([e.stderr for e in estimates]),
+        "lower": np.array([e.lower for e in estimates]),
+        "upper": np.array([e.upper for e in estimates]),
     }
 
 
@@ -155,9 +160,9 @@ def count(case: str, runs: int, noise: float, share: float) -> tuple[object, ...
     found = draws("benchmarks.coverage.honest:answer", seeds, terminal_progress())
     verdicts = collections.Counter(one["verdict"] for one in found)
     named = collections.Counter(one["named"] for one in found)
-    ideal = [(np.array(one["fitted"]) - best) / one["ideal"] for one in found]
-    reported = [(np.array(one["judged"]) - best) / one["reported"] for one in found]
-    covered = [np.abs(z) < one["quantile"] for z, one in zip(reported, found, strict=True)]
+    ideal = [(np.array(one["values"]) - best) / one["ideal"] for one in found]
+    reported = [(np.array(one["values"]) - best) / one["reported"] for one in found]
+    covered = [(one["lower"] <= best) & (best <= one["upper"]) for one in found]
     words = ", ".join(f"{v} {n}" for v, n in verdicts.most_common())
     terms_named = ", ".join(f"{t} {n}" for t, n in named.most_common(3))
     rms = [float(np.sqrt(np.mean(np.square(z)))) for z in (ideal, reported)]
