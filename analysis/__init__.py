@@ -33,6 +33,11 @@ _NAMES = {
     "validation": "Check Panel Sweep Trace TransferFunction Validation validate",
     "validation.response": "predict_response",
     "validation.subject": "prepare_subject",
+    # what to measure next
+    "planning.knowledge": "Knowledge knowledge_of",
+    "planning.prospect": "Bound Prospect stderr_after",
+    "planning.exchange": "Criterion choose_segments",
+    "planning.duration": "seconds_needed",
     # what many results say together
     "population": "ChangePoint Control RandomEffects change_points control random_effects",
     # what a model does in the long run

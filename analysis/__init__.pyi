@@ -71,6 +71,14 @@ from analysis.orbits.forced import PeriodicOrbit as PeriodicOrbit
 from analysis.orbits.forced import forced_orbits as forced_orbits
 from analysis.orbits.spectrum import exponent_spectrum as exponent_spectrum
 from analysis.orbits.spectrum import kaplan_yorke as kaplan_yorke
+from analysis.planning.duration import seconds_needed as seconds_needed
+from analysis.planning.exchange import Criterion as Criterion
+from analysis.planning.exchange import choose_segments as choose_segments
+from analysis.planning.knowledge import Knowledge as Knowledge
+from analysis.planning.knowledge import knowledge_of as knowledge_of
+from analysis.planning.prospect import Bound as Bound
+from analysis.planning.prospect import Prospect as Prospect
+from analysis.planning.prospect import stderr_after as stderr_after
 from analysis.population import ChangePoint as ChangePoint
 from analysis.population import Control as Control
 from analysis.population import RandomEffects as RandomEffects

@@ -32,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "orbits": ("app.commands.orbits", "close returns and the periodic orbits found"),
     "select": ("app.commands.select", "which terms of an equation of motion a recording supports"),
     "identify": ("app.commands.identify", "parameters of a model from recordings, with error bars"),
+    "plan": ("app.commands.plan", "which drive to play next, so that the error bars shrink most"),
     "campaign": (
         "app.commands.campaign",
         "the same question of many recordings, on one machine or a cluster",

@@ -33,6 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     length.add_argument("--seconds", type=float, help="how long to record; without it until Ctrl-C")
     length.add_argument("--periods", type=float, help="the same in periods of the drive")
     parser.add_argument("--sequence", metavar="FILE", help="run a plan of steps or sweeps from a TOML file")
+    parser.add_argument(
+        "--drive", metavar="FILE", help="play the [drive] of a TOML file, such as a plan, not the rig's own"
+    )
     parser.add_argument("--fast", action="store_true", help="virtual rigs: as fast as the machine can")
     parser.add_argument("--settle", type=float, help="seconds to let pass first (default: the rig's own)")
     parser.add_argument(
@@ -62,7 +65,10 @@ def run(args: argparse.Namespace) -> int:
 
     if args.captures < 1 or (args.settle is not None and args.settle < 0):
         raise DataError("--captures is a number from 1 on, --settle a time that is not negative.")
-    profile = load_rig(args.rig).with_changes(**_changes(load_rig(args.rig), args.set))
+    profile = load_rig(args.rig)
+    if args.drive:
+        profile = _with_drive(profile, args)
+    profile = profile.with_changes(**_changes(profile, args.set))
     if args.fast and not profile.virtual:
         raise DataError(f"The rig '{profile.key}' is real: it cannot run faster than time.")
     rig = _open(profile, args)
@@ -86,6 +92,18 @@ def run(args: argparse.Namespace) -> int:
     if not write_json(args.json, result):
         _print(result)
     return 1 if result["problem"] else 0
+
+
+def _with_drive(profile: RigProfile, args: argparse.Namespace) -> RigProfile:
+    """The rig with the drive of a file; its length is that of the recording unless another is given."""
+    from drivers.rig.drive_file import load_drive
+
+    if args.no_drive or args.sequence:
+        raise DataError("--drive gives what is played: it goes neither with --no-drive nor with --sequence.")
+    found = load_drive(args.drive)
+    if args.seconds is None and args.periods is None:
+        args.seconds = found.seconds
+    return replace(profile, drive=found.waveform)
 
 
 def _open(profile: RigProfile, args: argparse.Namespace) -> Rig:

@@ -7,6 +7,7 @@ drive is known at every sample that is measured. Sines are cosines: amplitude * 
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar
@@ -20,6 +21,7 @@ Array = NDArray[np.float64]
 TWO_PI = 2 * np.pi
 GLIDE = 0.2  # s, over which a sine goes to another frequency or amplitude
 GROUP = 4  # odd lines of which one is not driven
+EDGE = 0.5  # s, in which a part of several rises and falls, as the player does between two waveforms
 RANDOM_CREST = 4.0  # peak over rms of random drives: what lies beyond is clipped (6 in 100 000 samples)
 
 
@@ -537,9 +539,118 @@ class _UserGenerator(SampleGenerator):
         return self.amplitude * np.interp(position % len(shape), np.arange(len(around)), around)
 
 
+@dataclass(frozen=True)
+class Part:
+    """A waveform that is played for ``seconds``, with smooth edges."""
+
+    waveform: Waveform
+    seconds: float
+
+    def describe(self) -> dict[str, Any]:
+        return {**self.waveform.describe(), "seconds": self.seconds}
+
+
+@dataclass(frozen=True)
+class Segments(Waveform):
+    """Waveforms one after the other, each from silence to silence: a soft edge of ``EDGE`` at both ends.
+
+    ``parts`` are tables of a waveform with its ``seconds``. Repeats; the phase reported is that of the whole.
+    """
+
+    kind: ClassVar[str] = "segments"
+    parts: tuple[Part, ...]
+
+    def __post_init__(self) -> None:
+        parts = tuple(p if isinstance(p, Part) else _part(p) for p in self.parts)
+        if not parts or any(not 2 * EDGE < p.seconds < 1e6 for p in parts):
+            raise WaveformError(f"Segments need parts of more than {2 * EDGE:g} s each.")
+        if any(p.waveform.amplitude > self.amplitude for p in parts):
+            raise WaveformError(
+                f"A part of the segments is larger than their amplitude of {self.amplitude:g}."
+            )
+        object.__setattr__(self, "parts", parts)
+
+    @property
+    def band(self) -> tuple[float, float]:
+        bands = [p.waveform.band for p in self.parts]
+        return min(b[0] for b in bands), max(b[1] for b in bands)
+
+    @property
+    def seconds(self) -> float:
+        """Length of all parts together."""
+        return sum(p.seconds for p in self.parts)
+
+    def slew(self) -> float:
+        return max(p.waveform.slew() + p.waveform.amplitude * np.pi / (2 * EDGE) for p in self.parts)
+
+    def describe(self) -> dict[str, Any]:
+        parts = [part.describe() for part in self.parts]
+        return {"kind": self.kind, "amplitude": self.amplitude, "parts": parts}
+
+    def generator(self, rate: float) -> SampleGenerator:
+        return _SegmentsGenerator(self, rate)
+
+
+def _part(table: Any) -> Part:
+    values = dict(table) if isinstance(table, dict) else {}
+    named = WAVEFORMS.get(str(values.get("kind", "sine")))
+    seconds = values.get("seconds")
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool):
+        raise WaveformError("Every part of the segments needs its seconds.")
+    if named is not Sweep:  # a sweep has seconds of its own: it takes the whole part
+        values.pop("seconds")
+    if named is Segments:
+        raise WaveformError("Segments cannot be parts of segments.")
+    return Part(waveform_from(values), float(seconds))
+
+
+class _SegmentsGenerator(SampleGenerator):
+    def __init__(self, segments: Segments, rate: float) -> None:
+        self._parts, self._rate, self._count = segments.parts, rate, 0
+        self._lengths = [max(2, round(p.seconds * rate)) for p in segments.parts]
+        self._total = sum(self._lengths)
+        self.amplitude, self.frequency = segments.amplitude, rate / self._total
+        self._place, self._within = 0, 0  # the part that plays, and samples of it so far
+        self._playing = self._parts[0].waveform.generator(rate)
+
+    def __copy__(self) -> _SegmentsGenerator:
+        """The part that plays is copied along: a STOP goes back to where the player stood."""
+        other = object.__new__(_SegmentsGenerator)
+        other.__dict__.update(self.__dict__, _playing=copy.copy(self._playing))
+        return other
+
+    def take(self, count: int) -> Array:
+        pieces = []
+        while count:
+            length = self._lengths[self._place]
+            now = min(count, length - self._within)
+            k = self._within + np.arange(now)
+            ahead = np.minimum(k, length - k) / (EDGE * self._rate)
+            level = np.sin(0.5 * np.pi * np.minimum(ahead, 1.0)) ** 2
+            pieces.append(level * self._playing.take(now))
+            self._within += now
+            self._count += now
+            count -= now
+            if self._within == length:
+                self._place, self._within = (self._place + 1) % len(self._parts), 0
+                self._playing = self._parts[self._place].waveform.generator(self._rate)
+        self.phase = float(TWO_PI * (self._count % self._total) / self._total)
+        return np.concatenate(pieces) if pieces else np.empty(0)
+
+
 WAVEFORMS: dict[str, type[Waveform]] = {
     w.kind: w
-    for w in (Sine, SteppedSine, Sweep, Multisine, OddMultisine, RandomNoise, BurstRandom, UserWaveform)
+    for w in (
+        Sine,
+        SteppedSine,
+        Sweep,
+        Multisine,
+        OddMultisine,
+        RandomNoise,
+        BurstRandom,
+        UserWaveform,
+        Segments,
+    )
 }
 
 

@@ -2,6 +2,7 @@
 
     name = "Two-well beam"
     rate = 187.5                          # Hz
+    [shaker]                              # what the drive makes of the specimen's input, for planning
     [drive]                               # what plays when the rig is switched on: a waveform
     [limits]                              # amplitude, frequency, slew, displacement of the drive
     [[channels]]                          # name, unit, sensor, sensitivity, range ... of each signal
@@ -105,6 +106,7 @@ class RigProfile:
     description: str = ""
     model: str = ""  # of the library: the equations that are meant to describe the specimen
     settle: float = 0.0  # s of motion to let pass before a recording means anything
+    shaker: Mapping[str, Any] = field(default_factory=dict)  # from the drive to the specimen (shaker_path.py)
     folder: Path = field(default=Path(), compare=False)
 
     @property
@@ -234,7 +236,10 @@ def rig_from_text(text: str, key: str, source: str = "rig") -> RigProfile:
 
 
 def _profile(table: dict[str, Any], key: str) -> RigProfile:
-    known = {"name", "description", "rate", "model", "settle", "drive", "limits", "channels", "instruments"}
+    known = {
+        "name", "description", "rate", "model", "settle", "drive", "limits", "channels", "instruments",
+        "shaker",
+    }  # fmt: skip
     _only(table, known, "a rig profile")
     for needed in ("name", "rate", "channels", "instruments"):
         if needed not in table:
@@ -260,6 +265,7 @@ def _profile(table: dict[str, Any], key: str) -> RigProfile:
         str(table.get("description", "")),
         str(table.get("model", "")),
         float(table.get("settle", 0.0)),
+        dict(table.get("shaker", {})),
     )
 
 

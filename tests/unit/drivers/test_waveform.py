@@ -10,7 +10,9 @@ from drivers.base.waveform import (
     WAVEFORMS,
     BurstRandom,
     Multisine,
+    Part,
     RandomNoise,
+    Segments,
     Sine,
     SteppedSine,
     Sweep,
@@ -33,6 +35,14 @@ ALL: list[Waveform] = [
     RandomNoise(2.0, 10.0, 200.0, seed=4),
     BurstRandom(2.0, 10.0, 200.0, 0.5, seed=4),
     UserWaveform(1.0, tuple(np.sin(2 * np.pi * np.arange(64) / 64)), 512.0),
+    Segments(
+        2.0,
+        (
+            Part(Sine(2.0, 7.5), 1.2),
+            Part(Sweep(1.0, 2.0, 50.0, 1.1), 1.1),
+            Part(RandomNoise(1.5, 10.0, 200.0, seed=4), 1.3),
+        ),
+    ),
 ]
 
 
@@ -211,3 +221,30 @@ def test_given_a_sweep_after_a_sine_then_its_time_counts_from_its_own_beginning(
     player.take(777)
     assert player.state().time == pytest.approx(begun.time + 777 / RATE, abs=1e-12)
     assert 0 <= begun.time <= 1 / RATE
+
+
+def test_given_segments_when_the_player_goes_back_then_the_same_samples_come_again() -> None:
+    parts = (Part(Sine(2.0, 7.5), 1.2), Part(Sweep(1.0, 2.0, 50.0, 1.1), 1.1))
+    player = Player(LIMITS, RATE)
+    player.play(Segments(2.0, parts))
+    player.take(2000)
+    mark = player.mark()
+    once = player.take(900)  # over the border between the parts
+    player.return_to(mark)
+    assert np.array_equal(player.take(900), once)
+
+
+@pytest.mark.parametrize(
+    ("parts", "word"),
+    [
+        ([], "parts"),
+        ([{"kind": "sine", "amplitude": 1.0, "frequency": 5.0}], "seconds"),
+        ([{"kind": "sine", "amplitude": 1.0, "frequency": 5.0, "seconds": 0.5}], "more than 1 s"),
+        ([{"kind": "sine", "amplitude": 3.0, "frequency": 5.0, "seconds": 5}], "larger"),
+        ([{"kind": "segments", "amplitude": 1.0, "parts": [], "seconds": 5}], "parts of segments"),
+        ([7], "seconds"),
+    ],
+)
+def test_given_segments_that_make_no_sense_then_one_sentence(parts: list[object], word: str) -> None:
+    with pytest.raises(WaveformError, match=word):
+        waveform_from({"kind": "segments", "amplitude": 2.0, "parts": parts})
