@@ -38,6 +38,7 @@ _NAMES = {
     "planning.prospect": "Bound Prospect stderr_after",
     "planning.exchange": "Criterion choose_segments",
     "planning.duration": "seconds_needed",
+    "planning.rivals": "Misfit choose_separating misfit",
     # what many results say together
     "population": "ChangePoint Control RandomEffects change_points control random_effects",
     # what a model does in the long run

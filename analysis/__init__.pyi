@@ -79,6 +79,9 @@ from analysis.planning.knowledge import knowledge_of as knowledge_of
 from analysis.planning.prospect import Bound as Bound
 from analysis.planning.prospect import Prospect as Prospect
 from analysis.planning.prospect import stderr_after as stderr_after
+from analysis.planning.rivals import Misfit as Misfit
+from analysis.planning.rivals import choose_separating as choose_separating
+from analysis.planning.rivals import misfit as misfit
 from analysis.population import ChangePoint as ChangePoint
 from analysis.population import Control as Control
 from analysis.population import RandomEffects as RandomEffects

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
-from analysis.estimate.finish.linearised import Linearisation, Stretch
+from analysis.estimate.finish.linearised import Linearisation, Regression, Stretch
 from analysis.planning.knowledge import Knowledge
 from analysis.signal.inputs import Inputs
 from analysis.simulation.simulate import Trajectory, simulate
@@ -143,31 +143,29 @@ class Prospect:
         inputs = self.knowledge.model.inputs
         return np.asarray(drive[inputs.index(name)] if name in inputs else run[name])
 
-    def information(
-        self,
-        run: Trajectory,
-        values: Array,
-        part: slice = slice(None),
-        without: Collection[str] = (),
-    ) -> Array:
-        """Information [U, U] that a record of this motion (or a part of it) holds about the unknowns.
+    def information(self, run: Trajectory, values: Array, without: Collection[str] = ()) -> Array:
+        """Information [U, U] that a record of this motion holds about the unknowns.
 
         Divided by the squares of the widening: coloured noise and model errors stay what they are.
         ``without``: outputs that are not measured.
         """
+        seen = np.array([n in self.noise and n not in without for n in run.model.outputs])
+        found = self.regression(run, values, np.where(seen[:, None], run.outputs, np.nan)).information
+        return np.asarray(found / np.outer(self.knowledge.widening, self.knowledge.widening))
+
+    def regression(self, run: Trajectory, values: Array, outputs: Array) -> Regression:
+        """Outputs [q, N] (nan: not measured) beside this path, and their sensitivities to the unknowns.
+
+        A path that does not obey the equations has defects, which the errors show.
+        """
         model, every = self.knowledge.model, self.thinning
-        first, stop, _ = part.indices(len(run.times))
-        places = slice(first, stop, every)
-        states = np.ascontiguousarray(run.states[:, places])
-        used = np.array([n in self.noise and n not in without for n in model.outputs])
-        outputs = np.where(used[:, None], run.outputs[:, places], np.nan)
         sigma = np.array([self.noise.get(n, 1.0) for n in model.outputs]) / np.sqrt(every)
         spread = _DIFFUSE * np.ptp(run.states, axis=1)
         order = np.arange(len(self.knowledge.names), dtype=np.int64)
         stretch = Stretch(
-            np.ascontiguousarray(run.times[places]),
-            states,
-            np.ascontiguousarray(outputs),
+            np.ascontiguousarray(run.times[::every]),
+            np.ascontiguousarray(run.states[:, ::every]),
+            np.ascontiguousarray(outputs[:, ::every]),
             self.knowledge.vector(values),
             self.knowledge.indices,
             order,
@@ -177,9 +175,8 @@ class Prospect:
             np.where(spread > 0, spread, _DIFFUSE),
             0.0,
         )
-        linear = Linearisation(model.kernels(), stretch, len(order), every * self.substeps)
-        found = linear.regression().information
-        return np.asarray(found / np.outer(self.knowledge.widening, self.knowledge.widening))
+        steps = every * self.substeps
+        return Linearisation(model.kernels(), stretch, len(order), steps, obeys=False).regression()
 
 
 def stderr_after(information: Array, prior: Array) -> Array:

@@ -24,6 +24,12 @@ _MOST_LINES = 150  # of a multisine; then its period is shorter than its part
 _NEAR = (0.75, 0.9, 1.0, 1.1, 1.35)  # of a resonance
 
 
+def rounded_down(size: float) -> float:
+    """Three digits, for people to read, and never more than was allowed."""
+    step = 10.0 ** (np.floor(np.log10(size)) - 2)
+    return float(f"{np.floor(size / step * (1 + 1e-12)) * step:.3g}")
+
+
 def check_plays(profile: RigProfile) -> None:
     """RigError if the rig's exciter cannot play segments of several waveforms."""
     exciter = profile.instruments.get("exciter")
@@ -41,7 +47,8 @@ def working_band(limits: Limits, rate: float, resonances: Sequence[float]) -> Ba
     near = [f for f in resonances if lowest < f < highest]
     if near:
         lowest, highest = max(lowest, min(near) / _AROUND), min(highest, max(near) * _AROUND)
-    lowest = max(lowest, highest / 1000)
+    lowest, highest = float(f"{max(lowest, highest / 1000):.4g}"), float(f"{highest:.4g}")
+    lowest, highest = max(lowest, limits.lowest_frequency), min(highest, limits.highest_frequency)
     if not lowest < highest:
         raise RigError(f"No frequency lies between {lowest:g} and {highest:g} Hz: nothing can be played.")
     return lowest, highest
@@ -57,10 +64,11 @@ def multisine(limits: Limits, band: Band, seconds: float) -> Waveform:
 def shapes(limits: Limits, band: Band, resonances: Sequence[float], seconds: float) -> list[Waveform]:
     """Sines, sweeps, multisines and random drives of that length, each as large as the limits allow."""
     lowest, highest = band
-    peak, middle = limits.peak, float(np.sqrt(lowest * highest))
+    peak, middle = limits.peak, float(f"{np.sqrt(lowest * highest):.4g}")
     near = [f for f in resonances if lowest < f < highest]
-    tones = {float(f) for f in np.geomspace(lowest, highest, _SINES)}
+    tones = {*np.geomspace(lowest, highest, _SINES)[1:-1], lowest, highest}
     tones |= {f * part for f in near for part in _NEAR if lowest <= f * part <= highest}
+    tones = {float(np.clip(float(f"{f:.4g}"), lowest, highest)) for f in tones}
     bands = [band, (lowest, middle), (middle, highest)]
     bands += [(max(lowest, 0.6 * f), min(highest, 1.6 * f)) for f in near[:3]]
     found: list[Waveform] = [Sine(peak, f) for f in sorted(tones)]
@@ -76,4 +84,4 @@ def within(limits: Limits, waveform: Waveform) -> Waveform:
     steepest = Segments(waveform.amplitude, (Part(waveform, 3 * EDGE),)).slew()
     if steepest <= limits.slew:
         return waveform
-    return replace(waveform, amplitude=waveform.amplitude * 0.999 * limits.slew / steepest)
+    return replace(waveform, amplitude=rounded_down(waveform.amplitude * 0.999 * limits.slew / steepest))

@@ -89,9 +89,14 @@ class Stretch:
 
 
 class Linearisation:
-    """Flow, outputs and their derivatives along a stretch; gives the regression of any columns."""
+    """Flow, outputs and their derivatives along a stretch; gives the regression of any columns.
 
-    def __init__(self, kernels: Any, stretch: Stretch, unknowns: int, steps: int = 1) -> None:
+    ``obeys``: the path is a motion of the equations but for rounding; otherwise its defects count.
+    """
+
+    def __init__(
+        self, kernels: Any, stretch: Stretch, unknowns: int, steps: int = 1, obeys: bool = True
+    ) -> None:
         self.stretch, self.unknowns = stretch, unknowns
         self._kernels, self._steps = kernels, steps
         s = stretch
@@ -108,6 +113,8 @@ class Linearisation:
             kernels.jac, kernels.out_jac, s.times, s.states, s.outputs, s.sigma, s.values, s.free, steps,
             *_interpolants(s), self.flow, defects, self.residuals, self.seen, self.direct,
         )  # fmt: skip
+        if not obeys:
+            self.defects = defects
         self._append_noisy_inputs()
 
     def _append_noisy_inputs(self) -> None:

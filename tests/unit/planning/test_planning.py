@@ -18,7 +18,9 @@ from analysis import (
     Model,
     Prospect,
     choose_segments,
+    choose_separating,
     knowledge_of,
+    misfit,
     seconds_needed,
     stderr_after,
 )
@@ -201,3 +203,44 @@ def test_given_a_fit_that_nothing_can_be_planned_from_then_one_sentence(
     with pytest.raises(DataError, match=words) as caught:
         knowledge_of(OSCILLATOR, a_fit(**changes))
     assert str(caught.value).count("\n") == 0
+
+
+LINEAR = Model.from_equations(
+    {"x": "v", "v": "f - c*v - k*x"},
+    {"c": {"guess": 0.4, "lower": 0.0}, "k": {"guess": 9.0, "lower": 0.0}},
+    name="linear",
+    inputs={"f": "measured"},
+    outputs={"x": "x"},
+)
+
+
+def test_given_a_rival_then_what_it_leaves_is_what_its_best_fit_leaves() -> None:
+    from scipy.optimize import least_squares
+
+    truth, drive = a_prospect(), a_drive()
+    parameters = {"c": Estimate.normal(0.4, 10.0), "k": Estimate.normal(9.3, 300.0)}
+    fit = Identification("path", "linear", True, parameters, verdict="fits")
+    rival = Prospect(knowledge_of(LINEAR, fit), 50.0, {"x": 0.01}, np.zeros(1), 2.0)
+    weak = 0.3 * drive  # the cubic term is small: the linearised fit is the fit
+    run = truth.motion(weak, TRUTH)
+    assert run is not None
+    left = misfit(run, rival, weak)
+    assert left is not None
+
+    def residuals(unknowns: Array) -> Array:
+        moved = replace(rival, initial=unknowns[2:]).motion(weak, unknowns[:2])
+        assert moved is not None
+        return np.asarray((run["x"] - moved["x"]) / 0.01)[:: rival.thinning] * np.sqrt(rival.thinning)
+
+    best = 2 * least_squares(residuals, [0.4, 9.3, 0.0, 0.0], x_scale=[0.4, 9, 0.1, 0.1]).cost
+    assert left.chi2(rival.knowledge.information) == pytest.approx(best, rel=0.15)
+    same = misfit(run, truth, weak)
+    assert same is not None and same.chi2(truth.knowledge.information) < 1e-6 * best
+    strong = truth.motion(drive, TRUTH)
+    assert strong is not None
+    more = misfit(strong, rival, drive)
+    assert more is not None
+    assert more.chi2(rival.knowledge.information) > 10 * left.chi2(rival.knowledge.information)
+    priors = [rival.knowledge.information]
+    # one size of motion has an equivalent stiffness; two sizes have none in common
+    assert choose_separating([[left], [more]], priors, 2) == [0, 1]

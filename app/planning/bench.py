@@ -1,33 +1,26 @@
-"""A plan of the next record: the drive that tells most, made from a fit and a rig's profile."""
+"""A rig with a model on it: drives in, information and limits out, and the drives worth a choice."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis import (
-    SILENT,
     Bound,
-    Criterion,
     DataError,
-    Identification,
     Knowledge,
     Model,
     Progress,
     Prospect,
-    choose_segments,
-    knowledge_of,
-    seconds_needed,
-    stderr_after,
 )
 from drivers.base.waveform import Part, Segments, Sweep, Waveform
 from drivers.rig.profile import ChannelProfile, RigError, RigProfile
 from drivers.rig.shaker_path import ShakerPath, shaker_path
-from drivers.rig.shapes import check_plays, multisine, shapes, working_band
+from drivers.rig.shapes import check_plays, multisine, rounded_down, shapes, working_band
 
 Array = NDArray[np.float64]
 
@@ -40,30 +33,6 @@ MARGIN = 0.1  # by which the limits are kept while choosing
 LOWER = 0.8  # factor between two amplitudes that are tried
 LEVELS = (1.0, 0.6, 0.35)  # of the largest amplitude that keeps the limits
 _TRIES = 30
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """The drive, what it is predicted to tell, and what a multisine over the band would."""
-
-    rig: str
-    knowledge: Knowledge
-    criterion: Criterion
-    seconds: float
-    drive: Segments
-    predicted: Array  # [U] standard errors after the plan's record and the present ones together
-    alone: Array  # [U] from the plan's record alone
-    by_multisine: Array  # [U] from a low-crest multisine of the same length and limits, alone
-    broken: float  # share of the draws in which a limit is broken
-    bounds: tuple[Bound, ...]
-    without: dict[str, Array] = field(default_factory=dict)  # by sensor: ``predicted`` if it is left out
-    needed: float | None = None  # s of this drive for the target; None: no target was given
-    target: float | None = None
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.knowledge.names
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,84 +71,15 @@ class Bench:
     def largest(self, shape: Waveform, seconds: float) -> Waveform | None:
         """The shape at the largest amplitude that keeps the limits; None if none of those tried does."""
         for _ in range(_TRIES):
-            if self.keeps(_played(shape, seconds), seconds, MARGIN):
+            if self.keeps(played(shape, seconds), seconds, MARGIN):
                 return shape
-            shape = replace(shape, amplitude=LOWER * shape.amplitude)
+            shape = replace(shape, amplitude=rounded_down(LOWER * shape.amplitude))
         return None
 
 
-def make_plan(
-    model: Model,
-    fit: Identification,
-    profile: RigProfile,
-    seconds: float = 60.0,
-    criterion: Criterion = "D",
-    target: float | None = None,
-    seed: int = 0,
-    progress: Progress = SILENT,
-) -> Plan:
-    """The drive of that length which shrinks the error bars of the fit most; an error where there is none."""
-    if not (np.isfinite(seconds) and seconds >= SHORTEST):
-        raise DataError(f"A plan lasts at least {SHORTEST:g} s, not {seconds:g}.")
-    check_plays(profile)
-    knowledge, rng = knowledge_of(model, fit), np.random.default_rng(seed)
-    bench, warnings = _bench(knowledge, profile, rng)
-    resonances = bench.prospect.resonances()
-    band = working_band(profile.limits, profile.rate, resonances)
-    slots = int(np.clip(seconds / SHORTEST, 1, SLOTS))
-    each = seconds / slots
-    default = bench.largest(multisine(profile.limits, band, seconds), seconds)
-    candidates = _candidates(bench, shapes(profile.limits, band, resonances, each), each, progress)
-    if not candidates:
-        raise RigError(
-            f"No drive that '{profile.key}' can play moves the specimen within its limits in "
-            f"{DRAWS} draws of the present uncertainty."
-        )
-    table = np.array([found for _, found in candidates])
-    chosen = choose_segments(table, bench.prior, slots, criterion)
-    drive = _assembled([candidates[c][0] for c in chosen], each)
-    drive, broken = _kept(bench, drive, seconds, rng, progress)
-    best = bench.information(drive, seconds)
-    plain = None if default is None else bench.information(_played(default, seconds), seconds)
-    if best is None or (plain is not None and _merit(plain, bench) > _merit(best, bench)):
-        assert default is not None and plain is not None
-        drive, broken = _kept(bench, _played(default, seconds), seconds, rng, progress)
-        best = plain
-    nothing = np.zeros_like(bench.prior)
-    sensors = [name for name in model.outputs if name in bench.prospect.noise]
-    without = {}
-    for name in sensors if len(sensors) > 1 else ():
-        less = bench.information(drive, seconds, without=(name,))
-        if less is not None:
-            without[name] = stderr_after(less, bench.prior)
-    needed = None
-    if target is not None:
-        needed = seconds_needed(knowledge.values, best, seconds, target, bench.prior)
-    progress.report(1.0, "planned")
-    return Plan(
-        profile.key,
-        knowledge,
-        criterion,
-        seconds,
-        drive,
-        stderr_after(best, bench.prior),
-        stderr_after(best, nothing),
-        np.full(len(knowledge.names), np.nan) if plain is None else stderr_after(plain, nothing),
-        broken,
-        bench.prospect.bounds,
-        without,
-        needed,
-        target,
-        tuple(warnings),
-    )
-
-
-def _merit(information: Array, bench: Bench) -> float:
-    return float(np.linalg.slogdet(bench.prior + information)[1].mean())
-
-
-def _bench(knowledge: Knowledge, profile: RigProfile, rng: np.random.Generator) -> tuple[Bench, list[str]]:
+def bench_of(knowledge: Knowledge, profile: RigProfile, rng: np.random.Generator) -> tuple[Bench, list[str]]:
     model = knowledge.model
+    check_plays(profile)
     if not model.inputs:
         raise DataError(
             f'{model.name} has no measured input: a plan needs the drive as one (f = "measured").'
@@ -246,29 +146,69 @@ def _bounds(profile: RigProfile, path: ShakerPath, model: Model) -> tuple[Bound,
     return tuple(found)
 
 
-def _played(shape: Waveform, seconds: float) -> Segments:
+def played(shape: Waveform, seconds: float) -> Segments:
+    """One waveform as the whole of a drive."""
     return Segments(shape.amplitude, (Part(shape, seconds),))
 
 
-def _candidates(
-    bench: Bench, all_shapes: list[Waveform], seconds: float, progress: Progress
-) -> list[tuple[Waveform, Array]]:
-    """Each shape at some amplitudes within the limits, with its information by draw."""
-    found: list[tuple[Waveform, Array]] = []
-    for i, shape in enumerate(all_shapes):
-        progress.report(0.85 * i / len(all_shapes), f"trying a {shape.kind}")
-        largest = bench.largest(shape, seconds)
-        for level in LEVELS if largest is not None else ():
-            assert largest is not None
-            tried = replace(largest, amplitude=level * largest.amplitude)
-            if level == 1.0 or bench.keeps(_played(tried, seconds), seconds, MARGIN):
-                information = bench.information(_played(tried, seconds), seconds)
-                if information is not None:
-                    found.append((tried, information))
+T = TypeVar("T")
+
+
+def candidates(
+    benches: Sequence[Bench], seconds: float, tell: Callable[[Segments], T | None], progress: Progress
+) -> list[tuple[Waveform, T]]:
+    """Drives of a segment at some amplitudes within the limits, with what ``tell`` says of each."""
+    profile, resonances = benches[0].profile, benches[0].prospect.resonances()
+    band = working_band(profile.limits, profile.rate, resonances)
+    tried = shapes(profile.limits, band, resonances, seconds)
+    found: list[tuple[Waveform, T]] = []
+    for i, shape in enumerate(tried):
+        progress.report(0.85 * i / len(tried), f"trying a {shape.kind}")
+        for one in _amplitudes(benches, shape, seconds):
+            told = tell(played(one, seconds))
+            if told is not None:
+                found.append((one, told))
+    if not found:
+        raise RigError(
+            f"No drive that '{profile.key}' can play moves the specimen within its limits in "
+            f"{DRAWS} draws of the present uncertainty."
+        )
     return found
 
 
-def _assembled(chosen: list[Waveform], each: float) -> Segments:
+def _amplitudes(benches: Sequence[Bench], shape: Waveform, seconds: float) -> list[Waveform]:
+    largest = shape
+    for bench in benches:
+        kept = bench.largest(largest, seconds)
+        if kept is None:
+            return []
+        largest = kept
+    others = [replace(largest, amplitude=rounded_down(level * largest.amplitude)) for level in LEVELS]
+    return [
+        one for one in others
+        if one == largest or all(b.keeps(played(one, seconds), seconds, MARGIN) for b in benches)
+    ]  # fmt: skip
+
+
+def usual_drive(benches: Sequence[Bench], seconds: float) -> Segments | None:
+    """A low-crest multisine over the band, as large as the limits allow: what a plan is held against."""
+    profile = benches[0].profile
+    band = working_band(profile.limits, profile.rate, benches[0].prospect.resonances())
+    found: Waveform | None = multisine(profile.limits, band, seconds)
+    for bench in benches:
+        found = None if found is None else bench.largest(found, seconds)
+    return None if found is None else played(found, seconds)
+
+
+def segments_in(seconds: float) -> tuple[int, float]:
+    """How many segments a plan of that length has, and how long each is."""
+    if not (np.isfinite(seconds) and seconds >= SHORTEST):
+        raise DataError(f"A plan lasts at least {SHORTEST:g} s, not {seconds:g}.")
+    slots = int(np.clip(seconds / SHORTEST, 1, SLOTS))
+    return slots, seconds / slots
+
+
+def assembled(chosen: list[Waveform], each: float) -> Segments:
     """The chosen segments, from the weakest to the strongest, equal ones as one without edges between."""
     parts: list[Part] = []
     for waveform in sorted(chosen, key=lambda w: (w.amplitude, w.kind, w.band)):
@@ -283,10 +223,20 @@ def _segments(parts: list[Part]) -> Segments:
     return Segments(max(p.waveform.amplitude for p in parts), tuple(parts))
 
 
-def _kept(
-    bench: Bench, drive: Segments, seconds: float, rng: np.random.Generator, progress: Progress
+def kept(
+    benches: Sequence[Bench], drive: Segments, seconds: float, rng: np.random.Generator, progress: Progress
 ) -> tuple[Segments, float]:
     """The drive with those parts made smaller that break a limit in more than BROKEN of many draws."""
+    share = 0.0
+    for bench in benches:
+        drive, broken = _kept_on(bench, drive, seconds, rng, progress)
+        share = max(share, broken)
+    return drive, share
+
+
+def _kept_on(
+    bench: Bench, drive: Segments, seconds: float, rng: np.random.Generator, progress: Progress
+) -> tuple[Segments, float]:
     draws = bench.prospect.knowledge.draws(CHECKED, rng)
     for attempt in range(_TRIES):
         progress.report(0.85 + 0.1 * attempt / _TRIES, "checking the limits")
@@ -302,7 +252,9 @@ def _kept(
         parts = list(drive.parts)
         worst = int(np.argmax(guilty))
         shape = parts[worst].waveform
-        parts[worst] = replace(parts[worst], waveform=replace(shape, amplitude=LOWER * shape.amplitude))
+        parts[worst] = replace(
+            parts[worst], waveform=replace(shape, amplitude=rounded_down(LOWER * shape.amplitude))
+        )
         drive = _segments(parts)
     raise RigError(f"No drive was found on '{bench.profile.key}' that keeps the limits in {CHECKED} draws.")
 
@@ -310,21 +262,3 @@ def _kept(
 def _part_at(time: float, drive: Segments) -> int:
     ends = np.cumsum([p.seconds for p in drive.parts])
     return min(int(np.searchsorted(ends, time, side="right")), len(drive.parts) - 1)
-
-
-def plan_table(plan: Plan) -> dict[str, Any]:
-    """The plan as its TOML file holds it: what `acquire --drive` plays, as long as the target needs."""
-    longer = plan.needed is not None and 0 < plan.needed < np.inf
-    return {
-        "name": f"Plan for {plan.knowledge.model.name}",
-        "rig": plan.rig,
-        "seconds": float(np.ceil(plan.needed)) if plan.needed and longer else plan.seconds,
-        "drive": _without_none(plan.drive.describe()),
-    }
-
-
-def _without_none(table: Any) -> Any:
-    """What TOML can hold: a number that is not given is left out."""
-    if isinstance(table, dict):
-        return {k: _without_none(v) for k, v in table.items() if v is not None}
-    return [_without_none(v) for v in table] if isinstance(table, list) else table
