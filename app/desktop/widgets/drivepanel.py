@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QWheelEvent
-from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QMessageBox, QSlider, QStackedWidget, QWidget
+from PyQt6.QtWidgets import QComboBox, QFileDialog, QHBoxLayout, QMessageBox, QSlider, QStackedWidget, QWidget
 
 from analysis import ShakedownError
 from app.desktop.numbers import localised
@@ -19,6 +20,7 @@ from app.desktop.workbench import Workbench
 from drivers.base.limits import Limits
 from drivers.base.protocols import DriveState
 from drivers.base.waveform import BurstRandom, Multisine, OddMultisine, RandomNoise, Sine, Sweep, Waveform
+from drivers.rig.drive_file import load_drive
 
 TICKS = 1000  # of a slider
 LATCHED = "The drive was stopped: arm it first, with the button at the top."
@@ -160,10 +162,14 @@ class DrivePanel(Card):
         self.add(self.apply_button)
         self.start = button("Start drive", self.toggle, "Ramp up softly, or ramp down", "primary", "Ctrl+D")
         self.tap = button("Tap", self._tap, "Give the specimen a short knock to move it to another motion")
+        self.plan = button(
+            "Play plan …", self._choose_plan, "Play the drive of a file that `plan` has written"
+        )
         row = QHBoxLayout()
         row.addWidget(self.start, 1)
         row.addWidget(self.tap)
         self.box.addLayout(row)
+        self.add(self.plan)
         self._played: dict[str, Any] = {}  # the waveform that was asked for last, as it describes itself
         self._playing = False
         self._connect()
@@ -308,6 +314,25 @@ class DrivePanel(Card):
                 box.apply()
         else:
             self._play()
+
+    def _choose_plan(self) -> None:
+        name, _ = QFileDialog.getOpenFileName(self, "Play a plan", str(Path.home()), "Drives (*.toml)")
+        if name:
+            self.play_plan(Path(name))
+
+    def play_plan(self, file: Path) -> None:
+        """Play the drive of a file, as `shakedown plan --out` writes it, and say how long to record."""
+        try:
+            plan = load_drive(file)
+            if self._playing and not self._confirmed(plan.waveform.amplitude):
+                return
+            self.rig.play(plan.waveform)
+        except ShakedownError as error:
+            self.bench.say(str(error), "bad")
+            return
+        self._played = plan.waveform.describe()
+        length = "" if plan.seconds is None else f" Record {plan.seconds:g} s of it."
+        self.bench.say(f"{plan.name or file.stem} plays.{length}", "good")
 
     def _play(self) -> None:
         try:

@@ -9,7 +9,7 @@ import numpy as np
 import pyqtgraph as pg
 from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
-from analysis import Identification, with_error
+from analysis import Identification, seconds_needed, with_error
 from app.desktop.livefit import LiveFit
 from app.desktop.plots.plot import Plot
 from app.desktop.widgets.basics import Card, add_row, button, form, label, set_role
@@ -174,7 +174,8 @@ class LivePanel(QWidget):
                 )
         else:
             known = f"{100 * worst:.2g} %" if math.isfinite(worst) else "not determined yet"
-            self._say(f"{seconds:.0f} s of data, worst parameter: {known}.", "small")
+            more = how_much_longer(result, seconds, self.precision.value() / 100)
+            self._say(f"{seconds:.0f} s of data, worst parameter: {known}.{more}", "small")
 
     def _failed(self, text: str) -> None:
         self.button.setText("Start live fit")
@@ -183,6 +184,18 @@ class LivePanel(QWidget):
     def _say(self, text: str, role: str) -> None:
         self.state.setText(text)
         set_role(self.state, role)
+
+
+def how_much_longer(result: Identification, seconds: float, target: float) -> str:
+    """When every parameter is known that well if the drive goes on as it is, in words."""
+    found = list(result.parameters.values())
+    if not found or not all(0 < e.stderr < math.inf for e in found):
+        return ""
+    information = np.diag([1 / e.stderr**2 for e in found])
+    wanted = seconds_needed(np.array([e.value for e in found]), information, seconds, target)
+    if not seconds < wanted < math.inf:
+        return ""
+    return f" {100 * target:.3g} % in about {float(f'{wanted - seconds:.2g}'):g} s more."
 
 
 def _relative(value: float, error: float) -> float:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pytestqt.qtbot import QtBot
 
-from analysis.base.identification import Identification
+from analysis.base.identification import Estimate, Identification
 from app.desktop.pages.acquire import AcquirePage
+from app.desktop.widgets.livepanel import how_much_longer
 from app.desktop.window import MainWindow
 from tests.waiting import LONG_MS as LONG
 
@@ -47,3 +48,13 @@ def test_given_a_rig_without_the_needed_channels_when_fitted_live_then_it_is_sai
     with qtbot.waitSignal(panel.fit.failed, timeout=LONG) as failed:
         panel.fit.start(text, window.bench.rig.rate, ["a", "b"])
     assert "lacks x, v, f" in failed.args[0]
+
+
+def test_given_a_live_estimate_then_it_says_how_much_longer() -> None:
+    result = Identification(
+        "weak", "m", True, {"a": Estimate.normal(10.0, 0.2), "b": Estimate.normal(-2.0, 0.01)}
+    )
+    assert how_much_longer(result, 20.0, 0.01) == " 1 % in about 60 s more."
+    assert how_much_longer(result, 20.0, 0.03) == ""
+    vague = Identification("weak", "m", True, {"a": Estimate(10.0), "b": Estimate.normal(-2.0, 0.01)})
+    assert how_much_longer(vague, 20.0, 0.01) == ""

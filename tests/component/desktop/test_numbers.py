@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -303,3 +304,24 @@ def test_given_an_open_list_when_esc_is_pressed_then_it_closes_and_the_shaker_go
     stops.clear()
     qtbot.keyClick(panel.kind, Qt.Key.Key_Escape)
     assert stops
+
+
+def test_given_the_file_of_a_plan_when_played_then_the_shaker_plays_it_and_a_wrong_one_is_said(
+    window: MainWindow, qtbot: QtBot, tmp_path: Path
+) -> None:
+    panel, said = _panel(window, qtbot), list[str]()
+    window.bench.noticed.connect(lambda notice: said.append(notice.text))
+    file = tmp_path / "plan.toml"
+    file.write_text(
+        'name = "Plan for the beam"\nseconds = 20.0\n[drive]\nkind = "segments"\namplitude = 1.0\n'
+        '[[drive.parts]]\nkind = "sine"\namplitude = 1.0\nfrequency = 6.0\nseconds = 10.0\n'
+    )
+    panel.play_plan(file)
+    qtbot.waitUntil(lambda: window.bench.rig.drive().waveform == "segments", timeout=GUARD)
+    assert said[-1] == "Plan for the beam plays. Record 20 s of it."
+    qtbot.waitUntil(lambda: "still plays segments" in panel.unapplied(), timeout=GUARD)
+    file.write_text(file.read_text().replace("amplitude = 1.0", "amplitude = 100.0"))
+    panel._confirmed = lambda wanted: True  # type: ignore[method-assign]
+    panel.play_plan(file)
+    assert "exceeds the amplitude limit" in said[-1]
+    assert window.bench.rig.drive().waveform == "segments"
