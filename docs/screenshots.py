@@ -59,7 +59,9 @@ class Journey:
         from app.desktop.settings import Settings
 
         self.folder = folder
-        self.window = build(Settings(theme="light", tour_done=True))
+        self.window = build(
+            Settings(theme="light", tour_done=True, new_specimens=False)
+        )
         self.window.resize(*size)
         self.window.show_page("acquire")
         self.window.show()

@@ -53,6 +53,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hold-off", type=float, default=0.0, help="seconds without another trigger")
     parser.add_argument("--captures", type=int, default=1, help="recordings to make, one per trigger")
     parser.add_argument("--seed", type=int, default=0, help="of a virtual rig's noise")
+    parser.add_argument(
+        "--specimen",
+        type=int,
+        default=0,
+        metavar="N",
+        help="number of the virtual specimen (0: the profile's)",
+    )
     parser.add_argument("--note", default="", help="kept in the recording")
     parser.add_argument(
         "--operator", help="who records; kept in the recording (default: the window's setting)"
@@ -62,10 +69,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from drivers.rig.profile import load_rig
+    from drivers.virtual.specimens import with_specimen
 
     if args.captures < 1 or (args.settle is not None and args.settle < 0):
         raise DataError("--captures is a number from 1 on, --settle a time that is not negative.")
-    profile = load_rig(args.rig)
+    profile = with_specimen(load_rig(args.rig), args.specimen)
     if args.drive:
         profile = _with_drive(profile, args)
     profile = profile.with_changes(**_changes(profile, args.set))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from analysis import Identification, Record
     from app.desktop.tasks import Embedding
     from app.report.findings import Findings, OrbitsFound, Study
+    from drivers.rig.profile import RigProfile
 
 RIG, MODEL = "two_well_beam", "beam_with_drive"
 
@@ -28,6 +29,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--out", metavar="FOLDER", help="session folder (default: demo in your Shakedown folder)"
     )
     parser.add_argument("--seed", type=int, default=1, help="of the virtual sensors' noise")
+    parser.add_argument(
+        "--specimen", type=int, metavar="N", help="number of the beam (default: one that nobody has seen yet)"
+    )
     add_json_option(parser)
 
 
@@ -36,6 +40,8 @@ def run(args: argparse.Namespace) -> int:
     from app.report import write_report
     from app.report.findings import Findings, Measured, Study, check, orbits_of
     from app.session import Session, fingerprint
+    from drivers.rig.profile import load_rig
+    from drivers.virtual.specimens import new_number, with_specimen
 
     if not 4 <= args.seconds <= 3600:
         raise ShakedownError(
@@ -47,8 +53,10 @@ def run(args: argparse.Namespace) -> int:
     _check_own(folder, path, args.force)
     session = Session.create(folder, TITLE, NOTES)
 
-    say.step("Shaking the beam and recording")
-    record = _record(path, args.seconds, args.seed, say.progress())
+    number = new_number() if args.specimen is None else args.specimen
+    profile = with_specimen(load_rig(RIG), number)
+    say.step(f"Shaking beam number {number} and recording")
+    record = _record(profile, path, args.seconds, args.seed, say.progress())
     session.add_recording(path)
     session.save()
     say.done(f"{record.duration:.0f} s at {record.rate:g} Hz, {len(record)} samples, {_lost(record)} lost")
@@ -64,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
 
     say.step("Identifying the parameters (first run: compiling the equations)")
     result = _identify(record, say.progress())
-    truth = _truth()
+    truth = _truth(profile)
     session.add_result(result, "identification.json", [path.name], truth)
     session.save()
     state = "" if result.converged else "NOT converged, "
@@ -91,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
 
     from app.commands.identify import exit_code
 
-    summary = _summary(args, embedding, orbits, study, exponents, files)
+    summary = {"specimen": number, **_summary(args, embedding, orbits, study, exponents, files)}
     if not write_json(args.json, summary):
         _print(summary)
     return exit_code(result)
@@ -116,16 +124,15 @@ def _check_own(folder: Path, path: Path, force: bool) -> None:
         )
 
 
-def _record(path: Path, seconds: float, seed: int, progress: Progress) -> Record:
+def _record(profile: RigProfile, path: Path, seconds: float, seed: int, progress: Progress) -> Record:
     """Drive the virtual rig into chaos and record it, as fast as the machine can."""
     from drivers.acquisition.capture import recording_to
     from drivers.acquisition.engine import Engine
     from drivers.acquisition.metadata import recording_metadata
     from drivers.base.clock import InstantClock
     from drivers.formats import read
-    from drivers.rig.profile import load_rig, open_rig
+    from drivers.rig.profile import open_rig
 
-    profile = load_rig(RIG)
     path.unlink(missing_ok=True)  # of an earlier demonstration
     rig = open_rig(profile, InstantClock(), seed)
     engine = Engine(rig.source, rig.exciter, 0.25)
@@ -183,15 +190,13 @@ def _identify(record: Record, progress: Progress) -> Identification:
     return identify(load_model(MODEL), record, "auto", progress)
 
 
-def _truth() -> dict[str, float]:
-    """The parameters that the virtual specimen was built with."""
+def _truth(profile: RigProfile) -> dict[str, float]:
+    """The parameters of the beam on the shaker, as far as they are looked for."""
     from drivers.library import load_model
-    from drivers.rig.profile import load_rig
+    from drivers.virtual.specimens import true_parameters
 
-    specimen = load_rig(RIG).instruments["source"]["specimen"]
-    model = load_model(specimen["model"]).with_values(specimen.get("parameters", {}))
     free = load_model(MODEL).free
-    return {name: p.value for name, p in model.parameters.items() if name in free}
+    return {name: value for name, value in true_parameters(profile).items() if name in free}
 
 
 def _exponents(study: Study) -> dict[str, float]:
@@ -258,7 +263,8 @@ def _percent(value: float, truth: float | None) -> float | None:
 
 
 def _print(summary: Mapping[str, Any]) -> None:
-    print()
+    number = summary["specimen"]
+    print(f"\nBeam number {number} (`shakedown demo --specimen {number}` takes the same again)")
     rows = []
     for name, p in summary["parameters"].items():
         if p["truth"] is None:
@@ -266,7 +272,7 @@ def _print(summary: Mapping[str, Any]) -> None:
         else:
             inside = "yes" if p["covered"] else "no"
             rows.append(
-                (name, f"{p['truth']:g}", p["value"], p["stderr"], f"{p['error_percent']:+.2g} %", inside)
+                (name, f"{p['truth']:.5g}", p["value"], p["stderr"], f"{p['error_percent']:+.2g} %", inside)
             )
     print(table(("parameter", "truth", "found", "std. error", "error", "truth inside 95 %"), rows))
     e = summary["exponents"]

@@ -17,15 +17,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="open the rig's source and see whether it does all that a source must (the shaker stays off)",
     )
+    parser.add_argument(
+        "--specimen",
+        type=int,
+        default=0,
+        metavar="N",
+        help="tell what a virtual specimen really is, by number",
+    )
     add_json_option(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     from drivers.rig.profile import load_rig, rig_files
+    from drivers.virtual.specimens import true_parameters, with_specimen
 
     if args.check:
         return _check(args)
-    profiles = [load_rig(name) for name in ([args.rig] if args.rig else rig_files())]
+    if args.specimen and not args.rig:
+        raise ShakedownError("--specimen needs a rig: its name, or its profile's file.")
+    profiles = [with_specimen(load_rig(n), args.specimen) for n in ([args.rig] if args.rig else rig_files())]
     if write_json(args.json, [_describe(p) for p in profiles]):
         return 0
     if not args.rig:
@@ -46,6 +56,9 @@ def run(args: argparse.Namespace) -> int:
         print(f"drive at start: {profile.drive.kind}, {values}")
     for name, instrument in profile.instruments.items():
         print(f"{name}: {instrument['driver']}")
+    if args.specimen:
+        values = ", ".join(f"{name} = {value:.6g}" for name, value in true_parameters(profile).items())
+        print(f"specimen {args.specimen}: {values}")
     return 0
 
 
@@ -64,6 +77,8 @@ def _check(args: argparse.Namespace) -> int:
 
 
 def _describe(profile: Any) -> dict[str, Any]:
+    from drivers.virtual.specimens import number_of, true_parameters
+
     limits = {k: v for k, v in vars(profile.limits).items() if v != float("inf")}
     return {
         "rig": profile.key,
@@ -77,4 +92,5 @@ def _describe(profile: Any) -> dict[str, Any]:
         "limits": limits,
         "drive": None if profile.drive is None else profile.drive.describe(),
         "instruments": {name: i["driver"] for name, i in profile.instruments.items()},
+        "specimen": None if not number_of(profile) else true_parameters(profile),
     }

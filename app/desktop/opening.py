@@ -52,12 +52,19 @@ def rig_paths() -> dict[str, Path]:
     return {**rig_files(), **{path.stem: path for path in own}}
 
 
-def open_rig(name: str) -> OpenedRig:
-    """A rig by its name, or by the path of its profile; its instruments live in a process of their own."""
+def open_rig(name: str, specimen: int = 0) -> OpenedRig:
+    """A rig by its name, or by the path of its profile; its instruments live in a process of their own.
+
+    ``specimen``: number of the one on a virtual rig, where these differ.
+    """
     from drivers.acquisition.guarded import open_guarded
     from drivers.rig.profile import load_rig
+    from drivers.virtual.specimens import scatters, with_specimen
 
-    rig = open_guarded(load_rig(rig_paths().get(name, name)), patience=PATIENCE)
+    profile = load_rig(rig_paths().get(name, name))
+    if scatters(profile):
+        profile = with_specimen(profile, specimen)
+    rig = open_guarded(profile, patience=PATIENCE)
     return OpenedRig(
         name,
         rig.profile.name,

@@ -43,6 +43,9 @@ class Preferences(QDialog):
         self.operator = entry(settings.operator, "stored with each recording")
         self.shaking = QCheckBox("Virtual rigs start shaking when they are opened")
         self.shaking.setChecked(settings.start_shaking)
+        self.specimens = QCheckBox("Each start clamps a new specimen, with parameters that nobody knows")
+        self.specimens.setToolTip("Virtual rigs only; off: the specimen that the profile describes")
+        self.specimens.setChecked(settings.new_specimens)
         fields = form(theme)
         add_row(theme, fields, "Appearance", self.theme_box)
         add_row(theme, fields, "Size", self.scale_box)
@@ -60,6 +63,7 @@ class Preferences(QDialog):
         box.setSpacing(theme.px(12))
         box.addLayout(fields)
         box.addWidget(self.shaking)
+        box.addWidget(self.specimens)
         box.addWidget(label(f"Everything is kept in {config_folder() / 'settings.toml'}", "small", wrap=True))
         buttons = QDialogButtonBox(
             QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel
@@ -84,6 +88,7 @@ class Preferences(QDialog):
         settings.library = str(Path(text).expanduser()) if text else ""
         settings.operator = self.bench.rig.operator = self.operator.text().strip()
         settings.start_shaking = self.shaking.isChecked()
+        settings.new_specimens = self.specimens.isChecked()
         try:
             settings.save()
         except OSError as error:

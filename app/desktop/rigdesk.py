@@ -114,6 +114,7 @@ class RigDesk(QObject):
         self.calibrating = False
         self.finishing = False  # stopped, on its way to disk
         self.operator = ""
+        self.specimen = 0  # number of the one on virtual rigs, where theirs differ; 0: the profile's
         self._ready.connect(self._take)
         self._shown_drive = DriveStatus()
         self._watch = QTimer(self)
@@ -196,7 +197,8 @@ class RigDesk(QObject):
 
     def open(self, name: str) -> None:
         """Open a rig of the library of rigs (or a profile by its path) and start its stream."""
-        self._begin(name, lambda: open_rig(name))
+        number = self.specimen
+        self._begin(name, lambda: open_rig(name, number))
 
     def open_replay(self, path: Path) -> None:
         """Play a recording as if it were a rig."""

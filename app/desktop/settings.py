@@ -47,6 +47,7 @@ class Settings:
     recording: str = ""  # file that is being recorded now; still there at the start: the window was lost
     tour_done: bool = False
     start_shaking: bool = True  # virtual rigs start their drive when the window opens
+    new_specimens: bool = True  # each start puts a specimen with other parameters on the virtual rigs
     scope_seconds: float = 4.0
     layout: dict[str, list[int]] = field(default_factory=dict)  # sizes of the movable divisions by name
     plots: dict[str, str] = field(default_factory=dict)  # choices made in plots, by plot and name

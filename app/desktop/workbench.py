@@ -17,6 +17,7 @@ from app.desktop.rigdesk import RigDesk
 from app.desktop.settings import Settings
 from app.desktop.theme import Theme
 from app.desktop.worker import Workers
+from drivers.virtual.specimens import new_number
 
 if TYPE_CHECKING:
     from analysis import Identification, Model, Record
@@ -76,6 +77,7 @@ class Workbench(QObject):
         self.workers = Workers(self)
         self.rig = RigDesk(lambda: settings.library_folder)
         self.rig.operator = settings.operator
+        self.rig.specimen = new_number() if settings.new_specimens else 0
         self.rig.recording_changed.connect(self._mark_recording)
         self.feed = Feed(self.rig)
         self._record: RecordInHand | None = None

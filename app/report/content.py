@@ -129,7 +129,7 @@ def _against(e: Estimate, truth: float | None) -> list[str]:
         return ["–", "–", "–"]
     off = e.value - truth
     share = f"{100 * off / abs(truth):+.2g} %" if truth else f"{off:+.2g}"
-    return [f"{truth:g}", share, f"{off / e.stderr:+.1f}" if e.stderr > 0 else "–"]
+    return [f"{truth:.5g}", share, f"{off / e.stderr:+.1f}" if e.stderr > 0 else "–"]
 
 
 def _correlations(result: Identification) -> Iterator[Block]:

@@ -8,6 +8,7 @@ from typing import Any
 from analysis import __version__
 from drivers.base.protocols import Source
 from drivers.rig.profile import RigProfile
+from drivers.virtual.specimens import number_of
 
 
 def recording_metadata(
@@ -43,6 +44,8 @@ def recording_metadata(
         metadata["drive"] = profile.drive.describe()
     if profile.virtual and seed is not None:
         metadata["seed"] = seed
+    if number_of(profile):
+        metadata["specimen"] = number_of(profile)
     watchdog = profile.instruments.get("exciter", {}).get("watchdog")
     if watchdog:
         metadata["watchdog"] = watchdog  # s

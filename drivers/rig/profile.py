@@ -114,9 +114,16 @@ class RigProfile:
         return self.instruments["source"].get("driver") == "virtual"
 
     def with_changes(
-        self, rate: float | None = None, specimen: Mapping[str, float] | None = None, **drive: float
+        self,
+        rate: float | None = None,
+        specimen: Mapping[str, float] | None = None,
+        number: int | None = None,
+        **drive: float,
     ) -> RigProfile:
-        """A copy with another rate, drive (amplitude, frequency ...) or parameters of a virtual specimen."""
+        """A copy with another rate, drive (amplitude, frequency ...) or parameters of a virtual specimen.
+
+        ``number`` is that of the specimen (see virtual/specimens.py).
+        """
         profile = self if rate is None else replace(self, rate=_positive("rate", rate))
         if drive:
             if profile.drive is None:
@@ -128,6 +135,8 @@ class RigProfile:
             source = dict(profile.instruments["source"])
             part = dict(source.get("specimen", {}))
             part["parameters"] = {**part.get("parameters", {}), **specimen}
+            if number is not None:
+                part["number"] = number
             profile = replace(
                 profile, instruments={**profile.instruments, "source": {**source, "specimen": part}}
             )

@@ -51,6 +51,8 @@ def open_plant(profile: RigProfile, table: Mapping[str, Any] | None = None) -> P
     specimen = dict(table["specimen"])
     model = _with_inputs(load_model(specimen.pop("model", "")), specimen.get("inputs", {}))
     specimen["values"] = specimen.pop("parameters", {})
+    for told in ("scatter", "number"):  # which of the specimens this one is: its parameters say it all
+        specimen.pop(told, None)
     if "stop" in specimen:
         specimen["stop"] = build(EndStop, specimen["stop"], "specimen.stop")
     part = build(Specimen, {"model": model, **specimen}, "specimen")

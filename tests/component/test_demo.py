@@ -14,7 +14,8 @@ def demo(tmp_path_factory):
     """Twelve seconds of the demonstration, as a user would run it."""
     folder = tmp_path_factory.mktemp("demo")
     out = folder / "summary.json"
-    code = main(["demo", "--seconds", "12", "--out", str(folder / "session"), "--json", str(out)])
+    asked = ["--seconds", "12", "--specimen", "77", "--out", str(folder / "session"), "--json", str(out)]
+    code = main(["demo", *asked])
     return code, json.loads(out.read_text()), folder / "session"
 
 
@@ -23,7 +24,8 @@ def test_given_the_virtual_rig_when_the_demo_runs_then_the_parameters_are_the_tr
     assert code == 0
     assert summary["converged"]
     known = {n: p for n, p in summary["parameters"].items() if p["truth"] is not None}
-    assert set(known) == {"c", "k1", "k2", "k3", "k4"}
+    assert set(known) == {"c", "k1", "k2", "k3", "k4"} and summary["specimen"] == 77
+    assert abs(known["c"]["truth"] / 0.035 - 1) > 0.1  # a beam of its own, not the published one
     for found in known.values():
         assert abs(found["value"] - found["truth"]) < 4 * found["stderr"]
         assert abs(found["error_percent"]) < 1

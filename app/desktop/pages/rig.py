@@ -28,6 +28,7 @@ from app.desktop.widgets.controllers import ControllersPanel
 from app.desktop.widgets.devices import DevicesPanel
 from app.desktop.widgets.leaverig import may_leave_rig
 from app.desktop.widgets.selftest import SelfTest
+from app.desktop.widgets.specimen import SpecimenLine
 from app.desktop.workbench import Workbench
 from drivers.rig.profile import RigProfile, load_rig
 
@@ -84,6 +85,8 @@ class RigPage(Page):
         row.addLayout(words, 1)
         row.addWidget(self.open_button, 0, Qt.AlignmentFlag.AlignTop)
         head.box.addLayout(row)
+        self.specimen = SpecimenLine(bench)
+        head.add(self.specimen)
         self.channels = ChannelTable(bench)
         self.self_test = SelfTest(bench)
         self.controllers = ControllersPanel(bench)

@@ -48,7 +48,8 @@ def make_window(qtbot: QtBot, folders: Path) -> Iterator[Callable[..., MainWindo
     made: list[MainWindow] = []
 
     def make(page: str = "acquire", begin: bool = True, **settings: object) -> MainWindow:
-        window = build(Settings(**{"tour_done": True, "theme": "light", **settings}))  # type: ignore[arg-type]
+        known = {"tour_done": True, "theme": "light", "new_specimens": False}
+        window = build(Settings(**{**known, **settings}))  # type: ignore[arg-type]
         made.append(window)
         window.resize(1280, 720)
         window.show_page(page)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QTableWidgetItem
 from pytestqt.qtbot import QtBot
 
@@ -13,6 +14,7 @@ from app.desktop.pages.rig import RigPage
 from app.desktop.widgets.channeltable import COLUMNS
 from app.desktop.window import MainWindow
 from drivers.rig.profile import load_rig
+from drivers.virtual.specimens import true_parameters, with_specimen
 from tests.waiting import GUARD_MS as GUARD
 from tests.waiting import LONG_MS as LONG
 
@@ -99,3 +101,25 @@ def test_given_a_short_plan_when_run_then_each_step_is_recorded_and_the_drive_is
     assert [path.name for path in done.args[0]] == ["step-0001.h5", "step-0002.h5"]
     assert all(path.is_file() for path in done.args[0])
     qtbot.waitUntil(lambda: not window.bench.rig.drive().playing, timeout=GUARD)
+
+
+def test_given_a_new_specimen_when_revealed_then_its_parameters_are_told_and_another_one_can_be_clamped(
+    make_window: Make, qtbot: QtBot
+) -> None:
+    window = make_window("rig", new_specimens=True, rig="two_well_beam", start_shaking=False)
+    page, rig = window.page, window.bench.rig
+    assert isinstance(page, RigPage)
+    number = rig.specimen
+    assert page.specimen.isVisible() and f"Specimen {number}:" in page.specimen.words.text()
+    assert "k3 =" not in page.specimen.words.text()  # not before it is asked for
+    qtbot.mouseClick(page.specimen.reveal_button, Qt.MouseButton.LeftButton)
+    truth = true_parameters(with_specimen(load_rig("two_well_beam"), number))
+    assert f"k3 = {truth['k3']:.5g}" in page.specimen.words.text()
+    qtbot.mouseClick(page.specimen.new_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: f"Specimen {rig.specimen}:" in page.specimen.words.text(), timeout=LONG)
+    assert rig.specimen != number and "k3 =" not in page.specimen.words.text()
+
+
+def test_given_the_published_specimen_then_there_is_nothing_to_reveal(window: MainWindow) -> None:
+    window.show_page("rig")
+    assert isinstance(window.page, RigPage) and not window.page.specimen.isVisible()
