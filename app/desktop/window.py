@@ -20,7 +20,6 @@ from PyQt6.QtWidgets import (
     QMainWindow,
     QMessageBox,
     QPushButton,
-    QSizePolicy,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -34,7 +33,7 @@ from app.desktop.page import Page
 from app.desktop.pages import STAGES, Stage
 from app.desktop.settings import config_folder
 from app.desktop.tour import Tour
-from app.desktop.widgets.basics import IconButton, label, timer
+from app.desktop.widgets.basics import Elided, IconButton, label, timer
 from app.desktop.widgets.drivepill import DrivePill, DriveStrip
 from app.desktop.widgets.jobbar import JobBar
 from app.desktop.widgets.notice import NoticeBar
@@ -164,9 +163,8 @@ class MainWindow(QMainWindow):
         row.setSpacing(px(10))
         words = QVBoxLayout()
         words.setSpacing(0)
-        self.title, self.help = label("", "title"), label("", "help")
+        self.title, self.help = Elided("title"), Elided("help")
         for text in (self.title, self.help):
-            text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
             words.addWidget(text)
         row.addLayout(words, 1)
         self.record_chip = self._chip(

@@ -15,6 +15,7 @@ from PyQt6.QtWidgets import (
     QProgressBar,
     QPushButton,
     QScrollArea,
+    QSizePolicy,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -31,6 +32,21 @@ def label(text: str, role: str = "", wrap: bool = False) -> QLabel:
     result.setObjectName(role)
     result.setWordWrap(wrap)
     return result
+
+
+class Elided(QLabel):
+    """One line of text in a role of the style sheet that ends in … where the room does."""
+
+    def __init__(self, role: str = "") -> None:
+        super().__init__()
+        self.setObjectName(role)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+
+    def paintEvent(self, a0: QPaintEvent | None) -> None:
+        painter = QPainter(self)
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        shown = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
+        painter.drawText(self.contentsRect(), int(self.alignment()), shown)
 
 
 def set_role(widget: QWidget, role: str) -> None:
