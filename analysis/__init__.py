@@ -24,6 +24,8 @@ _NAMES = {
     "simulation.virtual_record": "virtual_record",
     # from records to parameters with error bars and a verdict
     "estimate.methods": "METHODS identify option_types own_module",
+    "estimate.identifiability": "confusion_words",
+    "estimate.profiling": "can_be_profiled profile_of",
     "estimate.bootstrap": "FittedMotion fitted_motion with_draws",
     "estimate.weak.recursive": "RecursiveWeak",
     "estimate.discovery.library": "Library monomials oscillator system",

@@ -50,10 +50,13 @@ from analysis.estimate.discovery.library import oscillator as oscillator
 from analysis.estimate.discovery.library import system as system
 from analysis.estimate.discovery.selection import Selection as Selection
 from analysis.estimate.discovery.selection import select_terms as select_terms
+from analysis.estimate.identifiability import confusion_words as confusion_words
 from analysis.estimate.methods import METHODS as METHODS
 from analysis.estimate.methods import identify as identify
 from analysis.estimate.methods import option_types as option_types
 from analysis.estimate.methods import own_module as own_module
+from analysis.estimate.profiling import can_be_profiled as can_be_profiled
+from analysis.estimate.profiling import profile_of as profile_of
 from analysis.estimate.weak.recursive import RecursiveWeak as RecursiveWeak
 from analysis.experiment import Conditions as Conditions
 from analysis.experiment import Experiment as Experiment

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.base.identification import Identification
+
 Array = NDArray[np.float64]
 
 _NULL = 1e-12  # eigenvalue of the scaled information below which a direction counts as undetermined
 _VISIBLE = 1e-3  # share of a parameter in such a direction below which it is not named
+_CONFUSED = 0.7  # correlation from which on two parameters count as confused
+_MOST_CONFUSED = 3  # of them named
 
 
 def pseudo_inverse(information: Array) -> Array:
@@ -153,3 +158,54 @@ def _power_sentence(listed: str, powers: list[Fraction], names: list[str]) -> st
 
 def _listed(names: list[str]) -> str:
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
+
+
+def confusion_words(result: Identification, name: str) -> list[str]:
+    """What a parameter is confused with, in sentences: undetermined combinations, then strong correlations.
+
+    With one other parameter known the standard error falls by sqrt(1 - r^2); with all of them known it falls
+    to 1 over the root of the parameter's own element of the inverse covariance.
+    """
+    words = [text for text in result.undetermined if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)]
+    names, matrix = _correlations(result)
+    if name not in names:
+        return words or [f"The fit tells no error bar of {name}, so no correlations either."]
+    own = names.index(name)
+    others = sorted((i for i in range(len(names)) if i != own), key=lambda i: -abs(matrix[own, i]))
+    strong = [i for i in others if abs(matrix[own, i]) >= _CONFUSED]
+    words += [_confusion(name, names[i], float(matrix[own, i])) for i in strong[:_MOST_CONFUSED]]
+    if not strong and others:
+        r = _signed(float(matrix[own, others[0]]))
+        words.append(f"Confused with no other: the strongest correlation is {r}, with {names[others[0]]}.")
+    if len(strong) > 1:
+        inverse = np.linalg.pinv(matrix, hermitian=True)
+        gain = np.sqrt(max(inverse[own, own], 1.0))
+        words.append(f"With all others known the error bar of {name} would be {gain:.2g} times smaller.")
+    return words
+
+
+def _correlations(result: Identification) -> tuple[list[str], Array]:
+    """Parameters that have an error bar, and their correlations."""
+    names, total = list(result.parameters), np.array(result.covariance, dtype=np.float64)
+    if total.shape != (len(names), len(names)):
+        return [], np.zeros((0, 0))
+    with np.errstate(invalid="ignore"):
+        errors = np.sqrt(np.diag(total))
+    told = np.flatnonzero(np.isfinite(errors) & (errors > 0))
+    matrix = total[np.ix_(told, told)] / np.outer(errors[told], errors[told])
+    return [names[i] for i in told], np.clip(np.nan_to_num(matrix), -1.0, 1.0)
+
+
+def _confusion(name: str, other: str, r: float) -> str:
+    way = "larger" if r > 0 else "smaller"
+    gain = 1.0 / np.sqrt(max(1.0 - r * r, 1e-12))
+    return (
+        f"A larger {name} with a {way} {other} fits nearly as well (correlation {_signed(r)}): with {other} "
+        f"known the error bar of {name} would be {gain:.2g} times smaller."
+    )
+
+
+def _signed(r: float) -> str:
+    """A correlation with as many nines as tell it from one."""
+    digits = int(np.clip(np.ceil(-np.log10(max(1.0 - abs(r), 1e-6))) + 1, 2, 6))
+    return f"{r:.{digits}f}".replace("-", "\N{MINUS SIGN}")

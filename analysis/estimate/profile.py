@@ -15,6 +15,7 @@ import numpy as np
 
 from analysis.base.errors import ModelError
 from analysis.base.identification import Z95, Curve, Estimate, Identification
+from analysis.base.progress import SILENT, Progress
 
 Warm = TypeVar("Warm")  # the other unknowns as last found, from where the next search starts
 Follow = Callable[[float, Warm], tuple[float, Warm]]  # value -> least chi-square over all others
@@ -93,10 +94,12 @@ def trace_profile(
     chi2: float,
     bounds: tuple[float, float],
     logarithmic: bool = False,
+    progress: Progress = SILENT,
 ) -> Profile:
     """The profile of one parameter from its estimate outwards, both sides.
 
     ``chi2`` is the least chi-square, met at ``start``; a ``logarithmic`` parameter is stepped by factors.
+    Each point is reported as it comes, as ``value`` and ``rise``.
     """
 
     def value(coordinate: float) -> float:
@@ -110,8 +113,16 @@ def trace_profile(
     error = estimate.stderr / estimate.value if logarithmic else estimate.stderr
     span = 0.5 * (ends[1] - ends[0]) if np.isfinite(ends[1] - ends[0]) else max(abs(best), 1.0)
     step = min(error, span) if np.isfinite(error) and error > 0 else 0.1 * span
-    down = _side(follow_coordinate, start, best, -step, chi2, ends[0])
-    up = _side(follow_coordinate, start, best, step, chi2, ends[1])
+
+    def teller(part: Progress) -> Callable[[float, float], None]:
+        def tell(coordinate: float, rise: float) -> None:
+            done = min(np.sqrt(max(rise, 0.0)) / Z95, 1.0)
+            part.report(done, f"profile of {name}", value=value(coordinate), rise=rise)
+
+        return tell
+
+    down = _side(follow_coordinate, start, best, -step, chi2, ends[0], teller(progress.part(0.0, 0.5)))
+    up = _side(follow_coordinate, start, best, step, chi2, ends[1], teller(progress.part(0.5, 1.0)))
     pairs = [(value(c), rise) for side in (down, up) for c, rise in zip(side.values, side.rises, strict=True)]
     pairs = sorted([*pairs, (estimate.value, 0.0)])
     return Profile(
@@ -127,7 +138,15 @@ def trace_profile(
     )
 
 
-def _side(follow: Follow[Warm], warm: Warm, best: float, step: float, chi2: float, bound: float) -> _Side:
+def _side(
+    follow: Follow[Warm],
+    warm: Warm,
+    best: float,
+    step: float,
+    chi2: float,
+    bound: float,
+    tell: Callable[[float, float], None],
+) -> _Side:
     values: list[float] = []
     rises: list[float] = []
     here, root, stride = best, 0.0, _STRIDE * step
@@ -140,6 +159,7 @@ def _side(follow: Follow[Warm], warm: Warm, best: float, step: float, chi2: floa
         warm = found
         values.append(value)
         rises.append(least - chi2)
+        tell(value, least - chi2)
         return float(np.sqrt(max(least - chi2, 0.0)))
 
     for _ in range(_MOST_STEPS):
@@ -200,9 +220,7 @@ def with_profiles(result: Identification, profiles: Sequence[Profile]) -> Identi
     parameters = dict(result.parameters)
     for profile in profiles:
         estimate = parameters[profile.name]
-        parameters[profile.name] = Estimate(
-            estimate.value, estimate.stderr, profile.lower, profile.upper, estimate.unit
-        )
+        parameters[profile.name] = replace(estimate, lower=profile.lower, upper=profile.upper)
     words = {p.name: p.sentence() for p in profiles}
     limitless = [words[p.name] for p in profiles if p.open_below or p.open_above]
     return replace(

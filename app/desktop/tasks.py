@@ -86,6 +86,16 @@ def identify_record(
     return identify(model, mapped(record, mapping), method, progress, **options)
 
 
+def profile_parameter(
+    result: Identification, record: Record, mapping: Mapping[str, str], name: str, progress: Progress
+) -> Identification:
+    """The result with the profile likelihood of one parameter."""
+    from analysis import profile_of
+
+    progress.report(0.0, "Making the fit again")
+    return profile_of(result, mapped(record, mapping), name, progress)
+
+
 @dataclass(frozen=True)
 class Embedding:
     """How one channel is unfolded: handed on by the Embed page."""

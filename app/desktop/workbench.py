@@ -182,6 +182,14 @@ class Workbench(QObject):
         self.findings.pop("validation", None)  # it was of the result before
         self.result_changed.emit()
 
+    def complete_result(self, old: Identification, new: Identification) -> bool:
+        """Put ``new`` in the place of ``old``: the same fit, of which more is known; whether it was there."""
+        for place, result in enumerate(self.results):
+            if result is old:
+                self.results[place] = new
+                return True
+        return False
+
     def result_is_of(self) -> str:
         """“an earlier model” or “an earlier record”, if the newest result is of one; empty otherwise."""
         result = self.result

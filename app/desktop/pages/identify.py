@@ -17,6 +17,7 @@ from app.desktop.plots.fitpicture import FitPlot
 from app.desktop.widgets.basics import Card, button, label, progress_bar, scrolled, set_role
 from app.desktop.widgets.mapping import Mapping
 from app.desktop.widgets.modelcard import ModelCard
+from app.desktop.widgets.profilepanel import ProfilePanel
 from app.desktop.widgets.results import ResultTable
 from app.desktop.widgets.verdictbanner import SHOWN, VerdictBanner
 from app.desktop.words import counted
@@ -41,6 +42,11 @@ class IdentifyPage(Page):
         self.convergence, self.picture = Convergence(self.theme), FitPlot(self.theme)
         self._drawing: Job | None = None  # the picture of the newest fit, in the making
         self.result_view, self.compare_view = ResultTable(self.theme), ResultTable(self.theme)
+        self.result_view.table.setAccessibleName("Identified parameters")
+        self.compare_view.table.setAccessibleName("Parameters of several fits")
+        self.profile_panel = ProfilePanel(bench)
+        self.result_view.asked.connect(self._ask_profile)
+        self.profile_panel.traced.connect(self._take_profile)
         left = QWidget()
         column = QVBoxLayout(left)
         column.setContentsMargins(0, 0, 0, 0)
@@ -67,8 +73,10 @@ class IdentifyPage(Page):
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(self.result_view, "Result")
+        self.tabs.addTab(self.profile_panel, "Profile")
         self.tabs.addTab(self.compare_view, "Compare runs")
         self.tabs.addTab(self.convergence, "Convergence")
+        self.tabs.currentChanged.connect(lambda _: self._make_room())
         results.add(self.tabs, 1)
         lower.addWidget(results)
         lower.setSizes([130, 120])
@@ -174,6 +182,7 @@ class IdentifyPage(Page):
             self.banner.show_result(result, earlier)
             self.result_view.table.setEnabled(not earlier)
             self.picture.view.setEnabled(not earlier)
+            self._offer_profile(result, earlier)
 
     # -- fitting
 
@@ -261,6 +270,30 @@ class IdentifyPage(Page):
         self._mark_earlier()
         self._draw_fit(result)
 
+    # -- one parameter
+
+    def _offer_profile(self, result: Identification, earlier: str) -> None:
+        record = self.bench.record.record if self.bench.record is not None else None
+        if record is not None and len(record) > LONG:
+            record = record.cut(0, LONG)
+        refused = f"The fit is of {earlier}." if earlier else ""
+        if record is None:
+            refused = "The record of this fit is not in hand."
+        mapping = dict(self.bench.findings.get("mapping", {}))
+        self.profile_panel.show_result(result, record, mapping, refused)
+
+    def _ask_profile(self, name: str) -> None:
+        self.tabs.setCurrentWidget(self.profile_panel)
+        self.profile_panel.choose(name)
+
+    def _take_profile(self, found: Identification) -> None:
+        """The fit in hand with one more profile; it may have been left behind meanwhile."""
+        old = self.profile_panel.result
+        if old is None or not self.bench.complete_result(old, found):
+            return
+        self.result_view.show_result(found)
+        self.profile_panel.result = found
+
     def _draw_fit(self, result: Identification) -> None:
         """Have the picture made, elsewhere; only for the record in hand."""
         record = self.bench.record
@@ -294,9 +327,14 @@ class IdentifyPage(Page):
         self._follow()
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
-        """On a low screen the room is for the picture: one reason of the verdict, all in its tooltip."""
         super().resizeEvent(event)
-        self.banner.show_reasons(SHOWN if self.height() >= self.theme.px(LOW) else 1)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """On a low screen: one reason of the verdict, all in its tooltip; and one picture, not two."""
+        low = self.height() < self.theme.px(LOW)
+        self.banner.show_reasons(1 if low else SHOWN)
+        self.picture.setVisible(not (low and self.tabs.currentWidget() is self.profile_panel))
 
     def _say(self, text: str, role: str) -> None:
         self.state.setText(text)

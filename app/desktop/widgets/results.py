@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtGui import QBrush, QColor
 from PyQt6.QtWidgets import QHeaderView, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
 
 from analysis import Estimate, Identification, interval_ends, with_error
@@ -15,6 +16,8 @@ from app.desktop.words import plain, with_minus
 
 class ResultTable(QWidget):
     """One result in detail, or several side by side."""
+
+    asked = pyqtSignal(str)  # a parameter of the result in detail was clicked, or Enter pressed on it
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -29,6 +32,11 @@ class ResultTable(QWidget):
         self.table.setShowGrid(False)
         self.table.setAlternatingRowColors(True)
         self.table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+        self.table.setSelectionBehavior(QTableWidget.SelectionBehavior.SelectRows)
+        self.table.cellClicked.connect(lambda row, column: self._ask(row) if column == 0 else None)
+        self.table.cellActivated.connect(lambda row, _: self._ask(row))
+        self._names: list[str] = []  # of parameters that can be asked for
+        theme.changed.connect(self._colour)
         box.addWidget(self.table, 1)
         self.notes = label("", "warn", wrap=True)
         self.notes.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -46,6 +54,15 @@ class ResultTable(QWidget):
             for name, e in result.parameters.items()
         ]
         self._fill(headings, rows)
+        self._names = list(result.parameters)
+        for row in range(len(rows)):
+            cell = self.table.item(row, 0)
+            assert cell is not None
+            font = cell.font()
+            font.setUnderline(True)
+            cell.setFont(font)
+            cell.setToolTip("How far it can go, and what it is confused with: click or Enter")
+        self._colour()
         first = [] if result.converged else ["The fit did not converge: do not trust these numbers."]
         self.notes.setText("\n".join([*first, *result.undetermined, *result.warnings]))
         self.frame.setVisible(bool(self.notes.text()))
@@ -60,6 +77,17 @@ class ResultTable(QWidget):
         ]
         self._fill(headings, rows)
         self.frame.hide()
+
+    def _ask(self, row: int) -> None:
+        if row < len(self._names):
+            self.asked.emit(self._names[row])
+
+    def _colour(self) -> None:
+        """Names that can be clicked are in the colour of links."""
+        for row in range(len(self._names)):
+            cell = self.table.item(row, 0)
+            if cell is not None:
+                cell.setForeground(QBrush(QColor(self._theme.colours.accent)))
 
     def _fill(self, headings: list[str], rows: list[list[str]]) -> None:
         self.table.clear()

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from analysis.estimate.identifiability import covariance_of, undetermined_words
+from analysis.base.identification import Estimate, Identification
+from analysis.estimate.identifiability import confusion_words, covariance_of, undetermined_words
 
 
 def information(jacobian):
@@ -47,3 +48,21 @@ def test_given_a_parameter_lost_in_noise_when_named_then_it_is_called_hardly_det
     for guess, said in ((20.0, False), (2.0, True), (0.0, False)):
         words = undetermined_words(information(J), np.array([1.0, 0.1]), ["a", "b"], np.array([1.0, guess]))
         assert bool(words) == said
+
+
+def test_given_correlated_parameters_when_asked_then_the_words_say_with_which_and_what_knowing_it_gives():
+    r = -0.98
+    covariance = [[4.0, 2.0 * r, 0.0, 0.0], [2.0 * r, 1.0, 0.0, 0.0], [0, 0, 1.0, 0], [0, 0, 0, np.inf]]
+    values = {name: Estimate(1.0) for name in ("k1", "k3", "c", "k")}
+    result = Identification("path", "m", True, values, covariance=covariance, undetermined=["k and q: no."])
+    (words,) = confusion_words(result, "k1")
+    gain = 1 / np.sqrt(1 - r**2)
+    assert words == (
+        "A larger k1 with a smaller k3 fits nearly as well (correlation \u22120.980): with k3 known "
+        f"the error bar of k1 would be {gain:.2g} times smaller."
+    )
+    assert confusion_words(result, "c") == [
+        "Confused with no other: the strongest correlation is 0.00, with k1."
+    ]
+    assert confusion_words(result, "k") == ["k and q: no."]  # and not k1's
+    assert "no error bar" in confusion_words(Identification("path", "m", True, values), "c")[0]

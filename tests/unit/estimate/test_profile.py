@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from scipy.optimize import least_squares
 
-from analysis.base.errors import ModelError
+from analysis.base.errors import Cancelled, DataError, ModelError
 from analysis.base.identification import Identification
+from analysis.base.progress import Progress, Step
 from analysis.base.record import Record
 from analysis.estimate.methods import identify
+from analysis.estimate.profiling import profile_of
 from analysis.model import Model
 from analysis.simulation.simulate import simulate
 from drivers.library import load_model
@@ -146,3 +148,66 @@ def test_given_a_wrong_name_or_no_noise_then_one_sentence_says_so() -> None:
     result = identify(model, record, "homotopy", profile=("mu",))
     assert any("no noise" in warning for warning in result.warnings)
     assert not result.curves
+
+
+def _ramp(rng: np.random.Generator) -> tuple[Model, Record]:
+    t = np.arange(400) / 40.0
+    x = 2.0 * t - 0.15 * t**2 + 0.2 * rng.normal(size=len(t))
+    return Model.from_toml(STRAIGHT), Record.from_arrays(40.0, {"x": x}, drive_time=0.0)
+
+
+def test_given_a_fit_of_before_then_its_profile_is_that_of_the_fit_and_comes_point_by_point(
+    rng: np.random.Generator,
+) -> None:
+    model, record = _ramp(rng)
+    before = Identification.from_json(identify(model, record, "homotopy").to_json())
+    steps: list[Step] = []
+    found = profile_of(before, record, "b", Progress(steps.append))
+    at_once = identify(model, record, "homotopy", profile=("b",)).parameters["b"]
+    assert (found.parameters["b"].lower, found.parameters["b"].upper) == pytest.approx(
+        (at_once.lower, at_once.upper), rel=1e-3
+    )
+    assert found.parameters["a"] == before.parameters["a"] and found.verdict == before.verdict
+    points = {step.values["value"] for step in steps if "rise" in step.values}
+    assert points == set(found.curves["profile of b"].x) - {at_once.value, before.parameters["b"].value}
+    fractions = [step.fraction for step in steps if "rise" in step.values]
+    assert fractions[-1] == pytest.approx(1.0, abs=0.01) and min(fractions) >= 0.8
+
+
+def test_given_a_profile_when_cancelled_then_it_ends_at_once(rng: np.random.Generator) -> None:
+    model, record = _ramp(rng)
+    before = identify(model, record, "homotopy")
+    points: list[Step] = []
+    watch = Progress(
+        lambda step: points.append(step) if "rise" in step.values else None, lambda: len(points) > 1
+    )
+    with pytest.raises(Cancelled):
+        profile_of(before, record, "b", watch)
+    assert len(points) == 2
+
+
+def test_given_a_model_that_is_close_then_its_profile_is_as_wide_as_its_error_bar(
+    rng: np.random.Generator,
+) -> None:
+    """The profile counted the noise alone, and took the widening of the error bars back."""
+    t = np.arange(400) / 40.0
+    left = 0.15 * np.sin(1.5 * t) + 0.02 * rng.normal(size=len(t))  # what the straight line misses
+    record = Record.from_arrays(40.0, {"x": 2.0 * t - 0.15 * t**2 + left}, drive_time=0.0)
+    before = identify(Model.from_toml(STRAIGHT), record, "homotopy")
+    b = before.parameters["b"]
+    assert b.stderr > 1.5 * b.stderr_ideal
+    after = profile_of(before, record, "b").parameters["b"]
+    assert after.upper - after.lower == pytest.approx(2 * 1.96 * b.stderr, rel=0.02)
+    assert after.stderr_ideal == b.stderr_ideal
+
+
+def test_given_a_record_of_another_motion_then_no_profile_is_claimed_for_the_fit(
+    rng: np.random.Generator,
+) -> None:
+    model, record = _ramp(rng)
+    before = identify(model, record, "homotopy")
+    other = Record.from_arrays(40.0, {"x": 1.1 * record["x"]}, drive_time=0.0)
+    with pytest.raises(DataError, match="came to a = "):
+        profile_of(before, other, "b")
+    with pytest.raises(ModelError, match="own parameters"):
+        profile_of(before, record, "x(0)")
