@@ -42,7 +42,7 @@ _NAMES = {
     "planning.duration": "seconds_needed",
     "planning.rivals": "Misfit choose_separating misfit",
     # what many results say together
-    "population": "ChangePoint Control RandomEffects change_points control random_effects",
+    "population": "DRIFT WANDERING ChangePoint Control RandomEffects change_points control random_effects",
     # what a model does in the long run
     "dynamics.bifurcation": "bifurcation",
     "dynamics.continuation": "Branch BranchPoint follow period_rule",

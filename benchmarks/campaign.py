@@ -56,6 +56,7 @@ x = "x"
 FAST = 'methods = ["weak"]', "[options]\nfinish = false"
 SLOW = 'methods = ["path"]', ""
 LIMIT = 120.0
+TURNS = 10
 
 
 def ringing(k: float, noise: float, samples: int, rng: np.random.Generator, **fields: Any) -> Record:
@@ -96,15 +97,26 @@ def results(folder: Path) -> dict[str, str]:
 
 def timed(jobs: Sequence[Job], out: Path, engine: Callable[[], Engine]) -> float:
     """Wall seconds of a run once its processes are warm: each has done a job before."""
+    with warm(engine, jobs) as started:
+        return _run(jobs, out, started)
+
+
+@contextmanager
+def warm(engine: Callable[[], Engine], jobs: Sequence[Job]) -> Iterator[Engine]:
+    """An engine whose processes have done a job each."""
     started = engine()
     try:
         list(started.outcomes(jobs[:4]))
-        begun = time.monotonic()
-        with Store(out) as store:
-            run(jobs, store, lambda: _Kept(started), Progress())
-        return time.monotonic() - begun
+        yield started
     finally:
         started.close()
+
+
+def _run(jobs: Sequence[Job], out: Path, started: Engine) -> float:
+    begun = time.monotonic()
+    with Store(out) as store:
+        run(jobs, store, lambda: _Kept(started), Progress())
+    return time.monotonic() - begun
 
 
 @dataclass
@@ -122,19 +134,28 @@ class _Kept:
 
 
 def speed(count: int) -> list[Measurement]:
-    """The same jobs by one process, by two, and by two Dask workers; results compared to the last bit."""
+    """The same jobs by one process, by two, and by two Dask workers; results compared to the last bit.
+
+    They take turns, a tenth of the jobs at a time: what else the machine does then falls on all of them.
+    """
     from app.campaign.dask_engine import DaskEngine
 
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         recordings(folder, count, 40_000)  # about 1 s a job
         jobs = planned(study(folder, SLOW)).jobs
         busy = psutil.cpu_percent(1.0)
-        times = {
-            "one": timed(jobs, folder / "one", lambda: Pool(1, LIMIT)),
-            "two": timed(jobs, folder / "two", lambda: Pool(2, LIMIT)),
-            "dask": timed(jobs, folder / "dask", lambda: DaskEngine("local", 2, LIMIT)),
+        makers: dict[str, Callable[[], Engine]] = {
+            "one": lambda: Pool(1, LIMIT),
+            "two": lambda: Pool(2, LIMIT),
+            "dask": lambda: DaskEngine("local", 2, LIMIT),
         }
+        engines = {n: stack.enter_context(warm(maker, jobs)) for n, maker in makers.items()}
+        times = dict.fromkeys(engines, 0.0)
+        turn = max(count // TURNS, 2)
+        for first in range(0, count, turn):
+            for which, started in engines.items():
+                times[which] += _run(jobs[first : first + turn], folder / which, started)
         found = {n: results(folder / n) for n in times}
         inside = {n: sum(row["seconds"] for row in rows(folder / n)) for n in times}
     same = found["one"] == found["two"] == found["dask"] and len(found["one"]) == count

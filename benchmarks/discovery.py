@@ -1,7 +1,8 @@
 """How often the equation is found: exact sets of terms, coverage after the choice, terms outside the library.
 
-`python -m benchmarks.discovery [--case NAME] [--first 0] [--seeds 10]`. Data are integrated by SciPy, not by
-this program; noise is given in per cent of each channel's standard deviation.
+`python -m benchmarks.discovery [--case NAME] [--first 0] [--seeds 10] [--cluster WHERE]`. Data are integrated
+by SciPy, not by this program; noise is given in per cent of each channel's standard deviation. The draws are
+done by the engine of campaigns, on all processors or on a Dask cluster.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from analysis.base.errors import ShakedownError
 from analysis.base.record import Excitation, Record
 from analysis.estimate.discovery.library import Library, monomials, oscillator, system
 from analysis.estimate.discovery.selection import select_terms
+from app.campaign.calls import draws
+from app.output import terminal_progress
 
 Array = NDArray[np.float64]
 Truth = dict[tuple[str, str], float]  # coefficient by state and term
@@ -193,17 +196,17 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--out", help="append every draw to this file, one JSON value a line")
+    parser.add_argument("--cluster", metavar="WHERE", help="run on Dask: local, or tcp://host:8786")
     args, _ = parser.parse_known_args()
-    rows = []
-    for seed in range(args.first, args.first + args.seeds):
-        for name in CASES:
-            if args.case not in name:
-                continue
-            rows.append(draw(name, seed))
-            if args.out:
-                with Path(args.out).open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(rows[-1]) + "\n")
-    print(summary(rows))
+    seeds = range(args.first, args.first + args.seeds)
+    each = [{"name": name, "seed": seed} for seed in seeds for name in CASES if args.case in name]
+
+    def came(_: int, row: dict[str, object]) -> None:
+        if args.out:
+            with Path(args.out).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+
+    print(summary(draws("benchmarks.discovery:draw", each, terminal_progress(), args.cluster, came=came)))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 ``python -m benchmarks.function_truths [seeds]``: displacement and force both with white noise of 1 and of 5 %
 of their spread, seeds 0, 1, ... Points outside of the visited range (0.5 and 99.5 % quantiles) are left out.
+The draws are done by the engine of campaigns, on all processors.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +21,8 @@ from analysis.base.progress import SILENT
 from analysis.base.record import Record
 from analysis.estimate.functions.energetic import Options, identify
 from analysis.model import Model
+from app.campaign.calls import draws
+from app.output import terminal_progress
 
 Array = NDArray[np.float64]
 LEVELS = (0.01, 0.05)
@@ -84,18 +88,23 @@ LAWS = (
 )  # fmt: skip
 
 
+def drawn(name: str, level: float, seed: int) -> dict[str, Any]:
+    """In a process of the engine: one draw as plain data."""
+    law = next(law for law in LAWS if law.name == name)
+    record, x = law.record(level, seed)
+    found = identify(law.model(), [record], Options(unknown=law.sought), SILENT)
+    return {"covered": law.covered(found, x), "verdict": found.verdict}
+
+
 def main() -> None:
     seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     for level in LEVELS:
         held = 0
         for law in LAWS:
-            rows = []
-            verdicts = []
-            for seed in range(seeds):
-                record, x = law.record(level, seed)
-                found = identify(law.model(), [record], Options(unknown=law.sought), SILENT)
-                rows.append(law.covered(found, x))
-                verdicts.append(found.verdict)
+            each = [{"name": law.name, "level": level, "seed": seed} for seed in range(seeds)]
+            found = draws("benchmarks.function_truths:drawn", each, terminal_progress())
+            rows = [one["covered"] for one in found]
+            verdicts = [one["verdict"] for one in found]
             share, error = np.mean(rows, axis=0)
             held += share >= 0.9
             fits = verdicts.count("fits")

@@ -1,13 +1,16 @@
 """How sure the homotopy is: random starts, the Cramer-Rao bound, a chaotic record, the engine mount in noise.
 
 Monte Carlo on the systems of Manikantan et al. 2020. The time is that of one identification; "agrees" says
-whether what the note counts is as good as it should be.
+whether what the note counts is as good as it should be. The draws are done by the engine of campaigns, on all
+processors.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +24,8 @@ from analysis.estimate.methods import identify
 from analysis.experiment import Experiment
 from analysis.model import Model
 from analysis.simulation.simulate import sensitivities, simulate
+from app.campaign.calls import draws
+from app.output import terminal_progress
 from app.reproduce.manikantan2020.common import at_bound
 from app.reproduce.manikantan2020.mount import mount_record
 from app.reproduce.manikantan2020.wells import WELLS, model_name, well_record
@@ -33,6 +38,7 @@ Array = NDArray[np.float64]
 STARTS = 100
 SEEDS = 50
 MOUNT_SEEDS = 5
+CHAOTIC = "chaotic"
 
 
 def measure() -> list[Measurement]:
@@ -65,19 +71,48 @@ def single_shooting(model: Model, record: Record) -> dict[str, float]:
     return {n: float(fit.point.values[model.index(n)]) for n in model.free}
 
 
+def _drawn(function: str, each: list[dict[str, Any]]) -> list[Any]:
+    return draws(f"benchmarks.homotopy_accuracy:{function}", each, terminal_progress())
+
+
+def _mean(found: list[Any], name: str) -> float:
+    return float(np.mean([one[name] for one in found]))
+
+
 def _random_starts(case: str) -> Measurement:
-    model, record = load_model(model_name(case)), well_record(case)
-    rng = np.random.default_rng(1)
-    starts = [random_start(model, rng) for _ in range(STARTS)]
-    begin = time.process_time()
-    found = sum(worst_error(model, identify(s, record, "homotopy").values()) < 1e-5 for s in starts)
-    seconds = (time.process_time() - begin) / STARTS
-    begin = time.process_time()
-    alone = sum(worst_error(model, single_shooting(s, record)) < 1e-5 for s in starts)
-    peer = (time.process_time() - begin) / STARTS
-    note = f"{found} of {STARTS} find the truth to 1e-5; single shooting {alone}"
+    found = _drawn("started", [{"case": case, "number": number} for number in range(STARTS)])
+    right, alone = (sum(one[how] < 1e-5 for one in found) for how in ("error", "alone"))
+    note = f"{right} of {STARTS} find the truth to 1e-5; single shooting {alone}"
     work = f"{case.replace('_', ' ')}, random starts"
-    return Measurement(work, "single shooting", peer, seconds, found == STARTS, None, note)
+    peer, seconds = _mean(found, "alone seconds"), _mean(found, "seconds")
+    return Measurement(work, "single shooting", peer, seconds, right == STARTS, None, note)
+
+
+def started(case: str, number: int) -> dict[str, Any]:
+    """In a process of the engine: the worst error from one random start, by both ways."""
+    model, record, starts = _starts(case)
+    return {
+        **_worst("error", "seconds", model, lambda: identify(starts[number], record, "homotopy").values()),
+        **_worst("alone", "alone seconds", model, lambda: single_shooting(starts[number], record)),
+    }
+
+
+def _worst(error: str, time_: str, model: Model, find: Callable[[], Mapping[str, float]]) -> dict[str, float]:
+    begin = time.process_time()
+    found = worst_error(model, find())
+    return {error: found, time_: time.process_time() - begin}
+
+
+@lru_cache(maxsize=1)
+def _starts(case: str) -> tuple[Model, Record, list[Model]]:
+    """Truth, record and random starts of a well, or of the chaotic record."""
+    if case == CHAOTIC:
+        model, record = chaotic_record()
+        rng = np.random.default_rng(2)
+    else:
+        model, record = load_model(model_name(case)), well_record(case)
+        rng = np.random.default_rng(1)
+    return model, record, [random_start(model, rng) for _ in range(STARTS)]
 
 
 def cramer_rao(model: Model, record: Record, sigma: float) -> Array:
@@ -94,19 +129,23 @@ def _bound(case: str, share: float) -> Measurement:
     sigma = share * float(np.sqrt(np.mean(record["x"] ** 2)))
     bound = cramer_rao(model, record, sigma)
     truth = np.array([model.parameters[n].value for n in model.free])
-    start, errors = at_bound(model_name(case), "upper"), []
-    begin = time.process_time()
-    for seed in range(SEEDS):
-        noisy = white_noise(record, share, np.random.default_rng(seed))
-        errors.append(np.array(list(identify(start, noisy, "homotopy").values().values())) - truth)
-    seconds = (time.process_time() - begin) / SEEDS
-    off = np.array(errors)
+    found = _drawn("bounded", [{"case": case, "share": share, "seed": seed} for seed in range(SEEDS)])
+    seconds = _mean(found, "seconds")
+    off = np.array([one["values"] for one in found]) - truth
     whole = float(np.sqrt(np.mean(np.sum(off * np.linalg.solve(bound, off.T).T, axis=1)) / len(truth)))
     each = np.sqrt(np.mean(off**2, axis=0) / np.diag(bound))
     median = ", ".join(f"{m:.2g}" for m in np.median(np.abs(off), axis=0))
     note = f"rms error {whole:.2f} of the bound (each {', '.join(f'{r:.2f}' for r in each)}); median {median}"
     work = f"{case.replace('_', ' ')}, noise {share:.0%}, {SEEDS} seeds"
     return Measurement(work, "Cramer-Rao bound", None, seconds, bool(whole < 1.2), None, note)
+
+
+def bounded(case: str, share: float, seed: int) -> dict[str, Any]:
+    """In a process of the engine: one draw of the noise, from guesses at the upper bounds."""
+    noisy = white_noise(well_record(case), share, np.random.default_rng(seed))
+    begin = time.process_time()
+    found = identify(at_bound(model_name(case), "upper"), noisy, "homotopy")
+    return {"values": list(found.values().values()), "seconds": time.process_time() - begin}
 
 
 def chaotic_record() -> tuple[Model, Record]:
@@ -118,32 +157,27 @@ def chaotic_record() -> tuple[Model, Record]:
 
 
 def _chaotic() -> Measurement:
-    model, record = chaotic_record()
-    rng = np.random.default_rng(2)
-    starts = [random_start(model, rng) for _ in range(STARTS)]
-    begin = time.process_time()
-    errors = [worst_error(model, identify(s, record, "homotopy").values()) for s in starts[:10]]
-    seconds = (time.process_time() - begin) / 10
-    begin = time.process_time()
-    failed = sum(not worst_error(model, single_shooting(s, record)) < 0.005 for s in starts)
-    peer = (time.process_time() - begin) / STARTS
+    found = _drawn("started", [{"case": CHAOTIC, "number": number} for number in range(10)])
+    others = _drawn("alone", [{"case": CHAOTIC, "number": number} for number in range(10, STARTS)])
+    errors = [one["error"] for one in found]
+    failed = sum(not one["alone"] < 0.005 for one in (*found, *others))
+    seconds, peer = _mean(found, "seconds"), _mean([*found, *others], "alone seconds")
     good = max(errors) < 0.005 and failed >= 90
     note = f"worst of 10 starts {100 * max(errors):.2g} %; single shooting fails from {failed} of {STARTS}"
     return Measurement("chaotic double well, 100 periods", "single shooting", peer, seconds, good, None, note)
 
 
+def alone(case: str, number: int) -> dict[str, Any]:
+    """In a process of the engine: the worst error of single shooting from one random start."""
+    model, record, starts = _starts(case)
+    return _worst("alone", "alone seconds", model, lambda: single_shooting(starts[number], record))
+
+
 def _mount(share: float, wanted: float) -> Measurement:
     """All four parameters within three standard errors, d_H2 within ``wanted`` per cent."""
-    model, record = load_model("engine_mount"), mount_record("engine_mount")
-    start, found = at_bound("engine_mount", "lower"), []
-    begin = time.process_time()
-    for seed in range(MOUNT_SEEDS):
-        noisy = white_noise(record, share, np.random.default_rng(seed))
-        found.append(identify(start, noisy, "homotopy"))
-    seconds = (time.process_time() - begin) / MOUNT_SEEDS
-    off = max(_in_errors(model, f) for f in found)
-    hydraulic = max(abs(100 * (f.values()["d_H2"] / 2e-9 - 1)) for f in found)
-    runs = max(f.evaluations for f in found)
+    found = _drawn("mounted", [{"share": share, "seed": seed} for seed in range(MOUNT_SEEDS)])
+    seconds = _mean(found, "seconds")
+    off, hydraulic, runs = (max(one[what] for one in found) for what in ("off", "hydraulic", "runs"))
     note = f"worst of {MOUNT_SEEDS}: {off:.1f} std. errors, d_H2 {hydraulic:.2g} %, {runs} runs"
     work = f"engine mount, noise {share:.0%}"
     return Measurement(work, "truth", None, seconds, off < 3 and hydraulic < wanted, None, note)
@@ -152,3 +186,17 @@ def _mount(share: float, wanted: float) -> Measurement:
 def _in_errors(model: Model, found: Identification) -> float:
     pairs = [(found.parameters[n], model.parameters[n].value) for n in model.free]
     return max(abs(estimate.value - truth) / estimate.stderr for estimate, truth in pairs)
+
+
+def mounted(share: float, seed: int) -> dict[str, Any]:
+    """In a process of the engine: one draw of the noise, from guesses at the lower bounds."""
+    noisy = white_noise(mount_record("engine_mount"), share, np.random.default_rng(seed))
+    begin = time.process_time()
+    found = identify(at_bound("engine_mount", "lower"), noisy, "homotopy")
+    seconds = time.process_time() - begin
+    return {
+        "off": _in_errors(load_model("engine_mount"), found),
+        "hydraulic": abs(100 * (found.values()["d_H2"] / 2e-9 - 1)),
+        "runs": found.evaluations,
+        "seconds": seconds,
+    }

@@ -5,6 +5,8 @@ or a dry friction of 2 % of the elastic force in the record that the model lacks
 and a decay, in metres and micrometres, from any phase, noise of 1 % on x and v. Noticed: not "validated".
 
     python -m benchmarks.validation --seeds 20 [--out FILE]
+
+The records are worked on by the engine of campaigns, on all processors.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ import numpy as np
 from analysis import Inputs, Model, identify, validate
 from analysis.base.record import Excitation, Record
 from analysis.simulation.simulate import simulate
+from app.campaign.calls import draws
+from app.output import terminal_progress
 
 EQUATION = """
 [states]
@@ -92,8 +96,9 @@ def free_model(values: dict[str, float], driven: bool) -> Model:
     return Model.from_toml(f'name = "oscillator"\n{equations}\n[parameters]\n{guesses}\n')
 
 
-def tried(motion: Motion, variant: str, seed: int) -> dict[str, object]:
-    """One record, fitted and validated."""
+def tried(name: str, variant: str, seed: int) -> dict[str, object]:
+    """In a process of the engine: one record, fitted and validated."""
+    motion = next(m for m in MOTIONS if m.name == name)
     friction = 0.02 * abs(motion.k) if variant == "friction missing" else 0.0
     length = 1.0 if seed % 2 else 1e6
     record, truth = motion.record(seed, friction, length)
@@ -128,7 +133,9 @@ def main() -> None:
         if args.motion and motion.name != args.motion:
             continue
         for variant in VARIANTS:
-            mine = [tried(motion, variant, s) for s in range(args.first, args.first + args.seeds)]
+            seeds = range(args.first, args.first + args.seeds)
+            each = [{"name": motion.name, "variant": variant, "seed": seed} for seed in seeds]
+            mine = draws("benchmarks.validation:tried", each, terminal_progress())
             rows += mine
             said = Counter(str(r["verdict"]).split(":")[0].split(",")[0] for r in mine)
             spent = np.mean([float(str(r["seconds"])) for r in mine])

@@ -9,7 +9,7 @@ without simulation: sum of P(A_k) less sum of P(A_k and A_k+1). It never states 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +20,7 @@ from scipy.stats import chi2, t
 
 from analysis.base.errors import DataError
 from analysis.base.identification import Estimate
+from analysis.population.rivals import rival
 
 Array = NDArray[np.float64]
 
@@ -38,7 +39,7 @@ class ChangePoint:
     change: Estimate  # level behind less level before
     before: float  # level before
     p_value: float  # probability of such a step in a series that has none
-    steady: bool  # a straight line over the series describes it better than a step: a drift, no event
+    rival: str = ""  # what describes the series better than its steps: see :mod:`analysis.population.rivals`
 
     @property
     def percent(self) -> Estimate:
@@ -49,10 +50,18 @@ class ChangePoint:
 
 
 def change_points(
-    values: Sequence[float] | Array, errors: Sequence[float] | Array, level: float = 0.01, least: int = LEAST
+    values: Sequence[float] | Array,
+    errors: Sequence[float] | Array,
+    level: float = 0.01,
+    least: int = LEAST,
+    others: Mapping[str, Array] | None = None,
 ) -> list[ChangePoint]:
     """The steps of a series in its order, found one after the other; with probability ``level`` at most one
-    is reported in a series that has none."""
+    is reported in a series of independent values that has none.
+
+    A series that is not so is full of steps, too: where a drift, a wandering level or one of the quantities
+    ``others`` (by name, [n]) describes it better, every step says so.
+    """
     y, s = np.asarray(values, dtype=np.float64), np.asarray(errors, dtype=np.float64)
     if len(y) != len(s):
         raise DataError("Values and errors differ in number.")
@@ -70,7 +79,11 @@ def change_points(
         middle = start + step.after
         found.append(_moved(step, start))
         waiting += [(start, middle, level / 2), (middle, stop, level / 2)]
-    return sorted(found, key=lambda step: step.after)
+    found.sort(key=lambda step: step.after)
+    if not found:
+        return []
+    better = rival(y, _weights(y, s), [step.after for step in found], others or {})
+    return [replace(step, rival=better) for step in found]
 
 
 def _step(y: Array, s: Array, least: int) -> ChangePoint | None:
@@ -121,7 +134,6 @@ def _weighted_step(y: Array, w: Array, least: int) -> ChangePoint | None:
         Estimate(change, error, change - reach, change + reach),
         float(np.sum(w[:k] * y[:k]) / np.sum(w[:k])),
         _tail(math.sqrt(float(explained[best])), left / total, n - 1),
-        _line_left(y, w) < float(rest[best]),
     )
 
 
@@ -166,14 +178,6 @@ def _smallest_set(posterior: Array) -> NDArray[np.intp]:
     order = np.argsort(posterior)[::-1]
     enough = int(np.searchsorted(np.cumsum(posterior[order]), 0.95)) + 1
     return order[:enough]
-
-
-def _line_left(y: Array, w: Array) -> float:
-    """Weighted squares that a straight line over the series leaves."""
-    x = np.arange(len(y), dtype=np.float64)
-    x -= np.sum(w * x) / w.sum()
-    z = y - np.sum(w * y) / w.sum()
-    return float(np.sum(w * z**2) - np.sum(w * x * z) ** 2 / np.sum(w * x**2))
 
 
 def _moved(step: ChangePoint, by: int) -> ChangePoint:

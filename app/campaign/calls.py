@@ -59,9 +59,10 @@ def draws(
     progress: Progress,
     cluster: str | None = None,
     workers: int = 0,
+    came: Callable[[int, Any], None] = lambda number, answer: None,
 ) -> list[Any]:
     """The answers of a Monte Carlo in order; DataError where one is missing: it would be another study."""
-    found, failures = call_all(function, arguments, progress, cluster=cluster, workers=workers)
+    found, failures = call_all(function, arguments, progress, came, cluster, workers)
     for number, words in failures.items():
         raise DataError(f"Draw {dict(arguments[number])} of the study has no answer: {words}")
     return [found[number] for number in range(len(arguments))]

@@ -45,7 +45,8 @@ def _head(table: Sequence[Row], summary: Summary, unsuitable: dict[str, str]) ->
     if any(fit.parameters for fit in summary.fits):
         yield Paragraph(
             "A campaign in which nothing changes reports a change, and an outlier of a parameter, with a "
-            "chance of 5 % at most.",
+            "chance of 5 % at most. Where a series drifts, wanders or follows a number that the recordings "
+            "carry, steps are found, too, and it is said beside them.",
             "small",
         )
 

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from analysis import (
+    DRIFT,
+    WANDERING,
     ChangePoint,
     Control,
     Estimate,
@@ -29,7 +31,7 @@ from analysis import (
 )
 from app.campaign.child import DONE
 from app.campaign.jobs import BLOCK, HELD_OUT, PARAMETRIC, SEGMENT, WHOLE
-from app.campaign.table import Row, parameters
+from app.campaign.table import OWN, Row, parameters
 
 LEVEL = 0.05  # chance that a campaign without any change reports one; the same for outliers
 FEWEST = 3  # specimens that have a spread
@@ -45,6 +47,7 @@ class Point:
     place: Any  # what the series is ordered by
     value: float
     error: float
+    others: Mapping[str, float] = field(default_factory=dict)  # numbers that the recording carries
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,11 @@ class Change:
         where = f" of {self.series}" if self.series else ""
         sure = f"95 %: after {p.first} to {p.last}" if p.first != p.last else "95 %: there and nowhere else"
         text = f"{parameter}{where} {went} by {size} after recording {self.number} ({self.after}; {sure})"
-        return text + (", but a steady drift describes it better" if p.steady else "")
+        return text + (f", though {self._rival(parameter)} describes the series as well" if p.rival else "")
+
+    def _rival(self, parameter: str) -> str:
+        words = {DRIFT: "a steady drift", WANDERING: "a level that wanders from recording to recording"}
+        return words.get(self.point.rival, f"{parameter} as a linear function of {self.point.rival}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,6 +139,7 @@ def summarise(
     columns of the grid, each of whose values is a fit of its own."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     columns = parameters(table)
+    entries = _entries(table, columns, varied)
     for row in table:
         key = (row["model"], row["method"], *(row[name] for name in varied))
         groups.setdefault(key, []).append(row)
@@ -142,6 +150,7 @@ def summarise(
             varied,
             rows,
             {name: (units or {}).get(name, "") for name in columns},
+            entries,
             order,
             LEVEL / max(tests, 1),
         )
@@ -188,6 +197,17 @@ def moment(start: str | None) -> float | None:
     return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
 
 
+def _entries(table: Sequence[Row], parameters: Sequence[str], varied: Sequence[str]) -> list[str]:
+    """Columns that tell a number about every recording, such as a temperature."""
+    ends = ("", " stderr", " lower", " upper")
+    own = {*OWN, *varied, *(f"{name}{end}" for name in parameters for end in ends)}
+    return [
+        name
+        for name in (table[0] if table else ())
+        if name not in own and all(type(row[name]) in (int, float) for row in table)
+    ]
+
+
 def _tests(rows: Sequence[Row], name: str) -> int:
     """Series of a parameter that are looked at."""
     specimens = [row["specimen"] for row in rows if _counts(row) and row.get(name) is not None]
@@ -203,13 +223,14 @@ def _fit(
     varied: Sequence[str],
     rows: Sequence[Row],
     columns: Mapping[str, str],
+    entries: Sequence[str],
     order: str,
     level: float,
 ) -> FitSummary:
     model, method, *chosen = key
     grid = "".join(f", {n} = {v}" for n, v in zip(varied, chosen, strict=True) if v is not None)
     counted = ordered((row for row in rows if _counts(row)), order)
-    told = [_parameter(name, unit, counted, order, level) for name, unit in columns.items()]
+    told = [_parameter(name, unit, counted, entries, order, level) for name, unit in columns.items()]
     bics = [row["BIC"] for row in rows if row["part"] == WHOLE and row.get("BIC") is not None]
     scored = [row for row in rows if row.get("predicted R2") is not None]
     scores = [row["predicted R2"] for row in scored if row["part"] == HELD_OUT] or [
@@ -228,9 +249,18 @@ def _fit(
     )
 
 
-def _parameter(name: str, unit: str, rows: Sequence[Row], order: str, level: float) -> ParameterSummary:
+def _parameter(
+    name: str, unit: str, rows: Sequence[Row], entries: Sequence[str], order: str, level: float
+) -> ParameterSummary:
     points = tuple(
-        Point(row["recording"], row["specimen"], row.get(order), row[name], row[f"{name} stderr"])
+        Point(
+            row["recording"],
+            row["specimen"],
+            row.get(order),
+            row[name],
+            row[f"{name} stderr"],
+            {entry: row[entry] for entry in entries},
+        )
         for row in rows
         if row.get(name) is not None and row[f"{name} stderr"]
     )
@@ -270,7 +300,10 @@ def _changes(points: Sequence[Point], specimens: Sequence[str], level: float) ->
     if len(points) > len(specimens) > 1:
         series = {name: [p for p in points if p.specimen == name] for name in specimens}
     for name, many in series.items():
-        for step in change_points([p.value for p in many], [p.error for p in many], level):
+        others = {
+            entry: np.array([p.others[entry] for p in many]) for entry in (many[0].others if many else ())
+        }
+        for step in change_points([p.value for p in many], [p.error for p in many], level, others=others):
             yield Change(name, many[step.after - 1].recording, step.after, step)
 
 
@@ -367,7 +400,7 @@ def _parameter_dict(p: ParameterSummary) -> dict[str, Any]:
             "change": vars(c.point.change),
             "percent": vars(c.point.percent),
             "p_value": c.point.p_value,
-            "steady": c.point.steady,
+            "rival": c.point.rival,
         }
         for c in p.changes
     ]

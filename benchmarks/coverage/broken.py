@@ -6,7 +6,7 @@ Two oscillators with a cubic spring, 2000 samples of the displacement at 20 Hz i
 random force, one ringing down. Each seed draws force or release, noise, guesses and the fault anew. Counted:
 how many parameters of the answers that may be used (`fits`, `close`) lie in their stated 95 % interval, their
 distance in stated errors, the verdicts, and `silent`: answers that may be used with a parameter more than
-four stated errors off.
+four stated errors off. The draws are done by the engine of campaigns, on all processors.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import collections
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,8 @@ from analysis.estimate.methods import identify
 from analysis.model import Model
 from analysis.signal.inputs import Inputs
 from analysis.simulation.simulate import simulate
-from app.output import table
+from app.campaign.calls import draws
+from app.output import table, terminal_progress
 
 Array = NDArray[np.float64]
 Rng = np.random.Generator
@@ -182,37 +184,45 @@ def z_values(found: Identification, truth: dict[str, float]) -> tuple[list[float
     return [(e.value - v) / max(e.stderr, 1e-300) for e, v in pairs], [e.covers(v) for e, v in pairs]
 
 
+def answer(system: str, case: str, seed: int) -> dict[str, Any]:
+    """In a process of the engine: one draw as plain data."""
+    model, record = drawn(system, case, seed)
+    started = time.process_time()
+    try:
+        found = identify(model, record)
+    except ShakedownError as error:
+        found = Identification("auto", model.name, False, {}, verdict="refused", reasons=[str(error)])
+    seconds = time.process_time() - started
+    off, covered = z_values(found, SYSTEMS[system])
+    truth = SYSTEMS[system].items() if found.usable else ()
+    return {
+        "verdict": found.verdict,
+        "usable": found.usable,
+        "z": off,
+        "inside": covered,
+        "errors": [found.parameters[n].stderr / v for n, v in truth],
+        "seconds": seconds,
+        "words": f"({found.extra.get('errors')} errors). {' '.join(found.reasons)}",
+    }
+
+
 def count(system: str, case: str, seeds: range, say: bool) -> tuple[object, ...]:
     """One row of the table."""
-    verdicts: collections.Counter[str] = collections.Counter()
-    z: list[list[float]] = []
-    inside: list[list[bool]] = []
-    errors: list[list[float]] = []
-    silent, seconds = 0, 0.0
-    for seed in seeds:
-        model, record = drawn(system, case, seed)
-        started = time.process_time()
-        try:
-            found = identify(model, record)
-        except ShakedownError as error:
-            found = Identification("auto", model.name, False, {}, verdict="refused", reasons=[str(error)])
-        seconds += time.process_time() - started
-        verdicts[found.verdict] += 1
-        off, covered = z_values(found, SYSTEMS[system])
-        if found.usable:
-            z.append(off)
-            inside.append(covered)
-            errors.append([found.parameters[n].stderr / v for n, v in SYSTEMS[system].items()])
-            silent += max(map(abs, off)) > 4
-        if say:
-            far = " ".join(f"{value:.1f}" for value in off)
-            kind = f"({found.extra.get('errors')} errors)"
-            print(f"  {case} {seed}: {found.verdict}, z {far} {kind}. {' '.join(found.reasons)}", flush=True)
+    each = [{"system": system, "case": case, "seed": seed} for seed in seeds]
+    found = draws("benchmarks.coverage.broken:answer", each, terminal_progress())
+    verdicts = collections.Counter(one["verdict"] for one in found)
+    used = [one for one in found if one["usable"]]
+    silent = sum(max(map(abs, one["z"])) > 4 for one in used)
+    for seed, one in zip(seeds, found, strict=True) if say else ():
+        far = " ".join(f"{value:.1f}" for value in one["z"])
+        print(f"  {case} {seed}: {one['verdict']}, z {far} {one['words']}", flush=True)
     words = ", ".join(f"{v} {n}" for v, n in verdicts.most_common())
-    rms = float(np.sqrt(np.mean(np.square(z)))) if z else np.nan
-    share = 100 * float(np.mean(inside)) if inside else np.nan
-    size = " ".join(f"{100 * e:.2g}" for e in np.median(errors, axis=0)) if errors else "-"
-    return system, case, len(seeds), words, share, rms, silent, size, seconds / len(seeds)
+    rms = float(np.sqrt(np.mean(np.square([one["z"] for one in used])))) if used else np.nan
+    share = 100 * float(np.mean([one["inside"] for one in used])) if used else np.nan
+    middle = np.median([one["errors"] for one in used], axis=0) if used else ()
+    size = " ".join(f"{100 * e:.2g}" for e in middle) or "-"
+    seconds = sum(one["seconds"] for one in found) / len(seeds)
+    return system, case, len(seeds), words, share, rms, silent, size, seconds
 
 
 def main() -> None:

@@ -5,7 +5,7 @@
 A fit is *right* when every parameter lies within four stated standard errors of the truth (and what cannot
 be determined is said to be so). It is *silent* when it is not right and the verdict is `fits`, or `close`
 beyond four of its honest errors; before there is a verdict, when it counts as converged without a warning
-that the model misses the data.
+that the model misses the data. The records are identified by the engine of campaigns, on all processors.
 """
 
 from __future__ import annotations
@@ -13,12 +13,16 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any
 
 from analysis.base.errors import ShakedownError
 from analysis.base.identification import Identification
 from analysis.estimate.methods import identify
 from analysis.model import Model
+from app.campaign.calls import draws
+from app.output import terminal_progress
 from benchmarks.measure import Measurement
 from benchmarks.strangers.system import System, load, names
 from benchmarks.strangers.truth import measured, true_record
@@ -44,36 +48,49 @@ class Outcome:
 def measure(quick: bool = False, seeds: int = SEEDS, system: str = "") -> list[Measurement]:
     """One row for each system and level of noise."""
     chosen = system.split(",") if system else names()
-    return [
-        row
-        for name in chosen
-        for row in rows_of(load(name), 1 if quick else seeds)
-    ]  # fmt: skip
+    count = 1 if quick else seeds
+    each = [{"name": name, "seed": seed} for name in chosen for seed in range(count)]
+    outcomes: dict[tuple[str, float], list[Outcome]] = {(n, level): [] for n in chosen for level in LEVELS}
+    rows: dict[tuple[str, float], Measurement] = {}
+
+    def came(number: int, answer: list[dict[str, Any]]) -> None:
+        name, seed = each[number].values()
+        for level, raw in zip(LEVELS, answer, strict=True):
+            many = outcomes[name, level]
+            many.append(Outcome(**raw))
+            if not many[-1].right:
+                print(f"{name} {100 * level:g} % seed {seed}: {many[-1].words}", flush=True)
+            if len(many) == count:
+                rows[name, level] = _row(name, level, many)
+
+    draws("benchmarks.strangers:attempts", each, terminal_progress(), came=came)
+    return [rows[place] for place in outcomes]
 
 
-def rows_of(system: System, seeds: int) -> list[Measurement]:
-    """Both levels of noise over the seeds; what went wrong is printed as it happens."""
-    outcomes: dict[float, list[Outcome]] = {level: [] for level in LEVELS}
+def attempts(name: str, seed: int) -> list[dict[str, Any]]:
+    """In a process of the engine: one motion at both levels of noise, as plain data."""
+    system, model = _prepared(name)
+    truth = true_record(system, seed)
+    return [asdict(attempt(system, model, measured(system, truth, level, seed))) for level in LEVELS]
+
+
+@lru_cache(maxsize=1)
+def _prepared(name: str) -> tuple[System, Model]:
+    """A system and its model, compiled: the times are without that."""
+    system = load(name)
     model = Model.from_toml(system.model)
     model.kernels().prepare("rhs", "jac", "out", "out_jac", "out_jac_many", "jac_many")
-    for seed in range(seeds):
-        truth = true_record(system, seed)
-        for level in LEVELS:
-            outcome = attempt(system, model, measured(system, truth, level, seed))
-            outcomes[level].append(outcome)
-            if not outcome.right:
-                print(f"{system.name} {100 * level:g} % seed {seed}: {outcome.words}", flush=True)
-    return [_row(system, level, found) for level, found in outcomes.items()]
+    return system, model
 
 
-def _row(system: System, level: float, found: list[Outcome]) -> Measurement:
+def _row(name: str, level: float, found: list[Outcome]) -> Measurement:
     right, silent = sum(o.right for o in found), sum(o.silent for o in found)
     verdicts = {v: sum(o.verdict == v for o in found) for v in sorted({o.verdict for o in found})}
     said = ", ".join(f"{count} {verdict or 'not judged'}" for verdict, count in verdicts.items())
     note = f"{right} of {len(found)} right, {silent} silent; {said}"
-    print(f"{system.name} {100 * level:g} %: {note}", flush=True)
+    print(f"{name} {100 * level:g} %: {note}", flush=True)
     good = silent == 0 and right >= WANTED * len(found)
-    work = f"{system.name}, {100 * level:g} % noise, {len(found)} seeds"
+    work = f"{name}, {100 * level:g} % noise, {len(found)} seeds"
     return Measurement(work, "-", None, statistics.median(o.seconds for o in found), good, None, note)
 
 

@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from analysis import DataError
-from analysis.population import change_points, control, random_effects
+from analysis.population import DRIFT, change_points, control, random_effects
 from analysis.population.change import _tail
 
 # Thirteen trials of the BCG vaccine (Colditz et al. 1994): log relative risk and its variance.
@@ -110,11 +111,35 @@ def test_two_steps_a_drift_and_a_short_series(rng: np.random.Generator) -> None:
     y = np.repeat([1.0, 1.5, 1.2], 30) + 0.05 * rng.standard_normal(90)
     assert [s.after for s in change_points(y, np.full(90, 0.05))] == [30, 60]
     drift = np.linspace(0, 1, 80) + 0.02 * rng.standard_normal(80)
-    assert change_points(drift, np.full(80, 0.02))[0].steady or any(
-        s.steady for s in change_points(drift, np.full(80, 0.02))
-    )
+    assert {step.rival for step in change_points(drift, np.full(80, 0.02))} == {DRIFT}
     assert change_points([1.0, 2.0, 9.0], [0.1, 0.1, 0.1]) == []
     assert change_points(np.ones(20), np.zeros(20)) == []
+
+
+def test_a_level_that_wanders_and_a_quantity_that_is_followed_are_named_beside_the_steps(
+    rng: np.random.Generator,
+) -> None:
+    n, bare, found = 60, 0, 0
+    for _ in range(20):
+        noise = lfilter([1.0], [1.0, -0.8], rng.standard_normal(n + 50))[50:]
+        steps = change_points(40 + 0.2 * noise, np.full(n, 0.01), 0.05)
+        found += bool(steps)
+        bare += any(not step.rival for step in steps)
+    assert found >= 12 and bare <= 3
+    temperature = 20 + 5 * np.sin(0.2 * np.arange(n)) + rng.standard_normal(n)
+    y = 40 - 0.05 * temperature + 0.02 * rng.standard_normal(n)
+    steps = change_points(y, np.full(n, 0.02), 0.05, others={"temperature": temperature})
+    assert steps and {step.rival for step in steps} == {"temperature"}
+    y[37:] -= 1.0
+    steps = change_points(y, np.full(n, 0.02), 0.05, others={"temperature": temperature})
+    assert 37 in [step.after for step in steps]
+
+
+def test_real_steps_are_not_taken_for_something_else(rng: np.random.Generator) -> None:
+    for n, sizes in ((60, [0.0, -0.5]), (60, [0.0, 0.6, 0.1]), (12, [0.0, 1.0])):
+        y = 40 + np.repeat(sizes, n // len(sizes)) + 0.1 * rng.standard_normal(n)
+        steps = change_points(y, np.full(n, 0.1), 0.01, others={"load": rng.standard_normal(n)})
+        assert len(steps) == len(sizes) - 1 and not any(step.rival for step in steps)
 
 
 def test_outliers_are_named_and_do_not_widen_the_limits(rng: np.random.Generator) -> None:
