@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import queue
+import re
 import warnings
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -24,6 +25,7 @@ BUNDLE = 1.0  # s of work that travel together
 MOST_BUNDLED = 200
 AHEAD = 2  # bundles a worker has waiting, so that it never idles
 WAITING = 0.5  # s between two looks whether the scheduler is still there
+_ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://[^\s/]+:\d+")
 GONE = "The scheduler is gone. Every finished job is kept: start the campaign again to go on."
 
 
@@ -37,6 +39,10 @@ class DaskEngine:
             raise ShakedownError(
                 "Campaigns on a cluster need Dask: pip install shakedown-lab[cluster]."
             ) from None
+        if cluster != "local" and not _ADDRESS.fullmatch(cluster):
+            raise ShakedownError(
+                f"`{cluster}` is no cluster: say local, or the scheduler's address such as tcp://host:8786."
+            )
         self.limit = limit
         self._cluster: Any = None
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said in our words
@@ -47,7 +53,10 @@ class DaskEngine:
                 with warnings.catch_warnings():  # such as another port for the dashboard, which is printed
                     warnings.simplefilter("ignore")
                     self._cluster = distributed.LocalCluster(
-                        n_workers=workers or processors(), threads_per_worker=1, processes=True
+                        n_workers=workers or processors(),
+                        threads_per_worker=1,
+                        processes=True,
+                        silence_logs=logging.CRITICAL,
                     )
             self.client = distributed.Client(self._cluster or cluster, timeout=PATIENCE, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
@@ -76,7 +85,7 @@ class DaskEngine:
                 raise ShakedownError(
                     f"The worker {address} runs {version}, this program {full_version()}: install the same."
                 )
-        return f"{len(versions)} Dask workers; dashboard {self.client.dashboard_link}"
+        return f"Dask workers: {len(versions)}; dashboard {self.client.dashboard_link}"
 
     def outcomes(self, jobs: Iterable[Task]) -> Iterator[Outcome | None]:
         waiting = iter(jobs)

@@ -159,8 +159,13 @@ def summarise(
     causes: dict[str, list[str]] = {}
     for row in table:
         if row["status"] != DONE:
-            causes.setdefault(str(row["failure"]), []).append(row["recording"])
+            causes.setdefault(_cause(row), []).append(row["recording"])
     return Summary(fits, causes)
+
+
+def _cause(row: Row) -> str:
+    """Why a row has no result, the same words for all recordings that share the reason."""
+    return re.sub(rf"(?<!\w){re.escape(row['recording'])}(?=\.\w)", "…", str(row["failure"]))
 
 
 def usable(row: Row) -> bool:

@@ -97,8 +97,11 @@ def _finish(plan: Plan, folder: Path, tally: Tally, json: str | None) -> int:
             print(f"- {line}")
         for path in written.files:
             print(path)
-    for words, names in written.causes.items():
+    causes = sorted(written.causes.items(), key=lambda item: -len(item[1]))
+    for words, names in causes[:LISTED]:
         _say(f"{len(names)} failed ({', '.join(names[:3])}{' ...' * (len(names) > 3)}): {words}")
+    if len(causes) > LISTED:
+        _say(f"{len(causes) - LISTED} more reasons are in {folder / 'table.csv'}.")
     return 1 if written.failed else 0
 
 

@@ -203,3 +203,12 @@ def test_the_study_of_a_typo_leaves_no_results(tmp_path: Path, capsys: pytest.Ca
     assert main(["campaign", str(path), "--out", str(tmp_path / "out")]) == 1
     assert "did you mean `methods`" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_what_is_no_address_of_a_cluster_is_one_sentence(
+    fleet: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for cluster in ("host:8786", "nonsense", "abc://host:1"):
+        assert main(["campaign", str(fleet), "--out", str(tmp_path / "out"), "--cluster", cluster]) == 1
+        said = capsys.readouterr().err
+        assert f"`{cluster}` is no cluster" in said and "tcp://host:8786" in said

@@ -7,6 +7,7 @@ import pytest
 
 from analysis import Progress, ShakedownError
 from app.campaign.study import Plan, plan, read_study
+from app.campaign.summary import summarise
 from drivers.formats import write
 from tests.ringing import STUDY, make, record
 
@@ -137,3 +138,14 @@ def test_series_run_in_the_order_of_time_and_of_numbers_in_names() -> None:
     assert [row["recording"] for row in ordered(rows, "start")] == ["a", "b", "c"]
     rows = [{"recording": f"run{i}", "start": None, "number": 0} for i in (10, 9, 2)]
     assert [row["recording"] for row in ordered(rows, "start")] == ["run2", "run9", "run10"]
+
+
+def test_failures_of_one_cause_are_told_together_whatever_the_recording_is_named() -> None:
+    words = "vm cannot see /data/lot A/beam {}.h5: the folder must be there."
+    blank = {"model": "m", "method": "auto", "specimen": "", "part": "whole", "status": "failed", "number": 0}
+    table = [
+        {**blank, "recording": f"beam {i}", "failure": words.format(i), "verdict": None, "converged": None}
+        for i in range(12)
+    ]
+    (cause,) = summarise(table).causes.items()
+    assert cause == (words.replace("beam {}", "…"), [f"beam {i}" for i in range(12)])
