@@ -85,6 +85,8 @@ from analysis.planning.prospect import stderr_after as stderr_after
 from analysis.planning.rivals import Misfit as Misfit
 from analysis.planning.rivals import choose_separating as choose_separating
 from analysis.planning.rivals import misfit as misfit
+from analysis.population import DRIFT as DRIFT
+from analysis.population import WANDERING as WANDERING
 from analysis.population import ChangePoint as ChangePoint
 from analysis.population import Control as Control
 from analysis.population import RandomEffects as RandomEffects
