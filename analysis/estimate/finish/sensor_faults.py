@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _MOST_FAULTS = 4  # an offset and a delay of two channels
+_LEAST_DELAY = 0.05  # samples: less may be anything, such as noise on an input that was said to be exact
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,10 @@ def _with_fault(fitted: Fitted, fault: Fault, progress: Progress) -> Fitted | No
     delays = tuple(dict.fromkeys((*conditions.delays, *added))) if late else conditions.delays
     if len(set(offsets)) < len(offsets) or (late and delays == conditions.delays):
         return None  # known already
-    tried = [experiment.with_sensors(offsets, delays)]
     samples = fault.size / fitted.pieces[0].run.dt
+    if late and abs(samples) < _LEAST_DELAY:
+        return None
+    tried = [experiment.with_sensors(offsets, delays)]
     if (
         late
         and conditions.inputs == "auto"

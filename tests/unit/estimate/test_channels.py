@@ -109,6 +109,17 @@ def test_given_a_late_channel_and_a_missing_term_then_the_delay_does_not_make_it
     assert identify(stiff, record(1, f=0.5), "path", denoise=False).verdict != "fits"
 
 
+def test_given_noise_on_a_force_that_was_said_to_be_exact_then_no_small_delay_explains_it_away() -> None:
+    there, rng = record(3, x=0.4), np.random.default_rng(0)
+    noise = 0.02 * there["f"].std() * rng.standard_normal(N)
+    noisy = Record.from_arrays(1 / DT, {"x": there["x"] + 0.03, "a": there["a"], "f": there["f"] + noise})
+    said = identify(MODEL, noisy, "path", denoise=False)
+    assert said.verdict != "fits"
+    counted = identify(MODEL, noisy, "path")
+    assert counted.verdict == "fits" and max(off(counted)) < 4
+    assert {"delay x", "offset x"} < set(counted.parameters)  # both are found
+
+
 def test_given_the_option_that_was_named_then_it_fits() -> None:
     result = identify(MODEL, record(1, f=0.5), "path", denoise=False, delays=("x", "a"))
     assert result.verdict == "fits", result.reasons
