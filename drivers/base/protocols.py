@@ -7,6 +7,7 @@ replay meet the same protocols; the rest of the program cannot tell which one it
 * :class:`Exciter` plays a waveform inside limits that it cannot be talked out of.
 * :class:`SensorController` is the box beside a sensor: ranges, decoder, filter, signal strength.
 * :class:`Records`: a source that makes recordings by itself, in the process in which it lives.
+* :class:`Modulated`: an exciter that takes corrections from a control loop.
 * :class:`Stoppable`, :class:`Perturbable`, :class:`Seekable` are what some of them can do besides.
 """
 
@@ -273,6 +274,31 @@ def status_of(exciter: Exciter, tripped: bool = False) -> DriveStatus:
         name, state.waveform if state.playing else "", state.frequency, state.amplitude, state.level,
         exciter.unit, latched or state.reason, time.monotonic(),
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LoopStatus:
+    """What a control loop does, and how late it is."""
+
+    state: str = "open"  # open | watching | holding | letting go
+    reason: str = ""  # why it was let go, in words
+    delay: float = 0.0  # s from a sample to its correction at the converter, mean
+    jitter: float = 0.0  # s, standard deviation of it
+    longest: float = 0.0  # s, the longest delay
+    ticks: int = 0  # samples for which a correction was asked
+    missed: int = 0  # deadlines
+    clipped: int = 0  # corrections at their bound
+
+
+@runtime_checkable
+class Modulated(Protocol):
+    """An exciter whose drive takes a correction at every sample (see drivers.rig.loop)."""
+
+    def control(self, controller: Any, reason: str = "") -> None:
+        """Let a controller decide from now on; None lets go of the drive softly, with the reason."""
+        ...
+
+    def loop_status(self) -> LoopStatus: ...
 
 
 @runtime_checkable

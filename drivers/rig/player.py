@@ -54,6 +54,7 @@ class Player:
         self._count = 0
         self._played = 0  # samples of the waveform so far
         self._reason = "not started"
+        self._correction = 0.0  # of a control loop, as it was last added
         self.latch = Latch()
 
     @property
@@ -136,17 +137,25 @@ class Player:
             np.nan if self._kind == "sine" else self._played / self.rate,
         )  # fmt: skip
 
-    def take(self, count: int) -> NDArray[np.float64]:
-        """The next samples for the converter."""
+    def take(
+        self, count: int, correction: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """The next samples for the converter, with the ``correction`` [count] of a control loop if there is one.
+
+        The correction passes the same envelope and limits as the drive: where nothing plays there is none, and
+        while a drive ramps down it stands still.
+        """
         with self._lock:
             self._obey_latch()
-            return self._next(count)
+            return self._next(count, correction)
 
-    def _next(self, count: int) -> NDArray[np.float64]:
+    def _next(self, count: int, correction: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         out = np.zeros(count)
         done = 0
+        if correction is None:
+            self._correction = 0.0
         while done < count and self._generator is not None:
-            done += self._fill(out[done:])
+            done += self._fill(out[done:], None if correction is None else correction[done:])
         self._count += count
         return self._limiter(out)
 
@@ -193,7 +202,7 @@ class Player:
         if speed != self._speed:
             self._speed, self._ramp_from, self._ramp_count = speed, self._level, 0
 
-    def _fill(self, out: NDArray[np.float64]) -> int:
+    def _fill(self, out: NDArray[np.float64], correction: NDArray[np.float64] | None) -> int:
         """Fill from the generator until the end of the array or of the ramp down; give the number filled."""
         assert self._generator is not None
         count = len(out)
@@ -203,7 +212,10 @@ class Player:
         if count:
             passed = self._ramp_count + np.arange(count + 1)
             level = np.clip(self._ramp_from + self._speed * passed / self.rate, 0.0, 1.0)
-            out[:count] = np.sin(0.5 * np.pi * level[:-1]) ** 2 * self._generator.take(count)
+            wave = self._generator.take(count)
+            if correction is not None:
+                wave = wave + self._corrected(correction[:count])
+            out[:count] = np.sin(0.5 * np.pi * level[:-1]) ** 2 * wave
             self._level = float(level[-1])
             self._ramp_count += count
             self._played += count
@@ -215,6 +227,14 @@ class Player:
             self._reason = "finished"
             self._ramp(-self._soft)
         return count
+
+    def _corrected(self, correction: NDArray[np.float64]) -> NDArray[np.float64] | float:
+        """The correction; on the way down the one that stood when it began, so that only the ramp acts."""
+        if self._speed < 0:
+            return self._correction
+        usable = np.nan_to_num(correction, nan=0.0, posinf=0.0, neginf=0.0)
+        self._correction = float(usable[-1])
+        return usable
 
     def _silence(self) -> None:
         self._generator, self._kind, self._level = None, "none", 0.0

@@ -9,6 +9,7 @@ from typing import Any
 from analysis import Model
 from drivers.base.clock import Clock
 from drivers.library import load_model
+from drivers.rig.loop import LoopTiming
 from drivers.rig.profile import RigError, RigProfile, build
 from drivers.virtual.plant import EndStop, Plant, Shaker, Specimen
 from drivers.virtual.rig import VirtualExciter, VirtualRig, VirtualSensor
@@ -26,7 +27,8 @@ def open_source(profile: RigProfile, clock: Clock | None, seed: int) -> VirtualR
         for c in profile.channels
     ]
     channels = [c.info() for c in profile.channels]
-    return VirtualRig(profile.name, open_plant(profile), channels, sensors, profile.limits, seed, clock)
+    loop = build(LoopTiming, table["loop"], "loop") if "loop" in table else None
+    return VirtualRig(profile.name, open_plant(profile), channels, sensors, profile.limits, seed, clock, loop)
 
 
 def _offset(table: Mapping[str, Any], name: str) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,8 +19,9 @@ from drivers.base.clock import Clock, RealClock
 from drivers.base.latch import Latch
 from drivers.base.limits import STOP_RAMP, Limits
 from drivers.base.overload import overloads
-from drivers.base.protocols import Block, ChannelInfo, DriveState, InstrumentError, Samples
+from drivers.base.protocols import Block, ChannelInfo, DriveState, InstrumentError, LoopStatus, Samples
 from drivers.base.waveform import Waveform
+from drivers.rig.loop import CHANNELS, ControlLoop, LoopTiming
 from drivers.rig.player import Player
 from drivers.virtual.plant import Plant
 
@@ -74,6 +76,7 @@ class VirtualRig:
         limits: Limits,
         seed: int = 0,
         clock: Clock | None = None,
+        loop: LoopTiming | None = None,
     ) -> None:
         self.name = name
         self.rate = plant.rate
@@ -83,6 +86,11 @@ class VirtualRig:
         self.channels = tuple(
             replace(c, lower=low, upper=high) for c, (low, high) in zip(channels, spans, strict=True)
         )
+        self._timing = loop
+        self._loop = ControlLoop(plant.rate, [c.name for c in channels])
+        self._corrections = DelayedCorrections(loop, plant, limits, seed) if loop is not None else None
+        if loop is not None and loop.channels:
+            self.channels += tuple(ChannelInfo(name, unit, sensor="control loop") for name, unit in CHANNELS)
         self._rows = [plant.row(s.quantity) for s in sensors]
         self._clock = clock or RealClock()
         self._player = Player(limits, plant.drive_rate)
@@ -109,11 +117,33 @@ class VirtualRig:
         self._clock.wait_until(self._zero + (self._index + count) / self.rate)
         with self._lock:
             drive = self._drive_state()
-            quantities = self._plant.advance(self._player.take(count * 2 * self._plant.steps))
-            start, self._index = self._index, self._index + count
+            if self._corrections is not None and self._loop.busy:
+                start, self._index = self._index, self._read_closed(into, self._corrections)
+            else:
+                quantities = self._plant.advance(self._player.take(count * 2 * self._plant.steps))
+                start, self._index = self._index, self._index + count
+                self._measure(quantities, into)
+                into[len(self._sensors) :] = 0.0
+        return Block(start, into, overloads(into, self.channels, start), drive=drive)
+
+    def _measure(self, quantities: Samples, into: Samples) -> None:
         for row, sensor in enumerate(self._sensors):
             into[row] = sensor.measure(quantities[self._rows[row]], self._noise[row])
-        return Block(start, into, overloads(into, self.channels, start), drive=drive)
+
+    def _read_closed(self, into: Samples, corrections: DelayedCorrections) -> int:
+        """Sample by sample with the loop closed; the index of the sample that comes next."""
+        sensors, limits = len(self._sensors), self._player.limits
+        for i in range(into.shape[1]):
+            index, state = self._index + i, self._player.state()
+            drive = self._player.take(2 * self._plant.steps, corrections.at(index))
+            self._measure(self._plant.advance(corrections.converted(drive)), into[:, i : i + 1])
+            if len(into) > sensors:
+                into[sensors:, i] = self._loop.shown
+            correction = self._loop.step(
+                into[:sensors, i], state.phase, limits.peak - state.amplitude, state.playing
+            )
+            corrections.send(index, correction, self._loop)
+        return self._index + into.shape[1]
 
     def stop(self) -> None:
         self._running = False
@@ -128,6 +158,47 @@ class VirtualRig:
 
     def _drive_state(self) -> DriveState:
         return replace(self._player.state(), index=self._index)
+
+
+class DelayedCorrections:
+    """Corrections on their way to the virtual shaker: each holds from its arrival until the next.
+
+    It arrives ``delay`` and an exponential jitter after its sample, or never where its deadline is missed.
+    """
+
+    def __init__(self, timing: LoopTiming, plant: Plant, limits: Limits, seed: int) -> None:
+        if not timing.delay >= (1 - 1e-9) / plant.rate:
+            raise InstrumentError(
+                f"A loop delay of {timing.delay:g} s is shorter than a sample ({1 / plant.rate:g} s)."
+            )
+        self._timing, self._rate, self._values = timing, plant.rate, 2 * plant.steps
+        self._step = 2 * limits.amplitude / 2**timing.bits
+        self._rng = np.random.default_rng((seed, 7919))
+        self._waiting: deque[tuple[float, float]] = deque()  # moment (samples), volts
+        self._now = 0.0
+        self._latest = 0.0
+
+    def at(self, index: int) -> Samples:
+        """The correction from this sample to the next, at the times at which the drive is known."""
+        values = np.full(self._values, self._now)
+        while self._waiting and (place := (self._waiting[0][0] - index) * self._values) < self._values:
+            self._now = self._waiting.popleft()[1]
+            values[max(0, int(np.ceil(place - 1e-9))) :] = self._now
+        return values
+
+    def send(self, index: int, correction: float, loop: ControlLoop) -> None:
+        """A correction has been decided at sample ``index``."""
+        delay = self._timing.delay + self._timing.jitter * self._rng.standard_exponential()
+        if self._rng.random() < self._timing.missed:
+            loop.missed_deadline()
+            return
+        self._latest = max(self._latest, index + delay * self._rate)
+        self._waiting.append((self._latest, correction))
+        loop.went_out(correction, delay)
+
+    def converted(self, drive: Samples) -> Samples:
+        """The drive in the steps of its converter."""
+        return np.asarray(np.rint(drive / self._step) * self._step)
 
 
 class VirtualExciter:
@@ -172,6 +243,19 @@ class VirtualExciter:
 
     def arm(self) -> None:
         self._rig._player.arm()
+
+    def control(self, controller: Any, reason: str = "") -> None:
+        if self._rig._corrections is None:
+            raise InstrumentError(
+                f"The rig '{self._rig.name}' has no control loop: [instruments.source.loop] gives it one."
+            )
+        if controller is None:
+            self._rig._loop.let_go(reason or "asked for")
+        else:
+            self._rig._loop.close(controller)
+
+    def loop_status(self) -> LoopStatus:
+        return self._rig._loop.status()
 
     def zeroing(self) -> Mapping[str, Any]:
         return {"kind": "virtual"}

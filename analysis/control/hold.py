@@ -1,0 +1,287 @@
+"""Holding one orbit: wait, catch, correct the target until nothing is forced, hold, judge.
+
+A hold is accepted only if the orbit was never lost, the mean correction is small against the drive and
+against its own floor, and the corrections themselves are small: without the last bound a limit cycle of the
+loop would pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import DataError
+from analysis.base.progress import SILENT, Progress
+from analysis.control.correct import unforced
+from analysis.control.holder import OrbitHolder
+from analysis.control.linearise import Deviations, linearise
+from analysis.control.outlook import MOST_CONTROL
+from analysis.control.plant import LoopPlant
+from analysis.control.regulator import regulate
+from analysis.control.stretch import LoopRig, Stretch, estimated, folded
+from analysis.control.target import Target, lower_period
+
+Array = NDArray[np.float64]
+
+LONGEST_WAIT = 400  # periods of the drive
+SETTLE = 4  # cycles of the orbit after a catch or a new target
+WARM = 2  # cycles that the estimator gets before its states count
+HALF = 12  # cycles in each half of a look at the mean correction, and at least HALF_PERIODS
+HALF_PERIODS = 24
+CORRECTIONS = 5
+TRIES = 12  # looks at the mean correction
+FEW = 4.0  # floors of a short look below which the next one is long
+LARGEST_STEP = 0.15  # rms way of the target in one correction, of the spread
+DONE = 1.5  # floors of the mean correction below which the target is right
+MEAN_CONTROL, FLOORS = 0.002, 3.0  # mean correction over the amplitude, and over its floor
+SCATTER = 0.1  # rms of the motion about its mean, of the spread
+MOVED = 0.5  # rms way of the target, of the spread, beyond which it is another orbit
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOrbit:
+    """What came of one orbit. Corrections are over the drive's amplitude."""
+
+    target: Target  # at its last place
+    verdict: str  # held | invasive | limit cycle | lost | not caught | another orbit
+    reason: str
+    wait: float = np.nan  # periods until it was caught
+    periods: int = 0  # held and averaged
+    corrections: int = 0  # Newton steps of the target
+    mean_control: float = np.nan
+    floor: float = np.nan  # of the mean control, from its two halves
+    control: float = np.nan  # rms
+    orbit: Array = field(default_factory=lambda: np.empty((0, 0)))  # [channels, J] mean of what was measured
+    band: Array = field(default_factory=lambda: np.empty((0, 0)))  # its standard error
+    multipliers: NDArray[np.complex128] = field(default_factory=lambda: np.empty(0, np.complex128))
+    multiplier_errors: Array = field(default_factory=lambda: np.empty(0))
+    losses: int = 0
+
+    @property
+    def held(self) -> bool:
+        return self.verdict == "held"
+
+
+@dataclass(frozen=True, eq=False)
+class _Look:
+    """A stretch of holding: mean motion and correction at the nodes of the target."""
+
+    states: Array  # [n, J] mean estimate
+    outputs: Array  # [channels, cycles, J]
+    command: Array  # [J] mean over the amplitude
+    floor: float  # rms of half the difference between the halves' means
+    control: float  # rms of the corrections
+    scatter: float  # rms of the estimates about their mean, in spreads
+    halves: tuple[Array, Array]  # [n, J] mean estimate of each half
+
+    @property
+    def mean(self) -> float:
+        return float(np.sqrt(np.mean(self.command**2)))
+
+
+class Holding:
+    """One orbit on a rig."""
+
+    def __init__(
+        self, rig: LoopRig, plant: LoopPlant, target: Target, draws: Sequence[Array] = (),
+        longest_wait: float = LONGEST_WAIT, progress: Progress = SILENT,
+    ) -> None:  # fmt: skip
+        self._rig, self._plant, self._target, self._first = rig, plant, target, target
+        self._draws, self._longest, self._progress = draws, longest_wait, progress
+        self._dev: Deviations | None = None
+        self._cycle = target.multiple
+        self._wait, self._corrections, self._losses = np.nan, 0, 0
+
+    def run(self, periods: int) -> HeldOrbit:
+        """Hold for ``periods`` of the drive; the rig is left with the loop watching, not correcting."""
+        try:
+            return self._run(periods)
+        finally:
+            self._install(active=False)
+
+    def _run(self, periods: int) -> HeldOrbit:
+        self._install()
+        if not self._catch(self._longest):
+            return self._failed("not caught", f"the motion did not come near it in {self._longest:g} periods")
+        look = self._settled_look(periods)
+        return look if isinstance(look, HeldOrbit) else self._judged(look)
+
+    def _failed(self, verdict: str, reason: str) -> HeldOrbit:
+        return HeldOrbit(
+            self._target, verdict, reason, self._wait, corrections=self._corrections, losses=self._losses
+        )
+
+    def _install(self, active: bool = True) -> None:
+        self._dev = linearise(self._plant, self._target.states)
+        self._rig.install(OrbitHolder(self._plant, self._target, regulate(self._dev), active))
+
+    def _catch(self, longest: float) -> bool:
+        """Wait until it is caught and has stayed so for a while."""
+        waited, piece = 0.0, float(max(2, self._cycle))
+        while waited < longest:
+            self._progress.report(waited / longest, "waiting for the motion to come near")
+            stretch = self._rig.run(piece)
+            waited += piece
+            if stretch.holding[-1]:
+                first = piece - (stretch.phase[-1] - stretch.phase[np.argmax(stretch.holding)]) / (2 * np.pi)
+                caught = waited - piece + max(first, 0.0)
+                if self._rig.run(SETTLE * self._cycle).held:
+                    self._wait = caught if np.isnan(self._wait) else self._wait
+                    return True
+                self._losses += 1
+                waited += SETTLE * self._cycle
+        return False
+
+    def _look(self, cycles: int) -> _Look | None:
+        """Hold for an even number of cycles and average; None if the orbit was lost."""
+        plant, k = self._plant, self._cycle
+        parts: Stretch | None = None
+        piece = 8 * k
+        total = (cycles + WARM + 1) * k
+        done = 0
+        while done < total:
+            self._progress.report(done / total, "holding")
+            stretch = self._rig.run(min(piece, total - done))
+            done += piece
+            parts = stretch if parts is None else parts.joined(stretch)
+            if not stretch.held:
+                self._losses += 1
+                return None
+        assert parts is not None
+        ticks, states = estimated(plant, parts)
+        rows = np.concatenate([states, ticks.samples, ticks.command[None, :] / plant.amplitude])
+        keep = ticks.phase >= ticks.phase[0] + WARM * k * 2 * np.pi
+        cut = folded(rows[:, keep], ticks.phase[keep], k, plant.nodes)
+        cut = cut[:, : cut.shape[1] - cut.shape[1] % 2][:, -cycles:]
+        n = len(states)
+        shift = _shift(cut[:n].mean(axis=1), self._target.states, plant.scale, plant.nodes)
+        cut = np.roll(cut, shift, axis=2)
+        half = cut.shape[1] // 2
+        first, second = cut[:, :half].mean(axis=1), cut[:, half:].mean(axis=1)
+        mean = cut.mean(axis=1)
+        off = (cut[:n] - mean[:n, None]) / plant.scale[:, None, None]
+        return _Look(
+            mean[:n], cut[n:-1], mean[-1], float(np.sqrt(np.mean((first[-1] - second[-1]) ** 2)) / 2),
+            float(np.sqrt(np.mean(cut[-1] ** 2))), float(np.sqrt(np.mean(off**2))), (first[:n], second[:n]),
+        )  # fmt: skip
+
+    def _settled_look(self, periods: int) -> _Look | HeldOrbit:
+        """Look, move the target, look again for longer, until the mean correction is lost in its floor.
+
+        The last look, over all the periods asked for; a verdict where the orbit does not stay.
+        """
+        short = 2 * max(HALF, -(-HALF_PERIODS // self._cycle))
+        whole = max(4, -(-periods // self._cycle))
+        whole += whole % 2
+        look: _Look | None = None
+        long = False
+        for _ in range(TRIES):
+            look = self._look(whole if long else min(short, whole))
+            if look is None:
+                if not self._catch(self._longest):
+                    return self._failed("lost", "it was lost and did not come back")
+                continue
+            finished = long or short >= whole
+            quiet = look.mean < DONE * look.floor
+            if finished and (quiet or self._corrections >= CORRECTIONS):
+                return look
+            if not quiet or finished:
+                refused = self._correct(look)
+                if refused is not None:
+                    return refused
+            long = long or quiet or look.mean < FEW * look.floor
+        return look or self._failed("lost", "it was lost again and again")
+
+    def _correct(self, look: _Look) -> HeldOrbit | None:
+        """Move the target to where no correction would be needed; a verdict if that fails."""
+        plant = self._plant
+        assert self._dev is not None
+        delta = unforced(self._dev, look.command) * plant.scale[:, None]
+        step = float(np.sqrt(np.mean((delta / plant.scale[:, None]) ** 2)))
+        self._target = replace(
+            self._target, states=look.states + min(1.0, LARGEST_STEP / max(step, 1e-12)) * delta
+        )
+        away = (self._target.states - self._first.states) / plant.scale[:, None]
+        if not np.sqrt(np.mean(away**2)) < MOVED:
+            return self._failed("another orbit", "the correction led far away from it")
+        self._corrections += 1
+        try:
+            self._install()
+        except DataError as error:
+            return self._failed("lost", str(error))
+        if not self._rig.run(SETTLE * self._cycle).held:
+            self._losses += 1
+            if not self._catch(self._longest):
+                return self._failed("lost", "it was lost after a correction of the target")
+        return None
+
+    def _judged(self, look: _Look) -> HeldOrbit:
+        plant = self._plant
+        assert self._dev is not None
+        delta = unforced(self._dev, look.command)
+        states = look.states + delta * plant.scale[:, None]
+        mean, band = mean_and_error(look.outputs)
+        verdict, reason = verdict_of(look.mean, look.floor, look.control, look.scatter)
+        if verdict == "held" and lower_period(states, plant.scale, self._cycle, plant.nodes):
+            verdict, reason = "another orbit", "the motion that was held has a shorter period"
+        multipliers, errors = multipliers_on(plant, states, look.halves, self._draws)
+        return HeldOrbit(
+            replace(self._target, states=states), verdict, reason, self._wait,
+            look.outputs.shape[1] * self._cycle, self._corrections, look.mean, look.floor, look.control,
+            mean, band, multipliers, errors, self._losses,
+        )  # fmt: skip
+
+
+def verdict_of(mean: float, floor: float, control: float, scatter: float) -> tuple[str, str]:
+    """held, or what it was instead, with the reason in words."""
+    if not (control < MOST_CONTROL and scatter < SCATTER):
+        return "limit cycle", (
+            f"the corrections are {100 * control:.2g} % of the drive and the motion scatters by "
+            f"{100 * scatter:.2g} % of its spread: the loop moves the specimen"
+        )
+    allowed = max(MEAN_CONTROL, FLOORS * floor)
+    if not mean < allowed:
+        return "invasive", (
+            f"a mean correction of {100 * mean:.2g} % of the drive stays (at most {100 * allowed:.2g} % would "
+            "pass): the specimen has no such orbit by itself"
+        )
+    return "held", f"mean correction {100 * mean:.2g} % of the drive, floor {100 * floor:.2g} %"
+
+
+def mean_and_error(cycles: Array) -> tuple[Array, Array]:
+    """Mean [channels, J] over cycles [channels, cycles, J] and its standard error, cycles correlated."""
+    count = cycles.shape[1]
+    mean = cycles.mean(axis=1)
+    off = cycles - mean[:, None]
+    variance = (off**2).sum(axis=1) / max(count - 1, 1)
+    total = (off**2).sum(axis=(1, 2))
+    correlation = (off[:, 1:] * off[:, :-1]).sum(axis=(1, 2)) / np.maximum(total, 1e-300)
+    correlation = np.clip(correlation, 0.0, 0.9)
+    inflation = (1 + correlation) / (1 - correlation)
+    return mean, np.sqrt(variance / count * inflation[:, None])
+
+
+def multipliers_on(
+    plant: LoopPlant, states: Array, halves: tuple[Array, Array], draws: Sequence[Array]
+) -> tuple[NDArray[np.complex128], Array]:
+    """Multipliers of the model linearised on a measured orbit, and their standard errors.
+
+    The errors hold those of the parameters (``draws`` of them) and of the orbit (its two halves).
+    """
+    found = linearise(plant, states).multipliers
+    by_half = [linearise(plant, half).multipliers for half in halves]
+    variance = np.abs(by_half[0] - by_half[1]) ** 2 / 4
+    if len(draws):
+        drawn = np.array([linearise(plant, states, values=values).multipliers for values in draws])
+        variance = variance + np.mean(np.abs(drawn - found) ** 2, axis=0)
+    return found, np.sqrt(variance)
+
+
+def _shift(states: Array, target: Array, scale: Array, nodes: int) -> int:
+    """By how many columns the mean motion must be turned to lie on its target."""
+    shifts = range(0, target.shape[1], nodes)
+    away = [np.mean(((np.roll(states, s, axis=1) - target) / scale[:, None]) ** 2) for s in shifts]
+    return int(list(shifts)[int(np.argmin(away))])

@@ -1,0 +1,68 @@
+"""The plant from a record: scale, noise, the force of the drive, and how far the model can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import DataError
+from analysis.control.holder import Estimator
+from analysis.control.plant import ActuatorPath, LoopPlant
+from analysis.signal.noise import noise_of
+from analysis.signal.tone import tone_basis
+from analysis.validation.subject import Subject
+
+Array = NDArray[np.float64]
+
+HARMONICS = 3  # of the drive's force
+TRIED = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)  # of the model's gaps
+LOOKED_AT = 6000  # samples from which the gaps are estimated
+LARGEST_GAP = 0.06  # a model that needs more than this does not describe the specimen
+SURPRISE = 4.0  # mean squared miss over its expected size, above which the estimate cannot be trusted
+
+
+def plant_from_record(
+    subject: Subject, channels: Sequence[str], rate: float, amplitude: float, path: ActuatorPath
+) -> LoopPlant:
+    """The plant at a rig of ``rate`` Hz, driven with ``amplitude`` volts as in the record.
+
+    DataError where the model does not follow the record: then it is of no use in a loop.
+    """
+    model, record = subject.model, subject.record
+    theta = subject.times / subject.base * 2 * np.pi
+    row = record[model.inputs[0]]
+    good = np.isfinite(row)
+    force, *_ = np.linalg.lstsq(tone_basis(theta[good] / (2 * np.pi), 1.0, HARMONICS), row[good], rcond=None)
+    rows = [model.outputs.index(name) for name in channels]
+    data = subject.data.outputs[rows]
+    noise = np.array([max(noise_of(r[np.isfinite(r)]), 1e-9 * np.nanstd(r)) for r in data])
+    plant = LoopPlant(
+        model, tuple(channels), noise, 1.0 / subject.base, record.rate, amplitude, force, path,
+        np.std(subject.states, axis=1),
+    )  # fmt: skip
+    tuned, surprise = _tuned(plant, data[:, :LOOKED_AT], theta[:LOOKED_AT])
+    if tuned.process > LARGEST_GAP or surprise > SURPRISE:
+        raise DataError(
+            f"{model.name} with these values does not follow the record (its predictions from sample to "
+            f"sample miss by {np.sqrt(surprise):.1f} times what noise explains): it cannot hold an orbit of "
+            "this specimen."
+        )
+    return replace(tuned, rate=rate)
+
+
+def _tuned(plant: LoopPlant, data: Array, theta: Array) -> tuple[LoopPlant, float]:
+    """The plant with the gaps of the model that make the record most likely, and the surprise left."""
+    every = plant.every
+    samples, phase = data[:, ::every], theta[::every]
+    best: tuple[float, LoopPlant, float] | None = None
+    for process in TRIED:
+        trial = replace(plant, process=process)
+        _, likelihood, misses = Estimator(trial).follow(samples, phase % (2 * np.pi), np.zeros(len(phase)))
+        if np.isfinite(likelihood) and (best is None or likelihood < best[0]):
+            best = (likelihood, trial, misses)
+    if best is None:
+        raise DataError(f"{plant.model.name} with these values does not follow the record.")
+    return best[1], best[2]
