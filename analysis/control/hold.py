@@ -245,8 +245,8 @@ def verdict_of(mean: float, floor: float, control: float, scatter: float) -> tup
     allowed = max(MEAN_CONTROL, FLOORS * floor)
     if not mean < allowed:
         return "invasive", (
-            f"a mean correction of {100 * mean:.2g} % of the drive stays (at most {100 * allowed:.2g} % would "
-            "pass): the specimen has no such orbit by itself"
+            f"a mean correction of {100 * mean:.2g} % of the drive stays (at most {100 * allowed:.2g} % "
+            "would pass): the specimen has no such orbit by itself"
         )
     return "held", f"mean correction {100 * mean:.2g} % of the drive, floor {100 * floor:.2g} %"
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.control import step as s
+from analysis.control.kernel_address import addresses
 from analysis.control.linearise import timing_of
 from analysis.control.plant import LoopPlant
 from analysis.control.regulator import WEIGHT, Regulator
@@ -33,8 +34,8 @@ class Estimator:
         plant = self.plant
         n, q, k = len(plant.model.states), len(plant.model.outputs), len(plant.model.parameters)
         size = n + 2 * len(plant.modes)
-        kernels = plant.model.kernels()
-        self._jac, self._jac_u, self._out_jac = kernels.jac, kernels.jac_u, kernels.out_jac
+        self._kernels = plant.model.kernels()  # kept: the addresses are theirs
+        self._functions = addresses(self._kernels)
         self._p = np.ascontiguousarray(plant.model.values())
         self._timing, self.whole = timing_of(plant, plant.tick)
         self._force = np.ascontiguousarray(plant.force)
@@ -59,7 +60,7 @@ class Estimator:
     def step(self, samples: Array, theta: float, applied: float) -> None:
         """Take in the samples of this tick at phase ``theta``; ``applied``: the last command, in volts."""
         s.estimate(
-            self._jac, self._jac_u, self._out_jac, self._p, samples, theta, applied, self._begun,
+            self._functions, self._p, samples, theta, applied, self._begun,
             self._timing, self._force, self._process, self._modes, self.history, self.y, self.S, self.own,
             self._noise, self._rows, self.memory, *self._scratch,
         )  # fmt: skip
@@ -108,7 +109,12 @@ class OrbitHolder:
     """Holds one orbit: a controller as the rig's process runs it (see drivers.base.protocols.Controller)."""
 
     def __init__(
-        self, plant: LoopPlant, target: Target, regulator: Regulator, active: bool = True, weight: float = WEIGHT
+        self,
+        plant: LoopPlant,
+        target: Target,
+        regulator: Regulator,
+        active: bool = True,
+        weight: float = WEIGHT,
     ) -> None:
         self.plant, self.target, self.regulator = plant, target, regulator
         self.active, self._weight = active, weight
@@ -150,6 +156,12 @@ class OrbitHolder:
             )
         )  # fmt: skip
 
+    def prepare(self) -> None:
+        """Have everything compiled and in memory before the first sample counts."""
+        twin = OrbitHolder(self.plant, self.target, self.regulator, False, self._weight)
+        twin.step(np.zeros(len(self.channels)), 0.0, 0.0)
+        twin.step(np.zeros(len(self.channels)), 0.0, 0.0)
+
     @property
     def holding(self) -> bool:
         return bool(self.estimator.memory[s.STATE] == s.HOLDING)
@@ -168,7 +180,7 @@ class OrbitHolder:
         return float(self._seen[0])
 
     def adopt(self, other: object) -> None:
-        """Take over the estimate (and, for the same orbit at other places, the hold) of another controller."""
+        """Take over the estimate of another controller, and the hold if it is of the same period."""
         if not isinstance(other, OrbitHolder):
             return
         self.estimator.adopt(other.estimator)

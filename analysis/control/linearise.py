@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.control.plant import LoopPlant
-from analysis.control.tick import advance_tick, begin_tick
+from analysis.control.tick import LAG, advance_tick, begin_tick
 
 Array = NDArray[np.float64]
+
+SHORT_LAG = 0.7  # integration steps: above it their error in the force is below 1 %
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +43,16 @@ class Deviations:
 
 
 def timing_of(plant: LoopPlant, tick: float, delay: float | None = None) -> tuple[Array, int]:
-    """Numbers of a tick of ``tick`` s for the compiled code, and the delay's whole ticks."""
-    whole, fraction = delay_in_ticks(plant.path.delay if delay is None else delay, tick)
+    """Numbers of a tick of ``tick`` s for the compiled code, and the delay's whole ticks.
+
+    A lag shorter than an integration step acts as a delay of the same length.
+    """
     path = plant.path
-    return np.array([plant.omega, tick, fraction, path.gain, max(path.lag, 1e-9), plant.steps]), whole
+    delay, lag = path.delay if delay is None else delay, path.lag
+    if lag < SHORT_LAG * tick / plant.steps:
+        delay, lag = delay + lag, 0.0
+    whole, fraction = delay_in_ticks(delay, tick)
+    return np.array([plant.omega, tick, fraction, path.gain, lag, plant.steps]), whole
 
 
 def delay_in_ticks(delay: float, tick: float) -> tuple[int, float]:
@@ -66,11 +74,18 @@ def linearise(
     p = np.ascontiguousarray(model.values() if values is None else values)
     y, own = np.zeros((n, n + 4)), np.zeros(n + 4)
     work = np.empty((3, n, n + 4))
-    scratch = (np.empty(n), np.empty(1), np.empty(n), np.empty((n, n)), np.empty((n, len(p))), np.empty((n, 1)))
+    scratch = (
+        np.empty(n),
+        np.empty(1),
+        np.empty(n),
+        np.empty((n, n)),
+        np.empty((n, len(p))),
+        np.empty((n, 1)),
+    )
     none = np.zeros((0, 2))
     A = np.zeros((count, n + 1, n + 1))
     B1, B2 = np.zeros((count, n + 1)), np.zeros((count, n + 1))
-    decay = np.exp(-tick / timing[4])
+    decay = np.exp(-tick / timing[LAG]) if timing[LAG] > 0 else 0.0
     force_scale = plant.path.gain * plant.amplitude
     for j in range(count):
         y[:, -1], own[-1] = states[:, j], 0.0

@@ -15,7 +15,7 @@ from analysis.control.target import Target
 Array = NDArray[np.float64]
 
 MOST_CONTROL = 0.05  # rms correction over the drive's amplitude above which no hold is accepted
-LONGEST_DELAY = 0.5  # periods of the drive, the longest that is looked at
+LONGEST_DELAY = 0.24  # periods of the drive: beyond it no orbit of an imperfect rig has been held
 SWEEPS = 8
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from numba import boolean, float64, int64, void
 
 from analysis.base.compiling import njit
-from analysis.control.tick import advance_tick, begin_tick
-from analysis.model.kernels import JAC_TYPE, JAC_U_TYPE, OUT_JAC_TYPE
+from analysis.control.kernel_address import jac_at, jac_u_at, out_jac_at
+from analysis.control.tick import advance_tick, base_force, begin_tick
 
 _vector = float64[::1]
 _matrix = float64[:, ::1]
@@ -45,20 +45,51 @@ def orbit_at(table, place, out):  # type: ignore[no-untyped-def]
 
 @njit(
     void(
-        JAC_TYPE, JAC_U_TYPE, OUT_JAC_TYPE, _vector, _vector, float64, float64, boolean, _vector, _vector, _vector,
+        int64[::1], _vector, _vector, float64, float64, boolean, _vector, _vector, _vector,
         _matrix, _vector, _matrix, _matrix, _vector, _vector, int64[::1], _vector, _matrix, _matrix, _cube,
         _vector, _vector, _vector, _matrix, _matrix, _matrix, _vector, _matrix, _matrix,
     ),
     cache=True, nogil=True,
 )  # fmt: skip
 def estimate(  # type: ignore[no-untyped-def]
-    jac, jac_u, out_jac, p, samples, theta, applied, carry, timing, force, process, modes, history, y, S, own,
-    noise, rows, memory, SA, SB, work, x, u, dx, Jx, Jp, Ju, outputs, Ox, Op,
+    functions,
+    p,
+    samples,
+    theta,
+    applied,
+    carry,
+    timing,
+    force,
+    process,
+    modes,
+    history,
+    y,
+    S,
+    own,
+    noise,
+    rows,
+    memory,
+    SA,
+    SB,
+    work,
+    x,
+    u,
+    dx,
+    Jx,
+    Jp,
+    Ju,
+    outputs,
+    Ox,
+    Op,
 ):
     """Carry the estimate (last column of ``y``, covariance ``S``) to this tick and take its samples in.
 
-    ``applied``: the command that went out at the last tick, in volts. ``carry``: there was a last tick.
+    ``functions``: addresses of the model's. ``applied``: the command that went out at the last tick, in
+    volts. ``carry``: there was a last tick.
     """
+    jac = jac_at(functions[0], functions[1])
+    jac_u = jac_u_at(functions[2], functions[3])
+    out_jac = out_jac_at(functions[4], functions[5])
     size, n = y.shape[0], len(x)
     last = y.shape[1] - 1
     if carry:
@@ -95,11 +126,7 @@ def estimate(  # type: ignore[no-untyped-def]
         memory[PHASE] = 0.0
     memory[INNOVATION] = 0.0
     memory[SEEN] = 0.0
-    u[0] = own[last]
-    value = force[0] + own[last]
-    for k in range(1, (len(force) + 1) // 2):
-        value += force[2 * k - 1] * np.cos(k * theta) + force[2 * k] * np.sin(k * theta)
-    u[0] = value
+    u[0] = base_force(theta, force) + own[last]
     for c in range(len(rows)):
         if not np.isfinite(samples[c]):
             continue
@@ -152,15 +179,13 @@ def _deviation(memory, rules, table, fine, scale, history, y, own, z, here, shif
 
 
 @njit(
-    float64(_vector, _vector, _matrix, int64, _vector, _vector, _matrix, _vector, _matrix, _cube, _vector, _vector),
+    float64(
+        _vector, _vector, _matrix, int64, _vector, _vector, _matrix, _vector, _matrix, _cube, _vector, _vector
+    ),
     cache=True, nogil=True,
 )  # fmt: skip
 def decide(memory, rules, table, fine, scale, history, y, own, gains, costs, z, here):  # type: ignore[no-untyped-def]
-    """The command of this tick in volts: from the estimate and the orbit. Call :func:`estimate` first.
-
-    ``history[0]`` is the command before this one once it has gone out: here z takes the newest from memory.
-    """
-    n = len(scale)
+    """The command of this tick in volts: from the estimate and the orbit. Call :func:`estimate` first."""
     count = gains.shape[0]
     k = int(rules[MULTIPLE])
     nodes = rules[NODES]

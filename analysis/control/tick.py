@@ -82,9 +82,14 @@ def advance_tick(  # type: ignore[no-untyped-def]
         begun = 0.0 if part == 0 else first
         steps = max(1, int(np.ceil(timing[STEPS] * length / h_all)))
         h = length / steps
-        half = np.exp(-0.5 * h / lag)
+        half = np.exp(-0.5 * h / lag) if lag > 0.0 else 0.0
         active = old if part == 0 else new
         command = before if part == 0 else after
+        if lag == 0.0:  # the force is where the command wants it at once
+            for c in range(columns):
+                own[c] = 0.0
+            own[active] = gain
+            own[last] = gain * command
         for step in range(steps):
             angle = theta + timing[OMEGA] * (begun + step * h)
             for i in range(size):
@@ -125,5 +130,3 @@ def begin_tick(y, own):  # type: ignore[no-untyped-def]
             y[i, c] = 1.0 if i == c else 0.0
     for c in range(columns - 1):
         own[c] = 1.0 if c == size else 0.0
-
-

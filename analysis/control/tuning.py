@@ -40,7 +40,7 @@ def plant_from_record(
     data = subject.data.outputs[rows]
     noise = np.array([max(noise_of(r[np.isfinite(r)]), 1e-9 * np.nanstd(r)) for r in data])
     plant = LoopPlant(
-        model, tuple(channels), noise, 1.0 / subject.base, record.rate, amplitude, force, path,
+        model, tuple(channels), noise, 1.0 / subject.base, record.rate, amplitude, np.asarray(force), path,
         np.std(subject.states, axis=1),
     )  # fmt: skip
     tuned, surprise = _tuned(plant, data[:, :LOOKED_AT], theta[:LOOKED_AT])

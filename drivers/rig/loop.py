@@ -88,6 +88,7 @@ class ControlLoop:
         self._samples = np.empty(0)
         self._applied = 0.0
         self._fading = 0.0  # what is left of the correction that is let go: 1 to 0
+        self._let_go_from = 0.0
         self._reason = ""
         self._phase = np.nan
         self._saturated = 0.0  # rad of the drive at the bound
@@ -99,6 +100,11 @@ class ControlLoop:
     def busy(self) -> bool:
         """Whether there is a correction to be computed or to be let go."""
         return self._controller is not None or self._pending is not None or self._applied != 0.0
+
+    @property
+    def deciding(self) -> bool:
+        """Whether a controller computes what goes out; letting go is the output's own and misses nothing."""
+        return self._controller is not None
 
     def close(self, controller: Controller) -> None:
         """Let a controller decide from the next sample on."""
@@ -120,7 +126,8 @@ class ControlLoop:
     def _let_go(self, reason: str) -> None:
         if self._controller is not None:
             _log.info("the loop lets go: %s", reason)
-            self._controller, self._reason, self._fading = None, reason, 1.0
+            self._controller, self._reason = None, reason
+            self._fading, self._let_go_from = 1.0, self._applied
 
     def step(self, samples: NDArray[np.float64], phase: float, room: float, playing: bool) -> float:
         """The correction that follows from these samples; ``room``: what the limits leave for it."""
@@ -181,9 +188,7 @@ class ControlLoop:
 
     def _fade(self) -> float:
         self._fading = max(0.0, self._fading - 1.0 / (LET_GO_SECONDS * self._rate))
-        if self._fading <= 0.0:
-            return 0.0
-        return self._applied * self._fading
+        return self._let_go_from * self._fading
 
     def went_out(self, correction: float, delay: float) -> None:
         """The correction reached the converter ``delay`` s after its sample."""

@@ -137,13 +137,11 @@ class Player:
             np.nan if self._kind == "sine" else self._played / self.rate,
         )  # fmt: skip
 
-    def take(
-        self, count: int, correction: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float64]:
-        """The next samples for the converter, with the ``correction`` [count] of a control loop if there is one.
+    def take(self, count: int, correction: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """The next samples for the converter, with the ``correction`` [count] of a control loop if any.
 
-        The correction passes the same envelope and limits as the drive: where nothing plays there is none, and
-        while a drive ramps down it stands still.
+        The correction passes the same envelope and limits as the drive: where nothing plays there is none,
+        and while a drive ramps down it stands still.
         """
         with self._lock:
             self._obey_latch()

@@ -189,7 +189,7 @@ class DelayedCorrections:
     def send(self, index: int, correction: float, loop: ControlLoop) -> None:
         """A correction has been decided at sample ``index``."""
         delay = self._timing.delay + self._timing.jitter * self._rng.standard_exponential()
-        if self._rng.random() < self._timing.missed:
+        if self._rng.random() < self._timing.missed and loop.deciding:
             loop.missed_deadline()
             return
         self._latest = max(self._latest, index + delay * self._rate)
