@@ -227,7 +227,7 @@ class Holding:
         verdict, reason = verdict_of(look.mean, look.floor, look.control, look.scatter)
         if verdict == "held" and lower_period(states, plant.scale, self._cycle, plant.nodes):
             verdict, reason = "another orbit", "the motion that was held has a shorter period"
-        multipliers, errors = multipliers_on(plant, states, look.halves, self._draws)
+        multipliers, errors = multipliers_on(plant, states, look.halves, self._first.multipliers, self._draws)
         return HeldOrbit(
             replace(self._target, states=states), verdict, reason, self._wait,
             look.outputs.shape[1] * self._cycle, self._corrections, look.mean, look.floor, look.control,
@@ -265,15 +265,20 @@ def mean_and_error(cycles: Array) -> tuple[Array, Array]:
 
 
 def multipliers_on(
-    plant: LoopPlant, states: Array, halves: tuple[Array, Array], draws: Sequence[Array]
+    plant: LoopPlant,
+    states: Array,
+    halves: tuple[Array, Array],
+    own: NDArray[np.complex128],
+    draws: Sequence[Array],
 ) -> tuple[NDArray[np.complex128], Array]:
     """Multipliers of the model linearised on a measured orbit, and their standard errors.
 
-    The errors hold those of the parameters (``draws`` of them) and of the orbit (its two halves).
+    The errors hold those of the parameters (``draws`` of them), of the orbit (its two halves), and of the
+    model: half of what its multipliers change from its ``own`` orbit to the measured one.
     """
     found = linearise(plant, states).multipliers
     by_half = [linearise(plant, half).multipliers for half in halves]
-    variance = np.abs(by_half[0] - by_half[1]) ** 2 / 4
+    variance = np.abs(by_half[0] - by_half[1]) ** 2 / 4 + np.abs(found - own) ** 2 / 4
     if len(draws):
         drawn = np.array([linearise(plant, states, values=values).multipliers for values in draws])
         variance = variance + np.mean(np.abs(drawn - found) ** 2, axis=0)

@@ -16,6 +16,7 @@ import getpass
 import itertools
 import multiprocessing
 import os
+import pickle
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -34,7 +35,15 @@ from drivers.base.control_folder import new_page_path
 from drivers.base.drive_page import DrivePage, DriveStatus, StreamCounts
 from drivers.base.latch import Latch
 from drivers.base.limits import Limits
-from drivers.base.protocols import Block, DriveState, InstrumentError, LinkLost, Samples, Setting
+from drivers.base.protocols import (
+    Block,
+    DriveState,
+    InstrumentError,
+    LinkLost,
+    LoopStatus,
+    Samples,
+    Setting,
+)
 from drivers.base.trigger import Trigger
 from drivers.base.waveform import Waveform
 from drivers.base.zeroing import ZeroingFailed, zero_output
@@ -80,7 +89,8 @@ def open_guarded(
     rig = GuardedRig(profile, RemoteSource(link, *shape.source))
     rig.link = link
     if shape.exciter is not None:
-        rig.exciter = RemoteExciter(link, *shape.exciter)
+        unit, limits, modulated = shape.exciter
+        rig.exciter = (RemoteModulatedExciter if modulated else RemoteExciter)(link, unit, limits)
     rig.controllers = {name: RemoteController(link, name) for name in shape.controllers}
     rig.notices = list(shape.notices)
     if shape.specimen:
@@ -536,6 +546,17 @@ class RemoteExciter:
 
     def close(self) -> None:
         self.stop("closed")
+
+
+class RemoteModulatedExciter(RemoteExciter):
+    """An exciter in the rig's process that takes corrections of a control loop, which runs there too."""
+
+    def control(self, controller: Any, reason: str = "") -> None:
+        payload = None if controller is None else pickle.dumps(controller)
+        self._link.call(m.Control(payload, reason), OPENING_SECONDS)  # its equations are compiled there
+
+    def loop_status(self) -> LoopStatus:
+        return self._link.call(m.AskLoop())
 
 
 class RemoteController:

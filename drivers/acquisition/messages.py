@@ -58,6 +58,23 @@ class AskDriveState(Command):
 
 
 @dataclass(frozen=True)
+class Control(Command):
+    """Close the control loop with a controller, or let go of the drive (None) with a reason.
+
+    The controller travels pickled: its equations are compiled where commands may take long.
+    """
+
+    worker: ClassVar[str] = "loop"
+    controller: bytes | None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class AskLoop(Command):
+    worker: ClassVar[str] = "loop"
+
+
+@dataclass(frozen=True)
 class StartStream(Command): ...
 
 
@@ -126,7 +143,7 @@ class Opened:
     """The rig is open: what the window needs to know to look like it."""
 
     source: tuple[Any, ...]  # name, channels, rate
-    exciter: tuple[Any, ...] | None  # unit, limits
+    exciter: tuple[Any, ...] | None  # unit, limits, whether it takes corrections of a loop
     controllers: tuple[str, ...] = ()
     specimen: bool = False
     notices: tuple[str, ...] = ()  # what the person at the rig should know

@@ -21,6 +21,7 @@ import contextlib
 import itertools
 import logging
 import os
+import pickle
 import queue
 import signal
 import sys
@@ -44,7 +45,15 @@ from drivers.base.clock import RealClock
 from drivers.base.drive_page import DrivePage, DriveStatus, is_ending, process_state
 from drivers.base.latch import DriveLatched
 from drivers.base.logs import begin_log
-from drivers.base.protocols import Block, DriveState, InstrumentError, status_of
+from drivers.base.protocols import (
+    NOT_MODULATED,
+    Block,
+    DriveState,
+    InstrumentError,
+    LoopStatus,
+    Modulated,
+    status_of,
+)
 from drivers.rig.profile import Rig, RigProfile, open_rig
 
 _log = logging.getLogger(__name__)
@@ -244,7 +253,9 @@ class RigServer:
         self._send(
             m.Opened(
                 (rig.source.name, rig.source.channels, rate),
-                None if rig.exciter is None else (rig.exciter.unit, rig.exciter.limits),
+                None
+                if rig.exciter is None
+                else (rig.exciter.unit, rig.exciter.limits, isinstance(rig.exciter, Modulated)),
                 tuple(rig.controllers),
                 rig.specimen is not None,
                 tuple(getattr(rig.exciter, "notices", ())),
@@ -288,6 +299,8 @@ class RigServer:
         match command:
             case m.Play() | m.Change() | m.EndDrive() | m.Arm() | m.AskDriveState():
                 return self._drive(command)
+            case m.Control() | m.AskLoop():
+                return self._control(command)
             case m.StartStream():
                 return self._start()
             case m.StopStream():
@@ -323,6 +336,17 @@ class RigServer:
                 return exciter.state()
         self._publish()
         return None
+
+    def _control(self, command: m.Control | m.AskLoop) -> LoopStatus:
+        exciter = self._exciter
+        if not isinstance(exciter, Modulated):
+            raise InstrumentError(NOT_MODULATED)
+        if isinstance(command, m.Control):
+            controller = None if command.controller is None else pickle.loads(command.controller)
+            if controller is not None:
+                self._before_drive()
+            exciter.control(controller, command.reason)
+        return exciter.loop_status()
 
     def _before_drive(self) -> None:
         if self._ending:

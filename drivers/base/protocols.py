@@ -276,6 +276,12 @@ def status_of(exciter: Exciter, tripped: bool = False) -> DriveStatus:
     )  # fmt: skip
 
 
+NOT_MODULATED = (
+    "The drive of this rig cannot be corrected sample by sample (a generator on a line plays by itself): "
+    "nothing was moved."
+)
+
+
 @dataclass(frozen=True)
 class LoopStatus:
     """What a control loop does, and how late it is."""

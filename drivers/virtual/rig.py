@@ -137,12 +137,12 @@ class VirtualRig:
             index, state = self._index + i, self._player.state()
             drive = self._player.take(2 * self._plant.steps, corrections.at(index))
             self._measure(self._plant.advance(corrections.converted(drive)), into[:, i : i + 1])
-            if len(into) > sensors:
-                into[sensors:, i] = self._loop.shown
             correction = self._loop.step(
                 into[:sensors, i], state.phase, limits.peak - state.amplitude, state.playing
             )
             corrections.send(index, correction, self._loop)
+            if len(into) > sensors:
+                into[sensors:, i] = self._loop.shown
         return self._index + into.shape[1]
 
     def stop(self) -> None:
@@ -245,17 +245,21 @@ class VirtualExciter:
         self._rig._player.arm()
 
     def control(self, controller: Any, reason: str = "") -> None:
-        if self._rig._corrections is None:
-            raise InstrumentError(
-                f"The rig '{self._rig.name}' has no control loop: [instruments.source.loop] gives it one."
-            )
+        self._check_loop()
         if controller is None:
             self._rig._loop.let_go(reason or "asked for")
         else:
             self._rig._loop.close(controller)
 
     def loop_status(self) -> LoopStatus:
+        self._check_loop()
         return self._rig._loop.status()
+
+    def _check_loop(self) -> None:
+        if self._rig._corrections is None:
+            raise InstrumentError(
+                f"The rig '{self._rig.name}' has no control loop: [instruments.source.loop] gives it one."
+            )
 
     def zeroing(self) -> Mapping[str, Any]:
         return {"kind": "virtual"}

@@ -97,8 +97,8 @@ def test_when_a_controller_corrects_then_it_arrives_after_the_delay_and_is_recor
     theta = before.phase + 2 * np.pi * before.frequency / rig.source.rate * np.arange(20)
     extra = got["drive"] - 1.5 * np.cos(theta)
     assert np.flatnonzero(np.abs(extra) > 0.1).tolist() == [8]  # sample 5 and three of delay
-    assert controller.applied[6] == 0.25 and got["correction"][6] == 0.25
-    assert got["loop"][1] == 2
+    assert controller.applied[6] == 0.25 and got["correction"][5] == 0.25
+    assert got["loop"][0] == 2
     status = rig.exciter.loop_status()  # type: ignore[union-attr]
     assert status.delay == pytest.approx(3 / 187.5) and status.jitter < 1e-9
 
