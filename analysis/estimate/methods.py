@@ -164,6 +164,10 @@ def identify(
     """
     records = [record] if isinstance(record, Record) else list(record)
     name = method if isinstance(method, str) else method.name
+    if model.equations.functions:
+        from analysis.estimate.function_range import with_ranges
+
+        model = with_ranges(model, records, name, bool(options.get("finish", True)))
     module = own_module(name) if isinstance(method, str) else None
     if module is None:
         return _identify(model, records, method, progress, options)

@@ -8,6 +8,8 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from analysis.base.errors import ModelError
+from analysis.model.functions import Spline
 from analysis.model.grammar import Expression
 from analysis.model.graph import COMPARISONS, Graph, NotFinite, Solved
 
@@ -37,6 +39,9 @@ class Equations:
     definitions: Mapping[str, Expression | Implicit]
     outputs: Mapping[str, Expression]
     time_shift: str = ""  # parameter that is added to t wherever the equations hold it; empty: none
+    functions: Mapping[str, Spline] = field(
+        default_factory=dict
+    )  # definitions that are to be found as curves
 
     @cached_property
     def system(self) -> System:
@@ -45,6 +50,13 @@ class Equations:
     @cached_property
     def kernels(self) -> Kernels:
         from analysis.model.kernels import kernels_of
+
+        for name, spline in self.functions.items():
+            if spline.open:
+                raise ModelError(
+                    f"The unknown function {name} has no range: give it lower and upper, or identify it from "
+                    f"a record that measures {spline.argument}."
+                )
 
         return kernels_of(self)
 

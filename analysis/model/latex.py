@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from analysis.model.equations import Implicit
-from analysis.model.grammar import Expression, Node
+from analysis.model.grammar import Expression, Node, parse
 
 if TYPE_CHECKING:
     from analysis.model.model import Model
@@ -86,7 +86,12 @@ def equations(model: Model) -> list[str]:
     lines = [rf"\dot{{{symbol(name)}}} = {formula(rhs)}" for name, rhs in e.states.items()]
     lines += [f"{symbol(name)} = {formula(given)}" for name, given in e.driven.items()]
     lines += [rf"{symbol(name)}\left(t\right)\ \mathrm{{measured}}" for name in e.measured]
-    lines += [_definition(name, item) for name, item in e.definitions.items()]
+    for name, item in e.definitions.items():
+        if name in e.functions:
+            argument = formula(parse(e.functions[name].argument))
+            lines.append(rf"{symbol(name)} = {symbol(name)}\left({argument}\right)\ \mathrm{{unknown}}")
+        else:
+            lines.append(_definition(name, item))
     shown = [(name, out) for name, out in e.outputs.items() if out.text.strip() != name]
     return lines + [f"{symbol(name)} = {formula(out)}" for name, out in shown]
 

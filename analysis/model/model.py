@@ -160,6 +160,17 @@ class Model:
         changed = {**self.initial, **{name: Initial(_finite(name, v)) for name, v in values.items()}}
         return self._changed(initial={name: changed[name] for name in self.states if name in changed})
 
+    def with_range(self, name: str, lower: float, upper: float) -> Model:
+        """The model whose unknown function ``name`` is sought between these ends."""
+        self._check_known([name], self.equations.functions, "unknown function")
+        spline = replace(
+            self.equations.functions[name], lower=_finite(name, lower), upper=_finite(name, upper)
+        )
+        equations = replace(self.equations, functions={**self.equations.functions, name: spline})
+        ends = zip(spline.end_names(name), spline.ends, strict=True)
+        parameters = {**self.parameters, **{end: Parameter(value) for end, value in ends}}
+        return self._changed(equations=equations, parameters=parameters)
+
     def with_time_shift(self, name: str, shift: Parameter) -> Model:
         """The model with t + ``name`` in place of t, ``name`` being a further parameter."""
         parameters = {**self.parameters, name: shift}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from analysis.model.equations import Implicit
+from analysis.model.equations import Equations, Implicit
 from analysis.model.grammar import Expression
 
 if TYPE_CHECKING:
@@ -23,10 +23,11 @@ def toml(model: Model) -> str:
     inputs.update({name: _text(e.text) for name, e in equations.driven.items()})
     lines += _table("inputs", inputs)
     # A shift of time belongs to a record, not to the model: it is no part of the file.
-    own = {name: p for name, p in model.parameters.items() if name != equations.time_shift}
+    ends = {end for name, spline in equations.functions.items() for end in spline.end_names(name)}
+    own = {n: p for n, p in model.parameters.items() if n != equations.time_shift and n not in ends}
     lines += _table("parameters", {name: _entry(p, p.unit) for name, p in own.items()})
     lines += _table("initial", {name: _entry(i, "") for name, i in model.initial.items()})
-    lines += _table("definitions", {name: _definition(d) for name, d in equations.definitions.items()})
+    lines += _table("definitions", {name: _defined(equations, name) for name in equations.definitions})
     if not _outputs_are_states(model):
         lines += _table("outputs", {name: _text(e.text) for name, e in equations.outputs.items()})
     lines += _table("units", {name: _text(unit) for name, unit in model.units.items()})
@@ -57,6 +58,14 @@ def _entry(item: Any, unit: str) -> str:
     return repr(item.value) if plain else "{ " + ", ".join(parts) + " }"
 
 
+def _defined(equations: Equations, name: str) -> str:
+    spline = equations.functions.get(name)
+    if spline is None:
+        return _definition(equations.definitions[name])
+    ends = "" if spline.open else f", lower = {spline.lower!r}, upper = {spline.upper!r}"
+    return f"{{ function = {_text(spline.argument)}, knots = {spline.knots}{ends} }}"
+
+
 def _definition(item: Expression | Implicit) -> str:
     if isinstance(item, Implicit):
         return f"{{ solve = {_text(item.residual.text)}, lower = {item.lower!r}, upper = {item.upper!r} }}"
@@ -70,7 +79,11 @@ def plain(model: Model) -> str:
     lines += [(name, _spaced(e.text)) for name, e in equations.driven.items()]
     lines += [(name, "measured") for name in equations.measured]
     for name, item in equations.definitions.items():
-        if isinstance(item, Implicit):
+        if name in equations.functions:
+            spline = equations.functions[name]
+            ends = "" if spline.open else f" from {spline.lower:g} to {spline.upper:g}"
+            lines.append((name, f"an unknown function of {spline.argument} ({spline.knots} knots{ends})"))
+        elif isinstance(item, Implicit):
             bounds = f"{item.lower:g} <= {name} <= {item.upper:g}"
             lines.append((name, f"the root of {_spaced(item.residual.text)} = 0 in {bounds}"))
         else:

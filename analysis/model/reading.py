@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from analysis.model import grammar
 from analysis.model.document import Document
 from analysis.model.equations import Equations, Implicit, ResolutionError, suggestion
+from analysis.model.functions import FEWEST, MOST, USUAL, Spline
 from analysis.model.grammar import NAME, RESERVED, Expression, ExpressionError
 from analysis.model.model import Initial, Model, Parameter
 
@@ -70,9 +71,16 @@ class _Reader:
             self.fail(f"{len(states)} states are more than the {MAX_STATES} allowed", "states")
         self.check_names()
         driven, measured = self.inputs()
-        definitions = {name: self.definition(name) for name in self.table("definitions")}
+        functions = self.functions()
+        definitions = {name: self.definition(name, functions) for name in self.table("definitions")}
         outputs = {name: self.expression("outputs", name) for name in self.table("outputs")}
         parameters = {name: self.parameter(name) for name in self.table("parameters")}
+        # a coefficient that the file does not have is sought from zero
+        for name, spline in functions.items():
+            for coefficient in spline.coefficients(name):
+                parameters.setdefault(coefficient, Parameter(0.0, free=True))
+            for end, value in zip(spline.end_names(name), spline.ends, strict=True):
+                parameters[end] = Parameter(value)
         equations = Equations(
             states=states,
             measured=measured,
@@ -80,6 +88,7 @@ class _Reader:
             parameters=tuple(parameters),
             definitions=definitions,
             outputs=outputs or {name: grammar.parse(name) for name in states},
+            functions=functions,
         )
         self.check_equations(equations)
         return Model(
@@ -153,11 +162,47 @@ class _Reader:
                 driven[name] = self.expression("inputs", name)
         return driven, tuple(measured)
 
-    def definition(self, name: str) -> Expression | Implicit:
+    def functions(self) -> dict[str, Spline]:
+        """The definitions that are unknown functions."""
+        found: dict[str, Spline] = {}
+        for name, value in self.table("definitions").items():
+            if not isinstance(value, dict) or "function" not in value:
+                continue
+            path = ("definitions", name)
+            self.check_keys(value, ("function", "knots", "lower", "upper"), path)
+            argument = self.expression(*path, "function").text
+            knots = self.number(value.get("knots", USUAL), *path, "knots")
+            if knots != int(knots) or not FEWEST <= knots <= MOST:
+                self.fail(f"`knots` is a whole number from {FEWEST} to {MOST}", *path, "knots")
+            if ("lower" in value) != ("upper" in value):
+                self.fail("give both lower and upper, or neither", *path)
+            lower, upper = (
+                self.number(value[key], *path, key) if key in value else None for key in ("lower", "upper")
+            )
+            if lower is not None and upper is not None and not lower < upper:
+                self.fail(f"lower = {lower:g} must be below upper = {upper:g}", *path, "lower")
+            found[name] = Spline(argument, int(knots), lower, upper)
+            self.check_coefficients(name, found[name])
+        return found
+
+    def check_coefficients(self, name: str, spline: Spline) -> None:
+        taken = {n for t in ("states", "inputs", "definitions") for n in self.table(t)}
+        wrong = [n for n in spline.coefficients(name) if n in taken]
+        wrong += [n for n in spline.end_names(name) if n in taken or n in self.table("parameters")]
+        if wrong:
+            message = f"`{wrong[0]}` belongs to the function `{name}`; choose another name"
+            self.fail(message, "definitions", name)
+
+    def definition(self, name: str, functions: Mapping[str, Spline]) -> Expression | Implicit:
         value = self.table("definitions")[name]
         if not isinstance(value, dict):
             return self.expression("definitions", name)
         path = ("definitions", name)
+        if name in functions:
+            try:
+                return grammar.parse(functions[name].text(name))
+            except ExpressionError:
+                self.fail("the argument of this function is too long: define it by a name", *path)
         self.check_keys(value, ("solve", "lower", "upper"), path)
         for key in ("solve", "lower", "upper"):
             if key not in value:

@@ -17,6 +17,7 @@ from analysis.estimate.finish.judge import Judgement, judge
 from analysis.estimate.finish.jumps import cut_at_jumps, jump_words
 from analysis.estimate.finish.no_worse import no_worse_than_start
 from analysis.estimate.finish.sensor_faults import with_sensor_faults
+from analysis.estimate.finish.smooth_curves import with_curves
 from analysis.estimate.profile import chosen
 from analysis.estimate.start import Start
 
@@ -60,7 +61,7 @@ def finish(
         fitted, judgement = _mended(fitted, judgement, progress)
     if judgement.verdict == "fits":  # also where nothing but rounding is left for a search to lower
         fitted = replace(fitted, converged=True, message="" if not fitted.converged else fitted.message)
-    result = assemble(fitted, judgement, options or {})
+    result = with_curves(assemble(fitted, judgement, options or {}), fitted)
     if names:
         from analysis.estimate.finish.profiles import with_profiled
 

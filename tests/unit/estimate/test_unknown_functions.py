@@ -1,0 +1,115 @@
+"""Unknown functions identified: smoothness by restricted likelihood, bands, ranges and refusals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+from scipy.interpolate import CubicSpline
+
+from analysis import Model, ModelError, Record, identify
+from analysis.estimate.finish.smooth_curves import smoothed
+from analysis.model.functions import Spline
+
+Array = NDArray[np.float64]
+
+TEXT = """
+name = "unknown spring"
+[states]
+x = "v"
+v = "f - c*v - H"
+[inputs]
+f = "measured"
+[parameters]
+c = { guess = 0.3, lower = 0, upper = 10 }
+[definitions]
+H = { function = "x", knots = 5 }
+[outputs]
+x = "x"
+"""
+
+
+@pytest.mark.parametrize("truth", ["straight", "cubic", "wave"])
+def test_given_a_regression_then_the_band_covers_and_a_straight_line_is_found_straight(truth: str) -> None:
+    curves = {
+        "straight": lambda x: 2 * x - 1,
+        "cubic": lambda x: x + 3 * x**3,
+        "wave": lambda x: np.sin(4 * x),
+    }
+    spline, covered, freedom = Spline("x", 12, -1.0, 1.0), [], []
+    grid = np.linspace(-1, 1, 41)
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(-1, 1, 300)
+        B = spline.basis(x)
+        y = curves[truth](x) + 0.3 * rng.normal(size=len(x))
+        M = B.T @ B / 0.09
+        b, C, _ = smoothed(M, np.linalg.lstsq(B, y, rcond=None)[0], [spline.roughness()])
+        at = spline.basis(grid)
+        width = 1.96 * np.sqrt(np.einsum("ij,jk,ik->i", at, C, at))
+        covered.append(np.mean(np.abs(at @ b - curves[truth](grid)) < width))
+        freedom.append(np.trace(C @ M))
+    assert 0.9 <= np.mean(covered) <= 0.99
+    if truth == "straight":
+        assert np.median(freedom) < 3.0
+    else:
+        assert 3.0 < np.median(freedom) < 12.0
+
+
+def test_given_no_data_in_a_part_of_the_range_then_the_curve_goes_on_straight_with_a_wide_band() -> None:
+    spline = Spline("x", 12, -1.0, 2.0)
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, 400)
+    B = spline.basis(x)
+    y = x + x**3 + 0.05 * rng.normal(size=len(x))
+    M = B.T @ B / 0.05**2
+    b, C, _ = smoothed(M, np.linalg.lstsq(B, y, rcond=None)[0], [spline.roughness()])
+    far = spline.basis(np.array([0.5, 1.5, 1.75, 2.0]))
+    values, errors = far @ b, np.sqrt(np.einsum("ij,jk,ik->i", far, C, far))
+    assert values[3] - values[2] == pytest.approx(values[2] - values[1], rel=0.05)
+    assert errors[3] > 20 * errors[0]
+
+
+def record(seed: int) -> Record:
+    """An oscillator with H = 9 x + 6 x^3 and c = 0.5 under a multisine, displacement at 1 % noise."""
+    rng, t = np.random.default_rng(seed), np.arange(1500) / 40.0
+    lines = np.arange(0.1, 1.2, 0.08)
+    turns = 2 * np.pi * np.outer(t, lines) + rng.uniform(0, 2 * np.pi, len(lines))
+    force = CubicSpline(t, 1.5 * np.cos(turns).sum(axis=1))
+
+    def rate(at: float, z: Array) -> list[float]:
+        return [z[1], float(force(at)) - 0.5 * z[1] - 9 * z[0] - 6 * z[0] ** 3]
+
+    x = solve_ivp(rate, (0, t[-1]), [0.1, 0.0], "DOP853", t, rtol=1e-9, atol=1e-9).y[0]
+    return Record.from_arrays(40.0, {"x": x + 0.01 * x.std() * rng.normal(size=len(x)), "f": force(t)})
+
+
+def test_given_an_unknown_spring_then_it_is_found_with_its_band_beside_the_damping() -> None:
+    measured, model = record(1), Model.from_toml(TEXT)
+    result = identify(model, measured, "path")
+    assert result.verdict == "fits"
+    c = result.parameters["c"]
+    assert abs(c.value - 0.5) < 4 * c.stderr < 0.05
+    curve = result.curves["H"]
+    x, y, low, high = (np.array(row) for row in (curve.x, curve.y, curve.lower, curve.upper))
+    assert (x[0], x[-1]) == (measured["x"].min(), measured["x"].max())
+    truth = 9 * x + 6 * x**3
+    assert np.sqrt(np.mean((y - truth) ** 2)) < 0.01 * truth.std()
+    assert np.mean((low <= truth) & (truth <= high)) > 0.6  # one draw: errors along a curve go together
+    again = Model.from_toml(result.model_text)
+    assert again.equations.functions["H"].ends == (x[0], x[-1])
+    assert 4.0 < result.extra["degrees of freedom"]["H"] <= 7.0
+
+
+def test_given_what_a_method_cannot_find_then_one_sentence() -> None:
+    model, measured = Model.from_toml(TEXT), record(1)
+    with pytest.raises(ModelError, match="homotopy does not identify the unknown function H"):
+        identify(model, measured, "homotopy")
+    with pytest.raises(ModelError, match="energetic does not"):
+        identify(model, measured, "energetic")
+    with pytest.raises(ModelError, match="Without its finish"):
+        identify(model, measured, "path", finish=False)
+    hidden = Model.from_toml(TEXT.replace('function = "x"', 'function = "v"'))
+    with pytest.raises(ModelError, match="no channel is called v, so give it lower and upper"):
+        identify(hidden, measured, "path")
