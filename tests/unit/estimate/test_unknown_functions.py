@@ -24,7 +24,7 @@ f = "measured"
 [parameters]
 c = { guess = 0.3, lower = 0, upper = 10 }
 [definitions]
-H = { function = "x", knots = 5 }
+H = { function = "x", knots = 4 }
 [outputs]
 x = "x"
 """
@@ -39,7 +39,7 @@ def test_given_a_regression_then_the_band_covers_and_a_straight_line_is_found_st
     }
     spline, covered, freedom = Spline("x", 12, -1.0, 1.0), [], []
     grid = np.linspace(-1, 1, 41)
-    for seed in range(40):
+    for seed in range(15):
         rng = np.random.default_rng(seed)
         x = rng.uniform(-1, 1, 300)
         B = spline.basis(x)
@@ -50,7 +50,7 @@ def test_given_a_regression_then_the_band_covers_and_a_straight_line_is_found_st
         width = 1.96 * np.sqrt(np.einsum("ij,jk,ik->i", at, C, at))
         covered.append(np.mean(np.abs(at @ b - curves[truth](grid)) < width))
         freedom.append(np.trace(C @ M))
-    assert 0.9 <= np.mean(covered) <= 0.99
+    assert 0.88 <= np.mean(covered) <= 0.995
     if truth == "straight":
         assert np.median(freedom) < 3.0
     else:
@@ -73,7 +73,7 @@ def test_given_no_data_in_a_part_of_the_range_then_the_curve_goes_on_straight_wi
 
 def record(seed: int) -> Record:
     """An oscillator with H = 9 x + 6 x^3 and c = 0.5 under a multisine, displacement at 1 % noise."""
-    rng, t = np.random.default_rng(seed), np.arange(1500) / 40.0
+    rng, t = np.random.default_rng(seed), np.arange(1200) / 40.0
     lines = np.arange(0.1, 1.2, 0.08)
     turns = 2 * np.pi * np.outer(t, lines) + rng.uniform(0, 2 * np.pi, len(lines))
     force = CubicSpline(t, 1.5 * np.cos(turns).sum(axis=1))
@@ -99,7 +99,7 @@ def test_given_an_unknown_spring_then_it_is_found_with_its_band_beside_the_dampi
     assert np.mean((low <= truth) & (truth <= high)) > 0.6  # one draw: errors along a curve go together
     again = Model.from_toml(result.model_text)
     assert again.equations.functions["H"].ends == (x[0], x[-1])
-    assert 4.0 < result.extra["degrees of freedom"]["H"] <= 7.0
+    assert 3.0 < result.extra["degrees of freedom"]["H"] <= 6.0
 
 
 def test_given_what_a_method_cannot_find_then_one_sentence() -> None:
