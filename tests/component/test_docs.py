@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from docs import names
 from tests.waiting import LONG
 
 ROOT = Path(__file__).parents[2]
@@ -89,5 +90,10 @@ def test_given_a_page_when_its_examples_run_then_they_succeed(page: Path, tmp_pa
 def test_given_the_pages_then_every_link_between_them_leads_somewhere() -> None:
     link = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
     links = [(page, target) for page in PAGES for target in link.findall(page.read_text(encoding="utf-8"))]
-    broken = [f"{page.name} -> {target}" for page, target in links if not (page.parent / target).exists()]
+    made = ROOT / "docs" / names.PAGE  # when the manual is built, whose links are checked then
+    broken = [
+        f"{page.name} -> {target}"
+        for page, target in links
+        if not (page.parent / target).exists() and (page.parent / target) != made
+    ]
     assert not broken

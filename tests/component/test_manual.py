@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import re
 import subprocess
@@ -11,9 +12,10 @@ from pathlib import Path
 import pytest
 from mkdocs.exceptions import PluginError
 
+import analysis
 from analysis.estimate.methods import METHODS
 from app.cli import COMMANDS
-from docs import command_line, equations
+from docs import command_line, equations, names
 from tests.waiting import LONG
 
 ROOT = Path(__file__).parents[2]
@@ -69,7 +71,16 @@ def test_given_the_site_then_every_page_is_reached_from_its_navigation(site: Pat
     wanted = {name.removesuffix(".md") for name in WANTED} | methods
     assert wanted <= navigation, wanted - navigation
     written = {str(p.relative_to(DOCS).with_suffix("")) for p in DOCS.rglob("*.md")} - {"index"}
-    assert written == navigation
+    assert written | {names.PAGE.removesuffix(".md")} == navigation
+
+
+def test_given_the_site_then_every_public_name_stands_there_with_what_its_source_says(site: Path) -> None:
+    html = (site / "reference" / "names" / "index.html").read_text(encoding="utf-8")
+    told = re.findall(r'<h3 id="[^"]+"><code>([^<]+)<', html)
+    assert sorted(told) == sorted(analysis.__all__)
+    assert (inspect.getdoc(analysis.identify) or "?").split("\n")[0] in html
+    assert "samples[m, N] taken at t0 + k dt" in html  # a member's own line
+    assert "resample(record: Record, rate: float) -&gt; Record" in re.sub(r"<[^>]+>", "", html)
 
 
 def test_given_the_site_then_nothing_in_it_is_fetched_from_elsewhere(site: Path) -> None:
