@@ -19,6 +19,8 @@ def can_be_profiled(result: Identification) -> str:
     entry = METHODS.get(result.method)
     if entry is not None and entry.load is None:
         return f"The method {result.method} has no likelihood to trace."
+    if result.method == "select":
+        return "The error bars count the choice of terms: identify the equation by itself first."
     if not result.converged:
         return "The fit did not converge: there is no best value to go out from."
     return "" if result.model_text else "The result does not say of which model it is."

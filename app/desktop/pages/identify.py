@@ -19,6 +19,7 @@ from app.desktop.widgets.mapping import Mapping
 from app.desktop.widgets.modelcard import ModelCard
 from app.desktop.widgets.profilepanel import ProfilePanel
 from app.desktop.widgets.results import ResultTable
+from app.desktop.widgets.termfinder import TermFinder
 from app.desktop.widgets.verdictbanner import SHOWN, VerdictBanner
 from app.desktop.words import counted
 from app.desktop.workbench import RecordInHand, Workbench
@@ -38,6 +39,14 @@ class IdentifyPage(Page):
         self._said_missing = ""
         self.chosen = ""  # which orbits the fit in progress balances, in words
         self.model_card = ModelCard(bench)
+        self.finder: TermFinder | None = None
+        self._found_channels: dict[str, str] = {}  # of an equation that was taken over, until it is read
+        self.find_button = button(
+            "Find terms…",
+            self.find_terms,
+            "Search the equation that the record in hand supports, term by term",
+        )
+        self.model_card.head.addWidget(self.find_button)
         self.mapping = Mapping(self.theme)
         self.convergence, self.picture = Convergence(self.theme), FitPlot(self.theme)
         self._drawing: Job | None = None  # the picture of the newest fit, in the making
@@ -149,12 +158,15 @@ class IdentifyPage(Page):
     def _rebuild(self) -> None:
         """The model or the record has changed."""
         record = self.bench.record
-        before = self.mapping.values()
+        before = {**self.mapping.values(), **self._found_channels}
         self.mapping.rebuild(self.bench.model, record.record if record else None)
         for name, box in self.mapping.boxes.items():
             if before.get(name):
                 box.setCurrentText(before[name])
+        if self.bench.model is not None and not self.bench.model_problem:
+            self._found_channels = {}
         self.no_record.setVisible(record is None)
+        self.find_button.setEnabled(record is not None)
         self._mark_earlier()
         self._follow()
 
@@ -269,6 +281,28 @@ class IdentifyPage(Page):
         self.compare_view.compare(self.bench.results)
         self._mark_earlier()
         self._draw_fit(result)
+
+    # -- an equation to be found
+
+    def find_terms(self) -> None:
+        """Open the search for terms, beside the window: STOP stays in reach."""
+        record = self.bench.record
+        if record is None:
+            return
+        if self.finder is not None:
+            self.finder.reject()
+        self.finder = TermFinder(self.bench, record, self)
+        self.finder.taken.connect(lambda *found: self._take_equation(record, *found))
+        self.finder.show()
+
+    def _take_equation(
+        self, record: RecordInHand, text: str, result: Identification, channels: dict[str, str]
+    ) -> None:
+        self._found_channels = dict(channels)
+        self.bench.find("mapping", dict(channels))
+        self.model_card.take_text(text)
+        self.bench.take_result(result, record)
+        self.tabs.setCurrentWidget(self.result_view)
 
     # -- one parameter
 

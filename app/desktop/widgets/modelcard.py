@@ -150,7 +150,7 @@ class ModelCard(Card):
         own = text != saved
         if own:
             self.chooser.setCurrentIndex(-1)
-            self.chooser.setPlaceholderText("your own text, not saved to a file")
+            self.chooser.setPlaceholderText("your own text, not saved")
         return own
 
     def load(self, path: Path, source: str) -> None:
@@ -161,6 +161,14 @@ class ModelCard(Card):
             return
         self.source = source
         self.editor.setPlainText(text)
+        self.check()
+
+    def take_text(self, text: str) -> None:
+        """A text that was found or made elsewhere; Ctrl+Z in the editor brings back the one before."""
+        self.chooser.setCurrentIndex(-1)
+        self.chooser.setPlaceholderText("your own text, not saved")
+        self.source = ""
+        self.editor.replace_text(text)
         self.check()
 
     def text(self) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 
 from PyQt6.QtCore import Qt, pyqtSignal
-from PyQt6.QtGui import QBrush, QColor
+from PyQt6.QtGui import QBrush, QColor, QResizeEvent
 from PyQt6.QtWidgets import QHeaderView, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
 
 from analysis import Estimate, Identification, interval_ends, with_error
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import label, scrolled
 from app.desktop.words import plain, with_minus
+
+ERROR = 2  # column of the relative error
 
 
 class ResultTable(QWidget):
@@ -63,6 +65,7 @@ class ResultTable(QWidget):
             cell.setFont(font)
             cell.setToolTip("How far it can go, and what it is confused with: click or Enter")
         self._colour()
+        self._make_room()
         first = [] if result.converged else ["The fit did not converge: do not trust these numbers."]
         self.notes.setText("\n".join([*first, *result.undetermined, *result.warnings]))
         self.frame.setVisible(bool(self.notes.text()))
@@ -77,6 +80,18 @@ class ResultTable(QWidget):
         ]
         self._fill(headings, rows)
         self.frame.hide()
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Where not all columns have room the relative error goes first: value and error tell it."""
+        header, view = self.table.horizontalHeader(), self.table.viewport()
+        if not self._names or header is None or view is None:
+            return
+        self.table.setColumnHidden(ERROR, False)
+        self.table.setColumnHidden(ERROR, header.length() > view.width())
 
     def _ask(self, row: int) -> None:
         if row < len(self._names):

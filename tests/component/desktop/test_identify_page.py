@@ -1,4 +1,4 @@
-"""One parameter of a fit on the Identify page: how far it can go, and what it is confused with."""
+"""The Identify page: terms found, taken over and fitted; how far one parameter can go."""
 
 from __future__ import annotations
 
@@ -7,68 +7,107 @@ from collections.abc import Callable
 import numpy as np
 from PyQt6.QtCore import Qt
 from pytestqt.qtbot import QtBot
+from scipy.integrate import solve_ivp
 
-from analysis.base.record import Record
+from analysis.base.record import Excitation, Record
+from app.desktop import terms
 from app.desktop.pages.identify import IdentifyPage
+from app.desktop.widgets.termfinder import TERM, percent
 from app.desktop.window import MainWindow
 from tests.waiting import LONG_MS as LONG
 
-DECAY = """
-name = "Decay"
-[states]
-x = "-a*x + b"
-[parameters]
-a = { guess = 0.7 }
-b = { guess = 0.2 }
-"""
+LEFT = Qt.MouseButton.LeftButton
 
 
-def _decay(rng: np.random.Generator) -> Record:
-    times = np.arange(300) / 50.0
-    return Record.from_arrays(50.0, {"x": 1.0 + np.exp(-times) + 0.01 * rng.normal(size=300)})
+def _ringing(rng: np.random.Generator) -> Record:
+    """x'' = -40 x - 0.8 v, displacement in mm under a name of the laboratory's own."""
+    times = np.arange(400) / 50.0
+    solved = solve_ivp(
+        lambda t, y: (y[1], -40 * y[0] - 0.8 * y[1]), (0, 8), (3.0, 0.0), t_eval=times, rtol=1e-10
+    )
+    return Record.from_arrays(50.0, {"disp 1": solved.y[0] + 0.01 * rng.normal(size=400)})
 
 
-def test_given_a_fit_when_a_parameter_is_clicked_then_its_profile_comes_and_is_kept_with_the_fit(
+def test_given_a_record_when_its_terms_are_found_taken_over_and_fitted_then_each_parameter_can_be_traced(
     make_window: Callable[..., MainWindow], qtbot: QtBot, rng: np.random.Generator
 ) -> None:
     window = make_window("identify", begin=False)
     bench, page = window.bench, window.pages["identify"]
     assert isinstance(page, IdentifyPage)
     panel, table = page.profile_panel, page.result_view.table
-    assert not panel.trace_button.isEnabled()
-    bench.take_record(_decay(rng), "decay")
-    page.model_card.editor.setPlainText(DECAY)
-    page.model_card.check()
-    qtbot.waitUntil(lambda: bench.model is not None and page.run_button.isEnabled(), timeout=LONG)
-    qtbot.mouseClick(page.run_button, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: bench.result is not None and page.job is None, timeout=LONG)
-    before = bench.result
-    assert before is not None and before.verdict == "fits"
+    assert not panel.trace_button.isEnabled() and not page.find_button.isEnabled()
+    bench.take_record(_ringing(rng), "ringing")
 
+    qtbot.mouseClick(page.find_button, LEFT)
+    finder = page.finder
+    assert finder is not None and finder.displacement.currentText() == "disp 1"
+    for item in finder._items():  # a small library, for the test's time
+        if item.data(TERM).term not in ("x", "v", "x**3"):
+            item.setCheckState(Qt.CheckState.Unchecked)
+    qtbot.keyClicks(finder.own_term, "x^3")
+    qtbot.keyClick(finder.own_term, Qt.Key.Key_Return)
+    assert "already" in finder.state.text() and finder.job is None
+    finder.own_term.clear()
+    assert finder.question().terms == ("x", "x**3", "v")
+    qtbot.mouseClick(finder.run_button, LEFT)
+    assert finder.cancel_button.isVisible() and not finder.take_button.isEnabled()
+    qtbot.mouseClick(finder.cancel_button, LEFT)
+    qtbot.waitUntil(lambda: finder.job is None, timeout=LONG)
+    assert "Cancelled" in finder.state.text()
+    qtbot.mouseClick(finder.run_button, LEFT)
+    qtbot.waitUntil(lambda: finder.job is None, timeout=LONG)
+    assert finder.found is not None, finder.state.text()
+    rows = [[finder.table.item(r, c).text() for c in range(3)] for r in range(finder.table.rowCount())]
+    assert [row[0] for row in rows] == ["x", "v", "x^3"] and rows[2][2] == "left out"
+    qtbot.mouseClick(finder.take_button, LEFT)
+    qtbot.waitUntil(lambda: page.run_button.isEnabled(), timeout=LONG)
+    assert "k1*x" in page.model_card.text() and page.mapping.values()["x"] == "disp 1"
+    assert bench.result is not None and not bench.result_is_of() and bench.result.verdict == "fits"
+    assert "choice of terms" in panel._refused
+
+    qtbot.mouseClick(page.run_button, LEFT)
+    qtbot.waitUntil(lambda: len(bench.results) == 2 and page.job is None, timeout=LONG)
+    before = bench.result
     name = table.visualItemRect(table.item(1, 0)).center()
-    qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=name)
-    assert page.tabs.currentWidget() is panel and panel.chooser.currentText() == "b"
+    qtbot.mouseClick(table.viewport(), LEFT, pos=name)
+    assert page.tabs.currentWidget() is panel and panel.chooser.currentText() == "c1"
     assert panel.cancel_button.isVisible() and panel.bar.isVisible()
-    qtbot.mouseClick(panel.cancel_button, Qt.MouseButton.LeftButton)
+    qtbot.mouseClick(panel.cancel_button, LEFT)
     qtbot.waitUntil(lambda: panel.job is None, timeout=LONG)
     assert "Cancelled" in panel.state.text() and bench.result is before
 
     page.tabs.setCurrentWidget(page.result_view)
     table.setFocus()
-    table.setCurrentCell(0, 2)
+    table.setCurrentCell(0, 1)
     qtbot.keyClick(table, Qt.Key.Key_Return)
-    assert panel.chooser.currentText() == "a"
+    assert panel.chooser.currentText() == "k1"
     qtbot.waitUntil(lambda: panel.job is None, timeout=LONG)
     found = bench.result
-    assert found is not None and "profile of a" in found.curves and len(bench.results) == 1
-    a, b = found.parameters["a"], found.parameters["b"]
-    assert abs((a.upper - a.lower) / (2 * 1.96 * a.stderr) - 1) < 0.05
-    assert panel.state.text().startswith("a = ") and "correlation 0.9" in panel.words.text()
-    assert b == before.parameters["b"]
+    assert found is not None and "profile of k1" in found.curves and len(bench.results) == 2
+    k1 = found.parameters["k1"]
+    assert abs((k1.upper - k1.lower) / (2 * 1.96 * k1.stderr) - 1) < 0.05 and k1.covers(40.0)
+    assert panel.state.text().startswith("k1 = ") and "correlation" in panel.words.text()
+    assert found.parameters["c1"] == before.parameters["c1"]
     x, _ = panel.plot._curve.getData()
-    assert list(x) == found.curves["profile of a"].x
+    assert list(x) == found.curves["profile of k1"].x
     # Shown again it is not traced again; of another model nothing is traced.
-    page._ask_profile("a")
+    page._ask_profile("k1")
     assert panel.job is None
     bench.miss_model("The model's text is being read.")
     assert not panel.trace_button.isEnabled() and "earlier model" in panel._refused
+
+
+def test_given_channels_then_the_drive_and_the_scale_of_friction_are_guessed_from_them() -> None:
+    samples = np.sin(np.arange(1000) * 0.1)
+    record = Record.from_arrays(10.0, {"a": samples, "Force": samples}, excitation=Excitation(2.0, 1.0))
+    assert terms.likely_drive(record) == "Force"
+    assert (
+        terms.likely_drive(Record.from_arrays(10.0, {"a": samples}, excitation=Excitation(2.0, 1.0)))
+        == terms.TONE
+    )
+    assert terms.likely_drive(Record.from_arrays(10.0, {"a": samples})) == ""
+    speed = 1 / np.sqrt(2)  # of sin(t)
+    friction = next(c.term for c in terms.oscillator_candidates(record, "a", "") if "tanh" in c.term)
+    assert friction == f"tanh({float(f'{20 / speed:.0e}'):g}*v)"
+    assert terms.equation_name("disp 1") == "disp_1" and terms.equation_name("1a") == "q_1a"
+    assert (percent(0.9999), percent(1e-5), percent(0.123)) == ("> 99.9 %", "< 0.1 %", "12.3 %")
