@@ -30,6 +30,7 @@ _FAR = 4.0  # standard errors: a parameter that differs by as many is another nu
 _PROMISED = 3.0  # share of the promised rise of chi-square that must be there: one in so many
 # A fit that follows the record as well is close to it after a few steps; one that cannot would take them all.
 _FIRST_LOOK, _HOPELESS = 6, 100.0  # steps, and rise of chi-square over what is no choice, to give up at
+_EXCERPT = 20_000  # samples of a long record that may exclude a rival without a look at the rest
 _CHANCE = 8.0  # rise of chi-square beyond the best line of the noise that is still no choice
 
 
@@ -54,6 +55,8 @@ def rival(fitted: Fitted, progress: Progress = SILENT) -> Rival | None:
         value = float(fitted.estimate[held])
         change = np.sign(step) * max(abs(step * value), _FAR * float(error[held]))
         moved = fitted.estimate + change * covariance[held] / error[held] ** 2
+        if _fails_on_an_excerpt(fitted, held, moved, progress):
+            continue
         look = _held_fit(fitted, held, moved, progress, _FIRST_LOOK)
         if look is None or _rise(fitted, look) > _HOPELESS * chance:
             continue
@@ -64,6 +67,29 @@ def rival(fitted: Fitted, progress: Progress = SILENT) -> Rival | None:
         if rise < min(chance, (change / error[held]) ** 2 / _PROMISED):
             return _described(fitted, other, held, inflation > _INFLATED, rise)
     return None
+
+
+def _fails_on_an_excerpt(fitted: Fitted, held: int, moved: Array, progress: Progress) -> bool:
+    """Whether the beginning of a long record excludes the other number already."""
+    piece = max(fitted.pieces, key=lambda piece: len(piece.times))
+    shared = all(unknown.record < 0 for unknown in fitted.unknowns)
+    if len(piece.times) < 2 * _EXCERPT or not shared or fitted.experiment.conditions.per_record:
+        return False
+    part = fitted.experiment.parts([(piece.record, piece.first, piece.first + _EXCERPT)], own_phases=False)
+    seen = replace(
+        piece,
+        run=part.runs[0],
+        record=0,
+        first=0,
+        stop=_EXCERPT,
+        times=piece.times[:_EXCERPT],
+        states=piece.states[:, :_EXCERPT],
+        residuals=piece.residuals[:, :_EXCERPT],
+    )
+    values = fitted.values[piece.record : piece.record + 1]
+    excerpt = replace(fitted, experiment=part, values=values, pieces=(seen,))
+    look = _held_fit(excerpt, held, moved, progress, _FIRST_LOOK)
+    return look is not None and _rise(excerpt, look) > _HOPELESS * no_choice(fitted)
 
 
 def _rise(fitted: Fitted, other: Fitted) -> float:

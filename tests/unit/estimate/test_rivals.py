@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from analysis.base.record import Record
+from analysis.estimate.finish import rivals
 from analysis.estimate.methods import identify
 from analysis.model import Model
 
@@ -55,3 +58,23 @@ def test_given_numbers_that_the_data_do_not_choose_then_the_sentence_has_others_
     result = identify(model(), record(0, 0.0), "path")
     said = [words for words in result.reasons if "follows the record as well" in words]
     assert said and all(np.isinf(result.parameters[n].stderr) for n in NAMES)
+
+
+def test_given_a_long_record_then_an_excerpt_excludes_what_the_whole_would_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole = identify(model(), record(0, 0.3), "path"), identify(model(), record(0, 0.0), "path")
+    asked: list[bool] = []
+    look = rivals._fails_on_an_excerpt
+
+    def counted(*given: Any) -> bool:
+        asked.append(look(*given))
+        return asked[-1]
+
+    monkeypatch.setattr(rivals, "_EXCERPT", 250)
+    monkeypatch.setattr(rivals, "_fails_on_an_excerpt", counted)
+    told = identify(model(), record(0, 0.3), "path")
+    assert told.verdict == whole[0].verdict == "fits" and told.parameters == whole[0].parameters
+    not_told = identify(model(), record(0, 0.0), "path")
+    assert not_told.verdict == whole[1].verdict == "cannot tell"
+    assert asked and not all(asked)  # what the excerpt does not exclude was fitted to the whole
