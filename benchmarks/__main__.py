@@ -33,6 +33,7 @@ ON_REQUEST = (
     "coverage",
     "discovery",
     "growth",
+    "hold",
     "homotopy_accuracy",
     "real",
     "soak",

@@ -27,6 +27,7 @@ LOWEST, HIGHEST = 0.3, 8.0  # band over the drive's frequency
 BAND_END = 0.35  # of the sample rate
 REPEATS = 10
 LINES = 60
+OWN_CLOCK = 0.05  # share by which the loop's own measure of its delay is believed to be off
 GAIN_OFF = 0.3  # share by which the gain of drive and correction may differ
 MODE_GAIN = 3.0  # by which a mode must lower what is unexplained, in squares
 LOUD = 4.0  # unexplained answers over their errors (rms) that call for a mode
@@ -79,21 +80,25 @@ class Response:
     rest: Array  # [channels] mean of each
 
 
-def response(samples: Array, commands: Array, length: int, rate: float) -> Response:
-    """From samples [channels, N] and commands [N] over several periods of ``length`` samples."""
+def response(samples: Array, commands: Array, sequence: Array, rate: float) -> Response:
+    """From samples [channels, N] and commands [N] over several periods of the ``sequence``.
+
+    The commands are those that went out, missed deadlines and all: each period has its own spectrum.
+    """
+    length = len(sequence)
     count = samples.shape[1] // length
     if count < 4:
         raise DataError("The dither test needs at least four of its periods.")
     cut = samples[:, -count * length :].reshape(len(samples), count, length)
     told = commands[-count * length :].reshape(count, length)
-    spectra = np.fft.rfft(cut, axis=2)
-    drive = np.fft.rfft(told, axis=1).mean(axis=0)
-    lines = np.flatnonzero(np.abs(drive) > 1e-3 * np.abs(drive).max())
-    answers = spectra[:, :, lines].mean(axis=1) / drive[lines]
-    spread = spectra[:, :, lines].std(axis=1, ddof=1) / np.sqrt(count)
-    return Response(
-        2 * np.pi * rate * lines / length, answers, spread / np.abs(drive[lines]), cut.mean(axis=(1, 2))
-    )
+    wanted = np.abs(np.fft.rfft(sequence))
+    lines = np.flatnonzero(wanted > 1e-3 * wanted.max())
+    spectra, drive = np.fft.rfft(cut, axis=2)[:, :, lines], np.fft.rfft(told, axis=1)[:, lines]
+    power = np.sum(np.abs(drive) ** 2, axis=0)
+    answers = np.sum(spectra * drive.conj(), axis=1) / power
+    left = spectra - answers[:, None] * drive
+    errors = np.sqrt(np.sum(np.abs(left) ** 2, axis=1) / (count - 1) / power)
+    return Response(2 * np.pi * rate * lines / length, answers, errors, cut.mean(axis=(1, 2)))
 
 
 def discrete_response(
@@ -164,7 +169,8 @@ def read_dither(
     """Path and modes from the answers; the last row of ``found`` is the force, the others ``channels``.
 
     ``states``: where the specimen rests. ``start``: the gain of the drive at its frequency, the delay that
-    the loop measured itself. DataError where the answer is not that of this model.
+    the loop measured itself, which counts as one more datum: a force that is sampled when the converter is
+    updated tells the delay to whole samples only. DataError where the answer is not that of this model.
     """
     from scipy.optimize import least_squares
 
@@ -181,7 +187,8 @@ def read_dither(
 
     def misses(p: Array) -> Array:
         miss = (answers(p) - found.answers) * weight
-        return np.concatenate([miss.real.ravel(), miss.imag.ravel()])
+        own = (p[1] - first[1]) / (OWN_CLOCK * first[1] + 0.02)
+        return np.concatenate([miss.real.ravel(), miss.imag.ravel(), [own]])
 
     first = np.array([start.gain, max(start.delay / tick, 0.05), max(start.lag / tick, 0.02)])
     lower, upper = first * [0.2, 0.0, 0.0], [5 * first[0], first[1] + 20.0, 20.0]

@@ -50,16 +50,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FILE", help="recording to write, with target, correction and state")
     parser.add_argument("--fast", action="store_true", help="virtual rigs: as fast as the machine can")
     parser.add_argument("--seed", type=int, default=0, help="of a virtual rig's noise")
+    parser.add_argument(
+        "--specimen",
+        type=int,
+        default=0,
+        metavar="N",
+        help="number of the virtual specimen (0: the profile's)",
+    )
     add_json_option(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     from drivers.formats import read
     from drivers.rig.profile import load_rig
+    from drivers.virtual.specimens import with_specimen
 
     if args.periods < 20 or args.longest < 1 or not args.wait > 0:
         raise DataError("--periods is at least 20, --longest at least 1 and --wait positive.")
-    profile = load_rig(args.rig)
+    profile = with_specimen(load_rig(args.rig), args.specimen)
     record = read(args.record)
     fit, model = _fitted(args.fit)
     channels = _channels(profile, model, record)
@@ -118,6 +126,7 @@ def _channels(profile: RigProfile, model: Model, record: Record) -> tuple[str, .
 def _same_drive(profile: RigProfile, record: Record) -> None:
     """Refuse a record of another rig or drive before anything moves."""
     from drivers.base.waveform import Sine
+    from drivers.virtual.specimens import number_of
 
     drive, made = profile.drive, record.excitation
     if not isinstance(drive, Sine):
@@ -126,6 +135,12 @@ def _same_drive(profile: RigProfile, record: Record) -> None:
     if rig is not None and rig != profile.key:
         raise DataError(
             f"The record was made on the rig '{rig}', not on '{profile.key}': its orbits are others."
+        )
+    number = number_of(profile) if profile.virtual else None
+    if number is not None and record.metadata.get("specimen", number) != number:
+        raise DataError(
+            f"The record is of specimen {record.metadata['specimen']}, this one is {number}: its orbits are "
+            "others."
         )
     if made is None or made.phase is None:
         raise DataError("The record does not know the phase of its drive: record it with this rig.")
@@ -357,7 +372,7 @@ class _Work:
         self._loop = modulated(self._rig).loop_status()
         loop.let_go("the dither test is over")
         loop.seconds(0.2)
-        found = response(seen.samples, seen.command, length, plant.rate)
+        found = response(seen.samples, seen.command, sequence, plant.rate)
         states = self._at_rest(still.samples[:-1, -max(20, length // 4) :].mean(axis=1))
         start = ActuatorPath(plant.path.gain, 0.0, self._loop.delay, self._loop.jitter)
         self._dither = read_dither(found, plant.model, plant.channels, states, 1 / plant.rate, start)

@@ -93,7 +93,7 @@ class ControlLoop:
         self._phase = np.nan
         self._saturated = 0.0  # rad of the drive at the bound
         self._missed_now = self._lost_now = 0
-        self._missed = self._ticks = self._clipped = 0
+        self._missed = self._ticks = self._clipped = self._sent = 0
         self._delay_sum = self._delay_squares = self._delay_most = 0.0
 
     @property
@@ -194,6 +194,7 @@ class ControlLoop:
         """The correction reached the converter ``delay`` s after its sample."""
         with self._lock:
             self._applied, self._missed_now = correction, 0
+            self._sent += 1
             self._delay_sum += delay
             self._delay_squares += delay * delay
             self._delay_most = max(self._delay_most, delay)
@@ -216,7 +217,7 @@ class ControlLoop:
 
     def status(self) -> LoopStatus:
         with self._lock:
-            sent = max(1, self._ticks - self._missed)
+            sent = max(1, self._sent)
             mean = self._delay_sum / sent
             jitter = np.sqrt(max(self._delay_squares / sent - mean * mean, 0.0))
             return LoopStatus(
