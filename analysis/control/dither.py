@@ -203,8 +203,10 @@ def read_dither(
             f"A correction moves the force by {gain:.3g} a volt, the drive itself by {start.gain:.3g}: the "
             "path of the loop is not that of the drive."
         )
-    left = found.answers[:-1] - answers(fit.x)[:-1]
-    modes, left = _modes(left, weight[:-1], path, tick, found.omega)
+    ours = answers(fit.x)[:-1]
+    left = found.answers[:-1] - ours
+    local = 1 / np.hypot(found.errors[:-1], 2 * TRUST * np.abs(ours))  # far from its resonance it is right
+    modes, left = _modes(left, local, path, tick, found.omega)
     loud = float(np.sqrt(np.mean((np.abs(left) * weight[:-1]) ** 2) / 2))
     if loud > 2 * LOUD:
         raise DataError(

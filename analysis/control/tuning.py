@@ -43,14 +43,23 @@ def plant_from_record(
         model, tuple(channels), noise, 1.0 / subject.base, record.rate, amplitude, np.asarray(force), path,
         np.std(subject.states, axis=1),
     )  # fmt: skip
-    tuned, surprise = _tuned(plant, data[:, :LOOKED_AT], theta[:LOOKED_AT])
+    return tuned_to_record(replace(plant, rate=rate), subject)
+
+
+def tuned_to_record(plant: LoopPlant, subject: Subject) -> LoopPlant:
+    """The plant with the gaps of its model as the record shows them, once more when modes have been found."""
+    theta = subject.times / subject.base * 2 * np.pi
+    rows = [plant.model.outputs.index(name) for name in plant.channels]
+    data = subject.data.outputs[rows]
+    at_record = replace(plant, rate=subject.record.rate)
+    tuned, surprise = _tuned(at_record, data[:, :LOOKED_AT], theta[:LOOKED_AT])
     if tuned.process > LARGEST_GAP or surprise > SURPRISE:
         raise DataError(
-            f"{model.name} with these values does not follow the record (its predictions from sample to "
+            f"{plant.model.name} with these values does not follow the record (its predictions from sample to "
             f"sample miss by {np.sqrt(surprise):.1f} times what noise explains): it cannot hold an orbit of "
             "this specimen."
         )
-    return replace(tuned, rate=rate)
+    return replace(tuned, rate=plant.rate)
 
 
 def _tuned(plant: LoopPlant, data: Array, theta: Array) -> tuple[LoopPlant, float]:

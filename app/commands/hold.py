@@ -356,6 +356,7 @@ class _Work:
 
         from analysis.control.dither import REPEATS, Dither, dither_sequence, read_dither, response
         from analysis.control.plant import ActuatorPath
+        from analysis.control.tuning import tuned_to_record
         from app.loop_rig import modulated
         from drivers.base.waveform import Sine
 
@@ -377,6 +378,8 @@ class _Work:
         start = ActuatorPath(plant.path.gain, 0.0, self._loop.delay, self._loop.jitter)
         self._dither = read_dither(found, plant.model, plant.channels, states, 1 / plant.rate, start)
         self._plant = replace(plant, path=self._dither.path, modes=self._dither.modes)
+        if self._dither.modes:  # what the model alone could not follow
+            self._plant = tuned_to_record(self._plant, self._study.subject)
         if not np.isfinite(self._plant.path.delay):
             raise DataError("The dither test gave no delay.")
 
