@@ -127,8 +127,8 @@ def _call(*words: object) -> int:
 
 def judge(result: dict[str, Any], case: str, seed: int) -> list[dict[str, Any]]:
     """Each orbit beside the specimen's own."""
-    angle = np.arctan(2 * np.pi * FREQUENCY * LAG)
-    size = GAIN * VOLTS * np.cos(angle)
+    angle = float(np.arctan(2 * np.pi * FREQUENCY * LAG))
+    size = float(GAIN * VOLTS * np.cos(angle))
     truth = Model.from_toml(specimen("xv", f"{size!r}*cos(2*pi*7.5*t - {angle!r})"))
     rows = []
     for o in result["orbits"]:

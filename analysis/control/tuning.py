@@ -55,9 +55,9 @@ def tuned_to_record(plant: LoopPlant, subject: Subject) -> LoopPlant:
     tuned, surprise = _tuned(at_record, data[:, :LOOKED_AT], theta[:LOOKED_AT])
     if tuned.process > LARGEST_GAP or surprise > SURPRISE:
         raise DataError(
-            f"{plant.model.name} with these values does not follow the record (its predictions from one sample "
-            f"to the next miss by {np.sqrt(surprise):.1f} times what noise explains): it cannot hold an orbit of "
-            "this specimen."
+            f"{plant.model.name} with these values does not follow the record (its predictions from one "
+            f"sample to the next miss by {np.sqrt(surprise):.1f} times what noise explains): it cannot hold "
+            "an orbit of this specimen."
         )
     return replace(tuned, rate=plant.rate)
 
