@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,10 @@ def _head(table: Sequence[Row], summary: Summary, unsuitable: dict[str, str]) ->
         "good" if good == len(table) else "warning",
     )
     if unsuitable:
-        yield Paragraph(f"{len(unsuitable)} recordings do not fit the models and were left out.", "warning")
+        names = [Path(path).stem for path in unsuitable]
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        words = f"Left out, for they do not fit the models: {', '.join(names[:MOST_NAMED])}{more}."
+        yield Paragraph(words, "warning")
     for text in summary.sentences():
         yield Paragraph(text)
     if any(fit.parameters for fit in summary.fits):
@@ -64,7 +68,8 @@ def _comparison(summary: Summary) -> Iterator[Block]:
         for fit in summary.fits
     ]
     columns = ["model and method", "usable", "BIC above the best", "R² on data that were held out"]
-    yield Grid(columns, rows, "BIC is summed over the recordings; the lowest is best.", numeric=(1, 2, 3))
+    words = "BIC is summed over the recordings that all of them were fitted to; the lowest is best."
+    yield Grid(columns, rows, words, numeric=(1, 2, 3))
 
 
 def _fit(fit: FitSummary) -> Iterator[Block]:
@@ -187,8 +192,9 @@ def _failures(summary: Summary) -> Iterator[Block]:
     yield Heading("Failures by cause")
     rows = []
     for words, names in sorted(summary.causes.items(), key=lambda item: -len(item[1])):
-        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-        rows.append([str(len(names)), words, ", ".join(names[:MOST_NAMED]) + more])
+        own = list(dict.fromkeys(names))  # a recording may have many jobs
+        more = f" and {len(own) - MOST_NAMED} more" if len(own) > MOST_NAMED else ""
+        rows.append([str(len(names)), words, ", ".join(own[:MOST_NAMED]) + more])
     yield Grid(["jobs", "cause", "recordings"], rows, numeric=(0,))
 
 

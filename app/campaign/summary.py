@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -109,7 +109,7 @@ class FitSummary:
     usable: int
     unjudged: int  # of the usable ones: without a verdict, such as those of a method by itself
     parameters: tuple[ParameterSummary, ...]
-    bic: float | None  # summed over recordings
+    bic: float | None  # summed over the recordings that every model has a score of
     predicted: float | None  # median over recordings of R² on what the fit had not seen
     draws: Mapping[str, Mapping[str, Estimate]] = field(default_factory=dict)  # bootstrap, by recording
 
@@ -143,6 +143,7 @@ def summarise(
     for row in table:
         key = (row["model"], row["method"], *(row[name] for name in varied))
         groups.setdefault(key, []).append(row)
+    common = _common(groups.values())
     tests = sum(_tests(rows, name) for rows in groups.values() for name in columns)
     fits = tuple(
         _fit(
@@ -151,6 +152,7 @@ def summarise(
             rows,
             {name: (units or {}).get(name, "") for name in columns},
             entries,
+            common,
             order,
             LEVEL / max(tests, 1),
         )
@@ -161,6 +163,15 @@ def summarise(
         if row["status"] != DONE:
             causes.setdefault(_cause(row), []).append(row["recording"])
     return Summary(fits, causes)
+
+
+def _scored(row: Row) -> bool:
+    return row["part"] == WHOLE and row.get("BIC") is not None
+
+
+def _common(groups: Iterable[Sequence[Row]]) -> set[str]:
+    """Recordings that every model has a score of: sums over others could not be compared."""
+    return set.intersection(*({row["recording"] for row in rows if _scored(row)} for rows in groups))
 
 
 def _cause(row: Row) -> str:
@@ -229,6 +240,7 @@ def _fit(
     rows: Sequence[Row],
     columns: Mapping[str, str],
     entries: Sequence[str],
+    common: Container[str],
     order: str,
     level: float,
 ) -> FitSummary:
@@ -236,7 +248,7 @@ def _fit(
     grid = "".join(f", {n} = {v}" for n, v in zip(varied, chosen, strict=True) if v is not None)
     counted = ordered((row for row in rows if _counts(row)), order)
     told = [_parameter(name, unit, counted, entries, order, level) for name, unit in columns.items()]
-    bics = [row["BIC"] for row in rows if row["part"] == WHOLE and row.get("BIC") is not None]
+    bics = [row["BIC"] for row in rows if _scored(row) and row["recording"] in common]
     scored = [row for row in rows if row.get("predicted R2") is not None]
     scores = [row["predicted R2"] for row in scored if row["part"] == HELD_OUT] or [
         row["predicted R2"] for row in scored
@@ -248,7 +260,7 @@ def _fit(
         sum(usable(row) for row in rows),
         sum(usable(row) and not row["verdict"] for row in rows),
         tuple(p for p in told if p.points),
-        float(sum(bics)) if bics and len(bics) == sum(row["part"] == WHOLE for row in rows) else None,
+        float(sum(bics)) if bics else None,
         float(np.median(scores)) if scores else None,
         _draws(rows, list(columns)),
     )
@@ -353,22 +365,30 @@ def _sentences(fit: FitSummary, several: bool) -> Iterable[str]:
         yield f"{prefix}{fit.unjudged} of {fit.fits} fits {words}."
     for p in fit.parameters:
         if p.effects is not None:
-            e = p.effects
-            share = 100 / abs(e.mean.value) if e.mean.value else math.nan
+            e, size = p.effects, _size(p)
             between = e.between
             spread = (
-                f"specimens differ by {share * between.value:.2g} % (95 %: {share * between.lower:.2g} to "
-                f"{share * between.upper:.2g} %)"
+                f"specimens differ by {size(between.value)} (95 %: {size(between.lower)} to "
+                f"{size(between.upper)})"
                 if between.lower > 0
-                else f"no spread between specimens beyond {share * between.upper:.2g} % is seen"
+                else f"no spread between specimens beyond {size(between.upper)} is seen"
             )
-            typical = f"a single estimate errs by {share * e.error:.2g} %"
+            typical = f"a single estimate errs by {size(e.error)}"
             mean = f"{p.name} = {with_error(e.mean)} over {e.specimens} specimens"
             yield f"{prefix}{mean}; {spread}, {typical}."
         for change in p.changes:
             yield f"{prefix}{change.words(p.name)}."
         if p.outliers:
             yield f"{prefix}{p.name} lies outside of the control limits for {', '.join(p.outliers)}."
+
+
+def _size(p: ParameterSummary) -> Callable[[float], str]:
+    """Words for a standard deviation: in per cent of the mean, or as it is where the mean may be zero."""
+    assert p.effects is not None
+    mean = abs(p.effects.mean.value)
+    if mean > 2 * max(p.effects.error, p.effects.between.value):
+        return lambda value: f"{100 * value / mean:.2g} %"
+    return lambda value: f"{value:.2g} {p.unit}".rstrip()
 
 
 def _fit_dict(fit: FitSummary) -> dict[str, Any]:

@@ -99,7 +99,8 @@ def _finish(plan: Plan, folder: Path, tally: Tally, json: str | None) -> int:
             print(path)
     causes = sorted(written.causes.items(), key=lambda item: -len(item[1]))
     for words, names in causes[:LISTED]:
-        _say(f"{len(names)} failed ({', '.join(names[:3])}{' ...' * (len(names) > 3)}): {words}")
+        own = list(dict.fromkeys(names))  # a recording may have many jobs
+        _say(f"{len(names)} failed ({', '.join(own[:3])}{' ...' * (len(own) > 3)}): {words}")
     if len(causes) > LISTED:
         _say(f"{len(causes) - LISTED} more reasons are in {folder / 'table.csv'}.")
     return 1 if written.failed else 0

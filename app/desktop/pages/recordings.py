@@ -259,6 +259,8 @@ class RecordingsPage(Page):
         """Show the entries that match the search, keeping the chosen one."""
         chosen = self.current()
         keep = self._wanted or (chosen.path if chosen else None)
+        many = self.campaign is not None and self.right.currentWidget() is self.campaign and not self._wanted
+        several = {item.data(ENTRY).path for item in self.list.selectedItems()}
         self.list.blockSignals(True)
         self.list.clear()
         for entry in self.entries.values():
@@ -266,8 +268,14 @@ class RecordingsPage(Page):
                 item = QListWidgetItem()
                 self._show(item, entry)
                 self.list.addItem(item)
-        self.list.blockSignals(False)
         rows = [self.list.item(i).data(ENTRY).path for i in range(self.list.count())]  # type: ignore[union-attr]
+        if many:  # their table stays: whoever opened a fit from it comes back for the next one
+            for i, path in enumerate(rows):
+                self.list.item(i).setSelected(path in several)  # type: ignore[union-attr]
+        self.list.blockSignals(False)
+        if many:
+            self.show_campaign()
+            return
         if keep in rows:
             self._wanted = None
             self.list.setCurrentRow(rows.index(keep))

@@ -27,6 +27,7 @@ from analysis import METHODS, Estimate, Identification, ShakedownError, Step, wi
 from app.campaign import batch
 from app.campaign.batch import Fit
 from app.campaign.store import fit_path
+from app.campaign.summary import moment, natural
 from app.desktop.plots.plot import Plot, axis_text
 from app.desktop.widgets.basics import Card, button, label, progress_bar, set_role, timer
 from app.desktop.words import counted
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 LOOKS = 500  # ms between two looks at the results while a campaign runs
 SENTENCES = 2  # that are shown; all of them are in the tooltip and on the page
+TICKS, TEXT = 12, 20  # words below an axis, and letters of each
 DATE, NUMBER = "date", "number of the recording"
 STATES = {"fits": "good", "close": "warn", "misses": "bad", "cannot tell": "bad"}
 
@@ -247,7 +249,7 @@ class CampaignPanel(QWidget):
         """The chosen parameter with error bars; only fits that may be used."""
         name, over = self.parameter.currentText(), self.over.currentText()
         used = [fit for fit in self.fits if fit.usable and name in (fit.parameters or {})]
-        x, axis = _places(used, over)
+        x, axis, texts = _places(used, over)
         y = np.array([fit.parameters[name][0] for fit in used if fit.parameters], dtype=np.float64)
         e = np.array(
             [fit.parameters[name][1] or math.nan for fit in used if fit.parameters], dtype=np.float64
@@ -259,6 +261,8 @@ class CampaignPanel(QWidget):
         unit = next((fit.parameters[name][-1] for fit in used if fit.parameters), "")
         self.plot.item.setLabel("left", axis_text(name, unit))
         self.plot.item.setLabel("bottom", axis)
+        ticks = [(i, text[:TEXT]) for i, text in enumerate(texts, 1)]
+        self.plot.item.getAxis("bottom").setTicks([ticks[:: 1 + len(ticks) // TICKS]] if ticks else None)
         self.plot.fit()
 
     def open_fit(self, row: int) -> None:
@@ -303,34 +307,34 @@ def _cell(fit: Fit, name: str) -> str:
 
 
 def _entries(fits: Sequence[Fit]) -> list[str]:
-    """Entries of the recordings that are numbers and differ."""
-    found: dict[str, set[float]] = {}
+    """Entries of the recordings that differ."""
+    found: dict[str, set[str]] = {}
     for fit in fits:
         for name, value in fit.metadata.items():
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                found.setdefault(name, set()).add(float(value))
+            found.setdefault(name, set()).add(str(value))
     return [name for name, values in found.items() if len(values) > 1]
 
 
-def _places(fits: Sequence[Fit], over: str) -> tuple[np.ndarray, str]:
-    """Where each fit is drawn (nan: it does not say), and the words of the axis."""
+def _places(fits: Sequence[Fit], over: str) -> tuple[np.ndarray, str, list[str]]:
+    """Where each fit is drawn (nan: it does not say), the words of the axis, and the texts at 1, 2, ... where
+    the entry is one that has no numbers."""
     if over == DATE:
-        moments = [_moment(fit.start) for fit in fits]
+        moments = [moment(fit.start) for fit in fits]
         first = min((m for m in moments if m is not None), default=0.0)
         days = [math.nan if m is None else (m - first) / 86400 for m in moments]
         since = datetime.fromtimestamp(first).strftime("%Y-%m-%d") if first else "the first"
-        return np.array(days, dtype=np.float64), f"time since {since} [days]"
+        return np.array(days, dtype=np.float64), f"time since {since} [days]", []
     if over == NUMBER:
-        return np.arange(1.0, len(fits) + 1), "recording [–]"
+        return np.arange(1.0, len(fits) + 1), "recording [–]", []
     values = [fit.metadata.get(over) for fit in fits]
-    return np.array([math.nan if v is None else float(v) for v in values], dtype=np.float64), axis_text(over)
-
-
-def _moment(start: str) -> float | None:
     try:
-        return datetime.fromisoformat(start).timestamp()
-    except (ValueError, OverflowError):
-        return None
+        numbers = [math.nan if v is None else float(v) for v in values]
+        return np.array(numbers, dtype=np.float64), axis_text(over), []
+    except ValueError:
+        texts = sorted({str(v) for v in values if v is not None}, key=natural)
+        place = {text: float(i) for i, text in enumerate(texts, 1)}
+        found = [math.nan if v is None else place[str(v)] for v in values]
+        return np.array(found, dtype=np.float64), over, texts
 
 
 def _refill(chooser: QComboBox, names: Sequence[str]) -> None:

@@ -24,7 +24,7 @@ def test_given_recordings_when_all_are_identified_then_the_table_fills_and_a_cli
     library = folders / "data" / "shakedown" / "recordings"
     library.mkdir(parents=True)
     for i in range(3):
-        about = {"temperature": 20.0 + i}
+        about = {"temperature": 20.0 + i, "operator": "AB"[i % 2]}
         made = record(4.0 + 0.1 * i, rng, start=f"2026-03-0{i + 1}T08:00:00+00:00", metadata=about)
         write(made, library / f"beam{i}.h5")
     write(Record.from_arrays(20.0, {"other": np.sin(np.arange(100.0))}), library / "strange.h5")
@@ -55,6 +55,9 @@ def test_given_recordings_when_all_are_identified_then_the_table_fills_and_a_cli
     x, y = panel.dots.getData()
     assert sorted(x) == [20.0, 21.0, 22.0]
     assert np.allclose(np.array(y)[np.argsort(x)], [4.0, 4.1, 4.2], atol=0.02)
+    panel.over.setCurrentText("operator")
+    panel._draw()
+    assert sorted(panel.dots.getData()[0]) == [1.0, 1.0, 2.0]
     row = next(i for i, fit in enumerate(panel.fits) if fit.path.stem == "beam1")
     with qtbot.waitSignal(window.bench.result_changed, timeout=LONG):
         panel.open_fit(row)
@@ -62,6 +65,9 @@ def test_given_recordings_when_all_are_identified_then_the_table_fills_and_a_cli
     result = window.bench.result
     assert result is not None and abs(result.values()["k"] - 4.1) < 0.02
     assert window.bench.result_is_of() == ""
+    window.show_page("recordings")
+    page._fill()  # as after every look at the library
+    assert page.right.currentWidget() is panel and len(page.list.selectedItems()) == 4
     page.list.clearSelection()
     page.list.setCurrentRow(0)
     assert page.right.currentIndex() == 1

@@ -149,3 +149,14 @@ def test_failures_of_one_cause_are_told_together_whatever_the_recording_is_named
     ]
     (cause,) = summarise(table).causes.items()
     assert cause == (words.replace("beam {}", "…"), [f"beam {i}" for i in range(12)])
+
+
+def test_models_are_compared_over_the_recordings_that_both_were_fitted_to() -> None:
+    blank = {"method": "auto", "part": "whole", "number": 0, "verdict": "fits", "converged": True}
+    scores = {("a", "1"): 5.0, ("a", "2"): 7.0, ("a", "3"): 9.0, ("b", "1"): 4.0, ("b", "2"): 6.0}
+    table = [
+        {**blank, "model": m, "recording": r, "specimen": r, "status": "done", "BIC": b, "failure": None}
+        for (m, r), b in scores.items()
+    ]
+    table.append({**table[-1], "recording": "3", "specimen": "3", "status": "failed", "BIC": None})
+    assert [fit.bic for fit in summarise(table).fits] == [12.0, 10.0]
