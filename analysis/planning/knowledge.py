@@ -24,7 +24,7 @@ class Knowledge:
 
     ``indices`` place the unknowns in the vector of the model's k parameters followed by offsets, delays and
     drifts of its q outputs. ``widening`` is each stated standard error over that of white noise and a right
-    model: what coloured noise and model errors cost, assumed to stay the same.
+    model: what coloured noise and model errors cost, assumed to stay the same; 1 where the model fits.
     """
 
     model: Model  # at the fitted values
@@ -97,7 +97,7 @@ def knowledge_of(model: Model, fit: Identification) -> Knowledge:
         np.array([places[name] for name in names], dtype=np.int64),
         np.array([e.value for e in found]),
         covariance,
-        np.array([_widening(e) for e in found]),
+        np.array([_widening(e) if fit.verdict != "fits" else 1.0 for e in found]),
         {n: s for n, s in fit.residual.noise.items() if math.isfinite(s) and s > 0},
     )
 

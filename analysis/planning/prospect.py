@@ -128,6 +128,14 @@ class Prospect:
 
     def resonances(self) -> list[float]:
         """Frequencies of small motions about rest, in cycles per unit of time, ascending."""
+        return sorted(float(w.imag) / (2 * np.pi) for w in self._eigenvalues() if w.imag > 0)
+
+    def memory(self) -> float:
+        """Time in which the slowest small motion about rest falls to 1/e; 0 where nothing turns or falls."""
+        falling = [-w.real for w in self._eigenvalues() if w.imag > 0 and w.real < 0]
+        return float(1 / min(falling)) if falling else 0.0
+
+    def _eigenvalues(self) -> NDArray[np.complex128]:
         model = self.knowledge.model
         n, k = len(model.states), len(model.parameters)
         slope, by_state, by_parameter = np.empty(n), np.empty((n, n)), np.empty((n, k))
@@ -135,9 +143,8 @@ class Prospect:
         u = np.zeros(len(model.inputs))
         model.kernels().jac(0.0, self.initial.copy(), u, p, slope, by_state, by_parameter)
         if not np.isfinite(by_state).all():
-            return []
-        turning = np.linalg.eigvals(by_state).imag
-        return sorted(float(w) / (2 * np.pi) for w in turning[turning > 0])
+            return np.zeros(0, dtype=np.complex128)
+        return np.linalg.eigvals(by_state).astype(np.complex128)
 
     def _signal(self, run: Trajectory, drive: Array, name: str) -> Array:
         inputs = self.knowledge.model.inputs

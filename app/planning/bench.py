@@ -20,12 +20,13 @@ from analysis import (
 from drivers.base.waveform import Part, Segments, Sweep, Waveform
 from drivers.rig.profile import ChannelProfile, RigError, RigProfile
 from drivers.rig.shaker_path import ShakerPath, shaker_path
-from drivers.rig.shapes import check_plays, multisine, rounded_down, shapes, working_band
+from drivers.rig.shapes import bands, check_plays, multisine, rig_band, rounded_down, shapes, working_band
 
 Array = NDArray[np.float64]
 
 SLOTS = 8  # segments of a plan, at most
 SHORTEST = 2.5  # s, of a segment
+MEMORIES = 4.0  # of the specimen's memory that a segment lasts at least
 DRAWS = 10  # of what the truth may be, for choosing
 CHECKED = 100  # of them, for the limits
 BROKEN = 0.02  # share of those in which a limit may be broken
@@ -176,13 +177,17 @@ def candidates(
     return found
 
 
-def _amplitudes(benches: Sequence[Bench], shape: Waveform, seconds: float) -> list[Waveform]:
-    largest = shape
+def _largest(benches: Sequence[Bench], shape: Waveform, seconds: float) -> Waveform | None:
+    found: Waveform | None = shape
     for bench in benches:
-        kept = bench.largest(largest, seconds)
-        if kept is None:
-            return []
-        largest = kept
+        found = None if found is None else bench.largest(found, seconds)
+    return found
+
+
+def _amplitudes(benches: Sequence[Bench], shape: Waveform, seconds: float) -> list[Waveform]:
+    largest = _largest(benches, shape, seconds)
+    if largest is None:
+        return []
     others = [replace(largest, amplitude=rounded_down(level * largest.amplitude)) for level in LEVELS]
     return [
         one for one in others
@@ -191,20 +196,30 @@ def _amplitudes(benches: Sequence[Bench], shape: Waveform, seconds: float) -> li
 
 
 def usual_drive(benches: Sequence[Bench], seconds: float) -> Segments | None:
-    """A low-crest multisine over the band, as large as the limits allow: what a plan is held against."""
+    """A low-crest multisine over the rig's band, as large as the limits allow, to compare plans with."""
     profile = benches[0].profile
-    band = working_band(profile.limits, profile.rate, benches[0].prospect.resonances())
-    found: Waveform | None = multisine(profile.limits, band, seconds)
-    for bench in benches:
-        found = None if found is None else bench.largest(found, seconds)
+    shape = multisine(profile.limits, rig_band(profile.limits, profile.rate), seconds)
+    found = _largest(benches, shape, seconds)
     return None if found is None else played(found, seconds)
 
 
-def segments_in(seconds: float) -> tuple[int, float]:
-    """How many segments a plan of that length has, and how long each is."""
+def whole_drives(bench: Bench, seconds: float) -> list[Segments]:
+    """Multisines of the whole length over several bands: without the pauses between segments."""
+    profile, resonances = bench.profile, bench.prospect.resonances()
+    band = working_band(profile.limits, profile.rate, resonances)
+    tried = [
+        _largest([bench], multisine(profile.limits, one, seconds, seed), seconds)
+        for one in bands(band, resonances)
+        for seed in (None, 0)
+    ]
+    return [played(one, seconds) for one in tried if one is not None]
+
+
+def segments_in(seconds: float, memory: float = 0.0) -> tuple[int, float]:
+    """How many segments a plan of that length has, and how long each is: some memories of the specimen."""
     if not (np.isfinite(seconds) and seconds >= SHORTEST):
         raise DataError(f"A plan lasts at least {SHORTEST:g} s, not {seconds:g}.")
-    slots = int(np.clip(seconds / SHORTEST, 1, SLOTS))
+    slots = int(np.clip(seconds / max(SHORTEST, MEMORIES * memory), 1, SLOTS))
     return slots, seconds / slots
 
 

@@ -21,7 +21,16 @@ from analysis import (
     seconds_needed,
     stderr_after,
 )
-from app.planning.bench import Bench, assembled, bench_of, candidates, kept, segments_in, usual_drive
+from app.planning.bench import (
+    Bench,
+    assembled,
+    bench_of,
+    candidates,
+    kept,
+    segments_in,
+    usual_drive,
+    whole_drives,
+)
 from drivers.base.waveform import Segments
 from drivers.rig.profile import RigError, RigProfile
 
@@ -63,18 +72,19 @@ def make_plan(
     progress: Progress = SILENT,
 ) -> Plan:
     """The drive of that length which shrinks the error bars of the fit most; an error where there is none."""
-    slots, each = segments_in(seconds)
+    segments_in(seconds)  # a length that makes no sense is said before the work
     knowledge, rng = knowledge_of(model, fit), np.random.default_rng(seed)
     bench, warnings = bench_of(knowledge, profile, rng)
+    slots, each = segments_in(seconds, bench.prospect.memory())
     usual = usual_drive([bench], seconds)
     found = candidates([bench], each, lambda drive: bench.information(drive, each), progress)
     chosen = choose_segments(np.array([told for _, told in found]), bench.prior, slots, criterion)
-    drive, broken = kept([bench], assembled([found[c][0] for c in chosen], each), seconds, rng, progress)
-    best = bench.information(drive, seconds)
     plain = None if usual is None else bench.information(usual, seconds)
-    if usual is not None and plain is not None and _is_better(plain, best, bench, criterion):
-        drive, broken = kept([bench], usual, seconds, rng, progress)
-        best = bench.information(drive, seconds)
+    tried = [assembled([found[c][0] for c in chosen], each), *whole_drives(bench, seconds)]
+    tried += [] if usual is None else [usual]
+    drive = _best(tried, bench, seconds, criterion)
+    drive, broken = kept([bench], drive, seconds, rng, progress)
+    best = bench.information(drive, seconds)
     if best is None:
         raise RigError(f"The motion on '{profile.key}' cannot be followed under any drive that was tried.")
     nothing = np.zeros_like(bench.prior)
@@ -97,8 +107,14 @@ def make_plan(
     )
 
 
-def _is_better(plain: Array, best: Array | None, bench: Bench, criterion: Criterion) -> bool:
-    return best is None or choose_segments(np.array([best, plain]), bench.prior, 1, criterion) == [1]
+def _best(tried: list[Segments], bench: Bench, seconds: float, criterion: Criterion) -> Segments:
+    """The drive of those that tells most when it is played as a whole."""
+    told = [(drive, bench.information(drive, seconds)) for drive in tried]
+    followed = [(drive, found) for drive, found in told if found is not None]
+    if not followed:
+        return tried[0]
+    place = choose_segments(np.array([found for _, found in followed]), bench.prior, 1, criterion)[0]
+    return followed[place][0]
 
 
 def _without_each_sensor(bench: Bench, drive: Segments, seconds: float) -> dict[str, Array]:

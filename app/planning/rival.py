@@ -61,12 +61,13 @@ def make_rival_plan(
     progress: Progress = SILENT,
 ) -> RivalPlan:
     """The drive of that length which best separates two models; an error where there is none."""
-    slots, each = segments_in(seconds)
+    segments_in(seconds)  # a length that makes no sense is said before the work
     rng = np.random.default_rng(seed)
     known = knowledge_of(model, fit), knowledge_of(rival, rival_fit)
     if known[0].model.equations == known[1].model.equations:
         raise DataError("The two models have the same equations: no drive tells them apart.")
     benches = [bench_of(k, profile, rng)[0] for k in known]
+    slots, each = segments_in(seconds, benches[0].prospect.memory())
     found = candidates(benches, each, lambda drive: _misfits(benches, drive, each), progress)
     priors = [benches[1].prior] * DRAWS + [benches[0].prior] * DRAWS
     chosen = choose_separating([told for _, told in found], priors, slots)

@@ -21,6 +21,7 @@ _SINES_ONLY = ("ds345", "scpi")  # generators that make their waveform themselve
 _AROUND = 4.0  # the band of interest: resonances, so many times lower and higher
 _SINES = 10  # over the band of interest, beside those near resonances
 _MOST_LINES = 150  # of a multisine; then its period is shorter than its part
+_PHASES = 3  # random phases of a multisine, beside those of low crest: one of them fits the specimen best
 _NEAR = (0.75, 0.9, 1.0, 1.1, 1.35)  # of a resonance
 
 
@@ -41,40 +42,52 @@ def check_plays(profile: RigProfile) -> None:
         )
 
 
-def working_band(limits: Limits, rate: float, resonances: Sequence[float]) -> Band:
-    """Where the specimen answers and the rig may play, in Hz."""
-    lowest, highest = limits.lowest_frequency, min(limits.highest_frequency, 0.2 * rate)
-    near = [f for f in resonances if lowest < f < highest]
-    if near:
-        lowest, highest = max(lowest, min(near) / _AROUND), min(highest, max(near) * _AROUND)
-    lowest, highest = float(f"{max(lowest, highest / 1000):.4g}"), float(f"{highest:.4g}")
-    lowest, highest = max(lowest, limits.lowest_frequency), min(highest, limits.highest_frequency)
+def rig_band(limits: Limits, rate: float) -> Band:
+    """All that the rig may play and its samples can follow, in Hz."""
+    highest = min(limits.highest_frequency, 0.2 * rate)
+    lowest = max(limits.lowest_frequency, highest / 1000)
     if not lowest < highest:
         raise RigError(f"No frequency lies between {lowest:g} and {highest:g} Hz: nothing can be played.")
     return lowest, highest
 
 
-def multisine(limits: Limits, band: Band, seconds: float) -> Waveform:
+def working_band(limits: Limits, rate: float, resonances: Sequence[float]) -> Band:
+    """Where the specimen answers and the rig may play, in Hz."""
+    lowest, highest = rig_band(limits, rate)
+    near = [f for f in resonances if lowest < f < highest]
+    if not near:
+        return lowest, highest
+    low, high = (float(f"{f:.4g}") for f in (min(near) / _AROUND, max(near) * _AROUND))
+    return max(lowest, low), min(highest, high)
+
+
+def bands(band: Band, resonances: Sequence[float]) -> list[Band]:
+    """A band, its halves, and the surroundings of the resonances in it."""
+    lowest, highest = band
+    middle = float(f"{np.sqrt(lowest * highest):.4g}")
+    near = [f for f in resonances if lowest < f < highest]
+    around = [(max(lowest, float(f"{0.6 * f:.4g}")), min(highest, float(f"{1.6 * f:.4g}"))) for f in near[:3]]
+    return [band, (lowest, middle), (middle, highest), *around]
+
+
+def multisine(limits: Limits, band: Band, seconds: float, seed: int | None = None) -> Waveform:
     """Low-crest lines over a band at the largest drive that is allowed, a period in ``seconds`` or less."""
     spacing = max(1 / seconds, (band[1] - band[0]) / _MOST_LINES)
     spacing = min(spacing, 0.5 * (band[1] - band[0]))
-    return within(limits, Multisine(limits.peak, *band, spacing))
+    return within(limits, Multisine(limits.peak, *band, spacing, seed))
 
 
 def shapes(limits: Limits, band: Band, resonances: Sequence[float], seconds: float) -> list[Waveform]:
     """Sines, sweeps, multisines and random drives of that length, each as large as the limits allow."""
     lowest, highest = band
-    peak, middle = limits.peak, float(f"{np.sqrt(lowest * highest):.4g}")
-    near = [f for f in resonances if lowest < f < highest]
+    peak, near = limits.peak, [f for f in resonances if lowest < f < highest]
     tones = {*np.geomspace(lowest, highest, _SINES)[1:-1], lowest, highest}
     tones |= {f * part for f in near for part in _NEAR if lowest <= f * part <= highest}
     tones = {float(np.clip(float(f"{f:.4g}"), lowest, highest)) for f in tones}
-    bands = [band, (lowest, middle), (middle, highest)]
-    bands += [(max(lowest, 0.6 * f), min(highest, 1.6 * f)) for f in near[:3]]
     found: list[Waveform] = [Sine(peak, f) for f in sorted(tones)]
-    for low, high in bands:
+    for low, high in bands(band, resonances):
         found += [Sweep(peak, low, high, seconds, True), Sweep(peak, high, low, seconds, True)]
-        found.append(multisine(limits, (low, high), seconds))
+        found += [multisine(limits, (low, high), seconds, seed) for seed in (None, *range(_PHASES))]
         found.append(RandomNoise(peak, low, high))
     return [within(limits, shape) for shape in found]
 

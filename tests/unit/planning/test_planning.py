@@ -161,7 +161,9 @@ def test_given_error_bars_that_were_widened_then_those_predicted_are_as_well() -
     drive = a_drive()
     widened = {n: replace(e, stderr_ideal=0.5 * e.stderr) for n, e in a_fit().parameters.items()}
     plain = a_prospect()
-    twice = replace(plain, knowledge=knowledge_of(OSCILLATOR, a_fit(parameters=widened)))
+    close = a_fit(parameters=widened, verdict="close")
+    twice = replace(plain, knowledge=knowledge_of(OSCILLATOR, close))
+    assert (knowledge_of(OSCILLATOR, a_fit(parameters=widened)).widening == 1).all()
     run = plain.motion(drive, TRUTH)
     assert run is not None
     none = np.zeros((3, 3))
