@@ -11,7 +11,7 @@ from typing import Any
 
 _NAMES = {
     # what is measured
-    "base.record": "Channel Excitation Record Span moment_after time_after",
+    "base.record": "Channel Excitation Marker Record Span moment_after time_after",
     "base.derive": "calibrate resample",
     "signal.inputs": "Inputs",
     "simulation.sensor": "Sensor",

@@ -27,6 +27,7 @@ from analysis.base.progress import Progress as Progress
 from analysis.base.progress import Step as Step
 from analysis.base.record import Channel as Channel
 from analysis.base.record import Excitation as Excitation
+from analysis.base.record import Marker as Marker
 from analysis.base.record import Record as Record
 from analysis.base.record import Span as Span
 from analysis.base.record import moment_after as moment_after

@@ -36,7 +36,8 @@ def resample(record: Record, rate: float) -> Record:
         channels[name] = Channel(
             np.ascontiguousarray(data), channel.unit, moved(channel.gaps), moved(channel.clipped)
         )
-    return replace(record, rate=record.rate * float(ratio), channels=channels)
+    markers = tuple(replace(marker, index=int(marker.index * ratio)) for marker in record.markers)
+    return replace(record, rate=record.rate * float(ratio), channels=channels, markers=markers)
 
 
 def calibrate(record: Record, channel: str, factor: float, offset: float, unit: str) -> Record:

@@ -42,6 +42,14 @@ class Excitation:
     waveform: str = "sine"
 
 
+@dataclass(frozen=True)
+class Marker:
+    """A moment that a person marked while recording, with a word."""
+
+    index: int  # sample
+    text: str
+
+
 @dataclass(frozen=True, eq=False)
 class Record:
     """Channels sampled together at ``rate`` (Hz). Immutable: every change gives a new record."""
@@ -55,6 +63,7 @@ class Record:
         default_factory=dict
     )  # rig, operator, notes, tags, calibration, versions
     clock_time: float | None = None  # the first sample's time by the file's own clock, s; None: it has none
+    markers: tuple[Marker, ...] = ()
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.rate) and self.rate > 0):
@@ -113,7 +122,7 @@ class Record:
         return np.arange(len(self)) / self.rate
 
     def cut(self, start: int, stop: int) -> Record:
-        """Samples start to stop; gaps, clipping, the drive's phase and all times move along."""
+        """Samples start to stop; gaps, clipping, markers, the drive's phase and all times move along."""
         start, stop, _ = slice(start, stop).indices(len(self))
 
         def moved(spans: tuple[Span, ...]) -> tuple[Span, ...]:
@@ -137,6 +146,7 @@ class Record:
             start=begun,
             drive_time=time_after(self.drive_time, passed),
             clock_time=time_after(self.clock_time, passed),
+            markers=tuple(Marker(m.index - start, m.text) for m in self.markers if start <= m.index < stop),
         )
 
     def with_channels(self, **arrays: NDArray[np.float64]) -> Record:

@@ -142,11 +142,16 @@ def _print(payload: dict[str, Any]) -> None:
     print(table(columns, rows))
     print()
     for event in payload["events"]:
-        print(f"{event.get('kind')} at sample {event.get('index')}: {event.get('text', '')}")
+        print(f"{event.get('kind')} at {_moment(event, payload['rate'])}: {event.get('text', '')}")
     for key, value in payload["metadata"].items():
         text = str(value)
         print(f"{key}: {text if len(text) <= 200 else text[:197] + '...'}")
     print(f"checksum: {payload['checksum']['text']}")
+
+
+def _moment(event: dict[str, Any], rate: float) -> str:
+    index = event.get("index")
+    return f"{index / rate:.4g} s (sample {index})" if isinstance(index, int) else f"sample {index}"
 
 
 def _total(spans: list[list[int]]) -> int:

@@ -399,6 +399,21 @@ class RigDesk(QObject):
         self.recording_since = time.monotonic()
         self.recording_changed.emit()
 
+    def mark(self, number: int, text: str) -> None:
+        """Mark this moment of the recording, or give a marker that was set another word; never waits."""
+        engine = self._engine
+        if engine is None or not self.recording or self.finishing:
+            return
+
+        def work() -> None:
+            try:
+                engine.mark(number, text)
+            except ShakedownError as error:
+                with contextlib.suppress(RuntimeError):  # the window may be gone
+                    self.refused.emit(f"The marker could not be set: {error}")
+
+        threading.Thread(target=work, name="marker", daemon=True).start()
+
     def stop_recording(self) -> None:
         """End the recording; it is finished in the background and announced by ``recorded``."""
         capture = self._capture

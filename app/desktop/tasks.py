@@ -235,6 +235,15 @@ def find_orbits(
     return space, found
 
 
+@dataclass(frozen=True)
+class Tone:
+    """The response at a sine's own frequency: the quotient of the lines that hold the sine."""
+
+    frequency: float  # Hz
+    response: complex
+    coherence: float
+
+
 @dataclass(frozen=True, eq=False)
 class Responded:
     """A frequency response and, of averaged spectra, its resonances."""
@@ -242,6 +251,7 @@ class Responded:
     response: FrequencyResponse | LinearApproximation
     modes: tuple[Resonance, ...] = ()
     doubts: tuple[str, ...] = ()
+    tone: Tone | None = None  # of a sine's response: all of it that means anything
 
 
 def respond(
@@ -265,6 +275,10 @@ def respond(
     ):
         return Responded(linear_approximation([record], source, output, period))
     found = frequency_response(record, source, output, estimator, lines, window, overlap)
+    if drive is not None and drive.waveform == "sine" and drive.frequency > 0:
+        line = int(np.argmin(np.abs(found.frequency - drive.frequency)))
+        tone = Tone(drive.frequency, complex(found.response[line]), float(found.coherence[line]))
+        return Responded(found, (), tuple(doubts(found, record)), tone)
     return Responded(found, tuple(resonances(found)), tuple(doubts(found, record)))
 
 

@@ -270,11 +270,13 @@ def stylesheet(c: Colours, scale: float) -> str:
     QComboBox::drop-down {{ border: none; width: {px(24)}; }}
     QComboBox::down-arrow {{ image: url({FOLDER.as_posix()}/arrow.svg); width: {px(14)}; height: {px(14)}; }}
     QCheckBox, QRadioButton {{ spacing: {px(8)}; min-height: {px(26)}; }}
-    QCheckBox::indicator, QRadioButton::indicator, QTableView::indicator {{ width: {px(18)}; height: {px(18)};
+    QCheckBox::indicator, QRadioButton::indicator, QTableView::indicator,
+    QListView::indicator {{ width: {px(18)}; height: {px(18)};
         border: 1px solid {c.muted}; border-radius: {px(5)}; background: {c.sunken}; }}
     QRadioButton::indicator {{ border-radius: {px(9)}; }}
-    QCheckBox::indicator:checked, QTableView::indicator:checked {{ background: {c.accent};
-        border-color: {c.accent}; image: url({FOLDER.as_posix()}/tick.svg); }}
+    QCheckBox::indicator:checked, QTableView::indicator:checked,
+    QListView::indicator:checked {{ background: {c.accent}; border-color: {c.accent};
+        image: url({FOLDER.as_posix()}/tick.svg); }}
     QRadioButton::indicator:checked {{ background: {c.accent}; border: {px(5)} solid {c.accent_soft}; }}
     QCheckBox::indicator:focus, QRadioButton::indicator:focus {{ border: 2px solid {c.accent}; }}
     QSlider {{ min-height: {px(26)}; }}
@@ -298,6 +300,8 @@ def stylesheet(c: Colours, scale: float) -> str:
         alternate-background-color: {c.window}; selection-background-color: {c.accent_soft};
         selection-color: {c.text}; }}
     QTableView::item, QListView::item {{ padding: {px(5)} {px(8)}; }}
+    QTableView#narrow::item {{ padding: {px(5)} {px(3)}; }}
+    QTableView#narrow QHeaderView::section {{ padding: {px(7)} {px(3)}; }}
     QTableView QLineEdit, QTableView QComboBox {{ border-radius: 0; padding: 0 {px(4)}; min-height: 0; }}
     QHeaderView {{ background: {c.surface}; }}
     QHeaderView::section {{ background: {c.surface}; color: {c.muted}; border: none;

@@ -201,15 +201,19 @@ class MainWindow(QMainWindow):
         self._key("F1", self.open_help)
         self._key("Shift+F1", self.open_about)
         self._key("F11", self._full_screen)
+        marking = self._key("M", self.bench.marker_asked.emit)  # where somebody types, M is a letter
+        marking.setEnabled(False)
+        self.bench.rig.recording_changed.connect(lambda: marking.setEnabled(self.bench.rig.recording))
         self._key(QKeySequence.StandardKey.Quit, self.close)
         app = QApplication.instance()
         assert app is not None
         app.installEventFilter(self)  # STOP must work inside dialogs and menus too
 
-    def _key(self, keys: str | QKeySequence.StandardKey, action: Callable[[], object]) -> None:
+    def _key(self, keys: str | QKeySequence.StandardKey, action: Callable[[], object]) -> QShortcut:
         shortcut = QShortcut(QKeySequence(keys), self)
         shortcut.setContext(Qt.ShortcutContext.ApplicationShortcut)
         shortcut.activated.connect(action)
+        return shortcut
 
     def _listen(self) -> None:
         bench = self.bench

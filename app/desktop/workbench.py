@@ -67,6 +67,7 @@ class Workbench(QObject):
     finding_changed = pyqtSignal(str)  # name of what was found, such as "embedding" or "orbits"
     result_changed = pyqtSignal()  # a new identification is in hand
     noticed = pyqtSignal(object)  # Notice
+    marker_asked = pyqtSignal()  # this moment of the recording is to be marked
     asked_for = pyqtSignal(str)  # page to bring to the front
     restored = pyqtSignal()  # the work of the last time is back in hand
 

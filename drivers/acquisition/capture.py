@@ -43,6 +43,7 @@ class Sink(Protocol):
     def gap(self, start: int, stop: int, channel: str | None = None) -> None: ...
     def overload(self, channel: str | None, start: int, stop: int) -> None: ...
     def note(self, text: str, index: int | None = None) -> None: ...
+    def mark(self, number: int, text: str, index: int) -> None: ...
     def drive(self, excitation: Excitation | None, drive_time: float | None) -> None: ...
     def describe(self, **metadata: Any) -> None: ...
     def close(self) -> Any: ...
@@ -97,6 +98,8 @@ class Capture:
         self._queue: deque[Block] = deque()
         self._queued = 0
         self._notes: deque[tuple[str, int]] = deque()
+        self._marks: dict[int, int] = {}  # sample of each marker, by its number
+        self._unmarked: deque[tuple[int, str, int]] = deque()  # markers that are still to be written
         self._stops: deque[DriveStop] = deque()
         self.drive_stop: DriveStop | None = None  # the first one while this was recorded, in its samples
         self._state = threading.Condition()
@@ -138,6 +141,11 @@ class Capture:
     def note(self, text: str, index: int) -> None:
         with self._state:
             self._notes.append((text, index))
+
+    def mark(self, number: int, text: str, index: int) -> None:
+        """A person marks a moment; of a number that is known already only the word is new."""
+        with self._state:
+            self._unmarked.append((number, text, self._marks.setdefault(number, index)))
 
     def mark_stop(self, stop: DriveStop) -> None:
         """The drive was stopped: the recording says so, whatever becomes of it. Waits for nothing."""
@@ -286,6 +294,7 @@ class Capture:
         self._write_stops(writing)
         while self._notes and self._notes[0][1] <= block.stop_index:
             writing.sink.note(*self._notes.popleft())
+        self._write_marks(writing, block.stop_index)
         if stop is None or block.stop_index < stop:
             writing.write(block)
             self.recorded = block.stop_index - writing.origin
@@ -300,6 +309,15 @@ class Capture:
             if rest is not None
             else replace(block, start_index=stop, data=block.data[:, :0], overloads=())
         )
+
+    def _write_marks(self, writing: _Writing, until: int) -> None:
+        """Markers up to a sample of the stream; one from before the recording began belongs to none."""
+        with self._state:
+            due = [m for m in self._unmarked if m[2] <= until]
+            self._unmarked = deque(m for m in self._unmarked if m[2] > until)
+        for number, text, index in due:
+            if index >= writing.origin:
+                writing.sink.mark(number, text, index)
 
     def _write_stops(self, writing: _Writing) -> None:
         while self._stops:
@@ -328,6 +346,7 @@ class Capture:
         if writing is not None:
             with contextlib.suppress(ShakedownError):  # a disk that failed has been told already
                 self._write_stops(writing)
+                self._write_marks(writing, writing.origin + self.recorded)
                 self._describe_clock(writing)
             self._finisher.submit(self._finish, writing)
 

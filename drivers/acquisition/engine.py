@@ -197,6 +197,13 @@ class Engine:
                 )
             return self._capture
 
+    def mark(self, number: int, text: str) -> None:
+        """Mark this moment of the recording under way; the same number again gives it another word."""
+        capture = self._capture
+        if capture is None or capture.done:
+            raise InstrumentError("Nothing is being recorded: there is nothing to mark.")
+        capture.mark(number, text, self._counter.expected)
+
     @property
     def status(self) -> Status:
         """What has been counted where the source is read: over there for a rig in a process of its own."""

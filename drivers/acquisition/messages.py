@@ -102,6 +102,15 @@ class EndRecording(Command):
 
 
 @dataclass(frozen=True)
+class Mark(Command):
+    """A person marks this moment of the recording; the same number again gives it another word."""
+
+    worker: ClassVar[str] = "recording"
+    number: int
+    text: str
+
+
+@dataclass(frozen=True)
 class UseInstrument(Command):
     """Call a sensor's controller, or the calibration of the source (``name`` "source"); may take long."""
 

@@ -311,6 +311,8 @@ class RigServer:
                 return self._record(command)
             case m.EndRecording(failure):
                 return None if self._capture is None else self._capture.ask_to_end(failure)
+            case m.Mark(number, text):
+                return self._mark(number, text)
             case m.UseInstrument():
                 return self._use_instrument(command)
             case m.CloseRig():
@@ -504,6 +506,11 @@ class RigServer:
         threading.Thread(
             target=self._tell_recording, args=(self._capture,), name="recording news", daemon=True
         ).start()
+
+    def _mark(self, number: int, text: str) -> None:
+        if self._capture is None or self._capture.done or self._counter is None:
+            raise InstrumentError("Nothing is being recorded: there is nothing to mark.")
+        self._capture.mark(number, text, self._counter.expected)
 
     def _mark_late_recording(self, capture: Capture, sample: int) -> None:
         """A recording that was asked for while the drive was being stopped was meant for that drive."""

@@ -177,6 +177,10 @@ class ActiveRecording(Protocol):
 
     def note(self, text: str, index: int) -> None: ...
 
+    def mark(self, number: int, text: str, index: int) -> None:
+        """Keep this moment, about sample ``index`` of the stream; the same number again: another word."""
+        ...
+
     def backlog(self) -> tuple[float, float, str]: ...
 
     @property

@@ -11,10 +11,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis import SILENT, Channel, DataError, Excitation, Progress, Record, Span, moment_after, time_after
+from analysis import (
+    SILENT,
+    Channel,
+    DataError,
+    Excitation,
+    Marker,
+    Progress,
+    Record,
+    Span,
+    moment_after,
+    time_after,
+)
 from drivers.recording.guesses import Guesses
 from drivers.recording.journal import ChannelSpec
 
+MARKER = "marker"  # kind of the events that a person marked
 BLOCK = 1 << 18  # samples read at once when a whole recording is walked through
 
 
@@ -45,6 +57,16 @@ class Description:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(c.name for c in self.channels)
+
+    @property
+    def markers(self) -> tuple[Marker, ...]:
+        """What a person marked while recording, by time; what is no such thing is passed over."""
+        found = [
+            Marker(event["index"], str(event.get("text", "")))
+            for event in self.events
+            if event.get("kind") == MARKER and isinstance(event.get("index"), int)
+        ]
+        return tuple(sorted(found, key=lambda marker: marker.index))
 
 
 @dataclass(frozen=True)
@@ -139,7 +161,12 @@ class Recording(ABC):
         begun = moment_after(about.start, start / about.rate)
         time = time_after(about.drive_time, start / about.rate)
         clock = time_after(about.clock_time, start / about.rate)
-        return Record(about.rate, parts, begun, drive, time, dict(about.metadata), clock)
+        markers = tuple(
+            Marker(marker.index - start, marker.text)
+            for marker in about.markers
+            if start <= marker.index < stop
+        )
+        return Record(about.rate, parts, begun, drive, time, dict(about.metadata), clock, markers)
 
     def read(self) -> Record:
         """The whole recording in memory."""
@@ -252,6 +279,7 @@ def describe(record: Record) -> Description:
         metadata=dict(record.metadata),
         gaps={name: c.gaps for name, c in record.channels.items() if c.gaps},
         clipped={name: c.clipped for name, c in record.channels.items() if c.clipped},
+        events=tuple({"kind": MARKER, "index": m.index, "text": m.text} for m in record.markers),
         drive_time=record.drive_time,
         clock_time=record.clock_time,
     )

@@ -15,7 +15,7 @@ from analysis import SILENT, DataError, Excitation, Progress
 from drivers.recording.finishing import Finished, finish, with_suffix
 from drivers.recording.journal import SUFFIX as JOURNAL_SUFFIX
 from drivers.recording.journal import ChannelSpec, JournalWriter
-from drivers.recording.lazy import Description
+from drivers.recording.lazy import MARKER, Description
 
 
 class Recorder:
@@ -97,6 +97,11 @@ class Recorder:
         """Note something at a sample, by default at the newest one."""
         at = self.samples if index is None else int(index) - (self._origin or 0)
         self._journal.event({"kind": "note", "index": at, "text": text})
+
+    def mark(self, number: int, text: str, index: int) -> None:
+        """Keep a moment that a person marked; the same number again gives it another word."""
+        at = int(index) - (self._origin or 0)
+        self._journal.event({"kind": MARKER, "index": at, "text": text, "number": number})
 
     def describe(self, **metadata: Any) -> None:
         """Add to the metadata, or change what is there."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from analysis import DataError, Excitation, Span, read_as
 from drivers.recording.journal import Journal
-from drivers.recording.lazy import Description, Recording, Verdict, merged
+from drivers.recording.lazy import MARKER, Description, Recording, Verdict, merged
 
 MOST_MISSING = 100  # times the samples that are there: more than 99 % lost is no gap but a lie
 HARMLESS_GAP = 10_000_000  # samples that may be missing in any case
@@ -64,7 +64,8 @@ def _describe(journal: Journal) -> Description:
     }
     metadata = dict(header.get("metadata") or {})
     drive, drive_time = header.get("excitation"), None
-    events = []
+    events: list[dict[str, Any]] = []
+    marked: dict[int, dict[str, Any]] = {}
     for event in journal.events:
         kind = event.get("kind")
         if kind in spans:
@@ -74,8 +75,11 @@ def _describe(journal: Journal) -> Description:
             metadata |= event["metadata"]
         elif kind == "excitation":
             drive, drive_time = event["excitation"], event.get("drive_time")
+        elif kind == MARKER:  # the last word for each counts
+            marked[event.get("number", -1)] = {k: v for k, v in event.items() if k != "number"}
         else:
             events.append(event)
+    events += marked.values()
     ends = journal.frames["first"] + journal.frames["count"]
     samples = int(ends.max()) if len(ends) else 0
     holes = _holes(journal)

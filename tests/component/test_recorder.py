@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from analysis.base.errors import DataError
-from analysis.base.record import Channel, Excitation, Record
+from analysis.base.record import Channel, Excitation, Marker, Record
 from drivers.formats import open_lazily, read, write
 from drivers.recording import ChannelSpec, Recorder, find_unfinished, recover
 
@@ -38,6 +38,9 @@ def test_given_blocks_with_a_jump_when_closed_then_samples_spans_and_notes_are_a
     recorder = recorded(tmp_path / "run", first=777)
     recorder.overload("x", 777 + 5, 777 + 9)
     recorder.note("touched the table", 777 + 100)
+    recorder.mark(2, "marker 2", 777 + 900)
+    recorder.mark(1, "marker 1", 777 + 200)
+    recorder.mark(2, "hammer", 777 + 900)  # its word was typed afterwards
     recorder.describe(operator="M")
     finished = recorder.close()
     assert finished.path == tmp_path / "run.h5"
@@ -58,7 +61,15 @@ def test_given_blocks_with_a_jump_when_closed_then_samples_spans_and_notes_are_a
     assert about.excitation == Excitation(5.0, 1.5, 0.25)
     assert about.start == "2026-05-01T12:00:00+02:00"
     assert about.metadata == {"rig": "shaker 2", "sizes": [1, 2.5], "μ": {"a": None}, "operator": "M"}
-    assert about.events == ({"kind": "note", "index": 100, "text": "touched the table"},)
+    assert about.events[0] == {"kind": "note", "index": 100, "text": "touched the table"}
+    markers = (Marker(200, "marker 1"), Marker(900, "hammer"))
+    assert about.markers == markers
+    with open_lazily(finished.path) as recording:
+        assert recording.slice(150, 900).markers == (Marker(50, "marker 1"),)
+        whole = recording.read()
+    assert whole.markers == markers
+    write(whole, tmp_path / "copy.h5")
+    assert read(tmp_path / "copy.h5").markers == markers
 
 
 def test_given_a_recording_when_it_is_replayed_and_recorded_again_then_every_bit_is_the_same(

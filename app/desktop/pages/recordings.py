@@ -164,9 +164,18 @@ class RecordingsPage(Page):
         head.box.addLayout(fields)
         box.addWidget(head)
         self.view = RecordView(self.theme, "Overview")
+        self.beside = QComboBox()
+        self.beside.setAccessibleName("Another recording behind this one")
+        self.beside.setToolTip("Another recording, drawn in grey behind this one, from its own beginning")
+        self.beside.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.beside.setMinimumContentsLength(14)
+        self.beside.activated.connect(lambda _: self._show_beside())
+        self.other: Recording | None = None
+        self.view.head.insertSpacing(1, self.theme.px(8))
+        self.view.head.insertWidget(2, self.beside)
         box.addWidget(self.view, 1)
         tools = QHBoxLayout()
-        tools.addWidget(label("Makes a new recording; the original stays as it is.", "small"), 1)
+        tools.addWidget(label("Makes a new recording; the original stays as it is.", "small", wrap=True), 1)
         self.cut_button = button("Cut", self._cut, "Keep only a stretch: mark it by dragging, then cut")
         self.cut_button.setCheckable(True)
         tools.addWidget(self.cut_button)
@@ -321,6 +330,7 @@ class RecordingsPage(Page):
             self.view.show_recording(None)
             self.recording.close()
             self.recording = None
+        self._offer_beside(entry)
         self.cut_button.setChecked(False)
         self.cut_button.setText("Cut")
         self.name.setText(entry.name)
@@ -338,6 +348,40 @@ class RecordingsPage(Page):
             self.view.show_recording(self.recording)
         except ShakedownError as error:
             self.bench.say(str(error), "bad")
+
+    def _offer_beside(self, entry: Entry) -> None:
+        """The others of the library, none of them drawn yet."""
+        self._close_other()
+        self.beside.clear()
+        self.beside.addItem("alone", None)
+        for other in self.entries.values():
+            if other.path != entry.path and not other.problem:
+                self.beside.addItem(f"with {other.name}", other.path)
+        self.beside.setEnabled(self.beside.count() > 1)
+
+    def _close_other(self) -> None:
+        if self.other is not None:
+            self.view.show_beside(None)
+            self.other.close()
+            self.other = None
+
+    def _show_beside(self) -> None:
+        """Draw the chosen other recording behind this one."""
+        from drivers.formats import open_lazily
+
+        self._close_other()
+        path = self.beside.currentData()
+        if path is None or self.recording is None:
+            return
+        try:
+            self.other = open_lazily(path)
+        except ShakedownError as error:
+            self.bench.say(str(error), "bad")
+            self.beside.setCurrentIndex(0)
+            return
+        left_out = self.view.show_beside(self.other)
+        if left_out:
+            self.bench.say(f"Not drawn, because the units differ: {left_out}.", "warn")
 
     def _keep_notes(self) -> None:
         entry = self.current()

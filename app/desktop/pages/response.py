@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cmath
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,12 +21,20 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
-from analysis import ESTIMATORS, WINDOWS, FrequencyResponse, LinearApproximation, ShakedownError
+from analysis import (
+    ESTIMATORS,
+    WINDOWS,
+    Estimate,
+    FrequencyResponse,
+    LinearApproximation,
+    ShakedownError,
+    with_error,
+)
 from app.desktop import tasks
 from app.desktop.page import Page
 from app.desktop.pages.orbits import DRIVES
 from app.desktop.plots.response import ResponsePlot, levels_legend
-from app.desktop.tasks import Responded
+from app.desktop.tasks import Responded, Tone
 from app.desktop.widgets.basics import Card, Empty, add_row, button, form, label, scrolled, set_role, timer
 from app.desktop.widgets.number import Number
 from app.desktop.words import plain, with_minus
@@ -34,6 +44,7 @@ from app.desktop.worker import Job
 SEGMENTS = (0, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)  # frequency lines; 0: chosen
 OVERLAPS = (0, 50, 67, 75)  # per cent
 BY_DRIVE, AVERAGE, LINES = "by the recorded drive", "averaged spectra", "multisine, line by line"
+MARKERS = 4  # of them named
 FILES = "Universal file (*.uff);;MATLAB (*.mat);;Table (*.csv)"
 
 
@@ -118,18 +129,18 @@ class ResponsePage(Page):
         column = QVBoxLayout(side)
         column.setContentsMargins(0, 0, theme.px(2), 0)
         column.setSpacing(theme.px(10))
-        column.addWidget(choices)
         column.addWidget(results, 1)
-        self.table.setMinimumHeight(theme.px(150))
+        column.addWidget(choices)
+        self.table.setMinimumHeight(theme.px(118))
         controls = scrolled(side)
-        controls.setMinimumWidth(theme.px(310))
+        controls.setMinimumWidth(theme.px(352))
         across = QSplitter(Qt.Orientation.Horizontal)
         across.addWidget(self.plot)
         across.addWidget(controls)
         across.setStretchFactor(0, 1)
         across.setHandleWidth(theme.px(10))
         across.setChildrenCollapsible(False)
-        across.setSizes([theme.px(760), theme.px(340)])
+        across.setSizes([theme.px(740), theme.px(372)])
         whole = QWidget()
         row = QHBoxLayout(whole)
         row.setContentsMargins(0, 0, 0, 0)
@@ -213,9 +224,32 @@ class ResponsePage(Page):
         if isinstance(response, LinearApproximation):
             self.plot.rows.show_lines(response)
             self._show_lines(response)
+        elif found.tone is not None:
+            self.plot.rows.show_tone(response, found.tone)
+            self._show_tone(response, found, found.tone)
         else:
             self.plot.rows.show(response, found.modes)
             self._show_average(response, found)
+
+    def _show_tone(self, found: FrequencyResponse, answer: Responded, tone: Tone) -> None:
+        """The response to a sine: one frequency, with size and phase."""
+        self.verdict.setText("One frequency")
+        self.legend.setText("")
+        words = f"{found.segments} segments, {plain(found.averages)} independent averages."
+        self._say(" ".join([*answer.doubts, *self._markers(), words]), "small")
+        size, phase = abs(tone.response), math.degrees(cmath.phase(tone.response))
+        unit = f"Size [{found.unit}]" if found.unit else "Size"
+        row = (f"{tone.frequency:.5g}", f"{size:.4g}", f"{phase:.1f}", "")
+        _fill(self.table, ("Hz", unit, "Phase [°]"), [row])
+
+    def _markers(self) -> list[str]:
+        """What somebody marked in the record: an average across an event mixes two states."""
+        record = self._shown.record if self._shown is not None else None
+        if record is None or not record.markers:
+            return []
+        told = [f"{m.text} at {m.index / record.rate:.4g} s" for m in record.markers[:MARKERS]]
+        more = len(record.markers) - len(told)
+        return [f"Averaged across marked moments: {', '.join(told)}{f' and {more} more' if more else ''}."]
 
     def _show_average(self, found: FrequencyResponse, answer: Responded) -> None:
         modes = answer.modes
@@ -225,21 +259,22 @@ class ResponsePage(Page):
         self.legend.setText("")
         segments = f"{found.segments} segments, {plain(found.averages)} independent averages"
         self._say(
-            " ".join(answer.doubts) + f" {segments}, a line every {plain(found.resolution)} Hz. "
+            " ".join([*answer.doubts, *self._markers()])
+            + f" {segments}, a line every {plain(found.resolution)} Hz. "
             f"Coherence above 0.8 at {good:.0f} % of the lines.",
             "warn" if answer.doubts else "small",
         )
         rows = [
             (
-                f"{m.frequency:.5g} ± {m.frequency_stderr:.1g}",
-                f"{100 * m.damping:.3g} ± {100 * m.damping_stderr:.1g}",
+                with_error(Estimate(m.frequency, m.frequency_stderr)),
+                with_error(Estimate(100 * m.damping, 100 * m.damping_stderr)),
                 f"{m.height:.3g}",
                 m.warning,
             )
             for m in modes
         ]
         height = f"[{found.unit}]" if found.unit else "Height"
-        _fill(self.table, ("Frequency [Hz]", "Damping [%]", height), rows)
+        _fill(self.table, ("Hz", "Damping [%]", height), rows)
 
     def _show_lines(self, found: LinearApproximation) -> None:
         self.verdict.setText(found.verdict)
@@ -292,6 +327,7 @@ def _table(height: int) -> QTableWidget:
     table.setAlternatingRowColors(True)
     table.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
     table.setAccessibleName("What was found")
+    table.setObjectName("narrow")
     return table
 
 
@@ -304,7 +340,8 @@ def _fill(table: QTableWidget, headings: tuple[str, ...], rows: Sequence[tuple[s
     header = table.horizontalHeader()
     assert header is not None
     header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-    header.setStretchLastSection(True)
+    header.setSectionResizeMode(len(headings) - 1, QHeaderView.ResizeMode.Stretch)
+    header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
     for r, (*cells, tip) in enumerate(rows):
         for c, text in enumerate(cells):
             item = QTableWidgetItem(with_minus(text) + (" ⚠" if tip and c == 1 else ""))

@@ -6,13 +6,18 @@ from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
+from numpy.typing import NDArray
+from PyQt6.QtCore import Qt
 
 from app.desktop.plots.plot import Plot, axis_text
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import timer
 from drivers.recording.lazy import Recording
 
+Samples = NDArray[np.float64]
 LANES = 4  # drawn at once
+MARKERS = 100  # of them drawn
+OTHER = 6  # colour of the recording behind
 
 
 class RecordView(Plot):
@@ -23,6 +28,9 @@ class RecordView(Plot):
         self.recording: Recording | None = None
         self._curves: list[Any] = []
         self._names: list[str] = []
+        self.beside: Recording | None = None  # another one, drawn behind
+        self._markers: list[pg.InfiniteLine] = []
+        self._behind: list[tuple[Any, str] | None] = []  # for each lane: its curve, and the other's channel
         self.region: pg.LinearRegionItem | None = None
         self._later = timer(self, 15, self.refine, single=True)
 
@@ -30,7 +38,8 @@ class RecordView(Plot):
         """Draw a recording from its beginning to its end."""
         self.recording = recording
         self.clear_rows()
-        self._curves, self.region = [], None
+        self._curves, self._behind, self.region = [], [], None
+        self.beside = None
         if recording is None:
             self._names = []
             return
@@ -47,11 +56,70 @@ class RecordView(Plot):
             self._curves.append(self.curve(item, row, name))
             for start, stop in recording.about.gaps.get(name, ())[:200]:
                 self._shade(item, start, stop)
+        self._draw_markers()
         self.items[0].setXRange(0, recording.duration, padding=0)
         self.items[0].sigXRangeChanged.connect(lambda *_: self._later.start())
         self.refine()
         if self.cross.isChecked():
             self._crosshair(True)
+
+    def show_beside(self, other: Recording | None) -> str:
+        """Draw another recording behind this one, channel by channel, from its own beginning.
+
+        Channels of equal name belong together; without any the first with the first. In words: what could
+        not be drawn.
+        """
+        for item, behind in zip(self.items, self._behind, strict=False):
+            if behind is not None:
+                item.removeItem(behind[0])
+        self._behind, self.beside = [], other
+        recording = self.recording
+        if recording is None or other is None:
+            self.refine()
+            return ""
+        shared = set(self._names) & set(other.names)
+        left_out = []
+        for place, (item, name) in enumerate(zip(self.items, self._names, strict=True)):
+            theirs = name if shared else other.names[place] if place < len(other.names) else ""
+            if theirs not in other.names:
+                self._behind.append(None)
+            elif other.unit(theirs) != recording.unit(name):
+                left_out.append(f"{theirs} is in {other.unit(theirs) or 'no unit'}")
+                self._behind.append(None)
+            else:
+                curve = self.curve(item, OTHER, "beside")
+                curve.setZValue(-1)
+                self._behind.append((curve, theirs))
+        longest = max(recording.duration, other.duration)
+        for item in self.items:
+            item.setLimits(xMin=0, xMax=longest, minXRange=4 / recording.rate)
+        self.items[0].setXRange(0, longest, padding=0)
+        self.refine()
+        return "; ".join(left_out)
+
+    def _draw_markers(self) -> None:
+        """Lines through all lanes where somebody marked a moment; the words of neighbours in other lanes."""
+        assert self.recording is not None
+        self._markers = []
+        for number, marker in enumerate(self.recording.about.markers[:MARKERS]):
+            for row, item in enumerate(self.items):
+                line = pg.InfiniteLine(
+                    marker.index / self.recording.rate,
+                    90,
+                    label=marker.text if row == number % len(self.items) else None,
+                    labelOpts={"position": 0.85, "anchors": [(0.0, 0.5), (1.0, 0.5)]},
+                )
+                item.addItem(line, ignoreBounds=True)
+                self._markers.append(line)
+        self.recolour()
+
+    def recolour(self) -> None:
+        super().recolour()
+        colour = self.theme.colours.accent
+        for line in getattr(self, "_markers", ()):  # there are none while the card is being built
+            line.setPen(pg.mkPen(colour, style=Qt.PenStyle.DashLine))
+            if hasattr(line, "label"):
+                line.label.setColor(colour)
 
     def _shade(self, item: pg.PlotItem, start: int, stop: int) -> None:
         """Mark lost samples."""
@@ -70,29 +138,24 @@ class RecordView(Plot):
         if recording is None or not self.items:
             return
         (left, right), _ = self.items[0].getViewBox().viewRange()
-        rate, count = recording.rate, len(recording)
-        start = int(np.clip(np.floor(left * rate) - 1, 0, count))
-        stop = int(np.clip(np.ceil(right * rate) + 2, 0, count))
-        if stop - start < 2:
-            return
         pixels = max(200, int(self.items[0].getViewBox().width()))
-        for curve, item, name in zip(self._curves, self.items, self._names, strict=True):
-            if stop - start <= 3 * pixels:
-                x, y = np.arange(start, stop) / rate, recording.values(name, start, stop)
-            else:
-                low, high = recording.envelope(name, start, stop, pixels)
-                y = np.empty(2 * len(low))
-                y[0::2], y[1::2] = low, high
-                x = np.repeat((start + (stop - start) * (np.arange(len(low)) + 0.5) / len(low)) / rate, 2)
+        for lane, (curve, item, name) in enumerate(zip(self._curves, self.items, self._names, strict=True)):
+            x, y = _drawn(recording, name, left, right, pixels)
             curve.setData(x, y)
-            bottom, top = np.fmin.reduce(y), np.fmax.reduce(y)
+            behind = self._behind[lane] if lane < len(self._behind) else None
+            if behind is not None and self.beside is not None:
+                other = _drawn(self.beside, behind[1], left, right, pixels)
+                behind[0].setData(*other)
+                y = np.concatenate([y, other[1]])
+            bottom, top = (np.fmin.reduce(y), np.fmax.reduce(y)) if len(y) else (np.nan, np.nan)
             if np.isfinite(bottom):
                 margin = 0.08 * (top - bottom) + 1e-12 + 1e-6 * abs(top)
                 item.setYRange(bottom - margin, top + margin, padding=0)
 
     def fit(self) -> None:
         if self.recording is not None:
-            self.items[0].setXRange(0, self.recording.duration, padding=0)
+            longest = max(r.duration for r in (self.recording, self.beside) if r is not None)
+            self.items[0].setXRange(0, longest, padding=0)
 
     def select(self, on: bool) -> None:
         """Offer a stretch to be dragged with the mouse."""
@@ -118,3 +181,20 @@ class RecordView(Plot):
             return None
         left, right = self.region.getRegion()
         return round(left * self.recording.rate), round(right * self.recording.rate)
+
+
+def _drawn(
+    recording: Recording, name: str, left: float, right: float, pixels: int
+) -> tuple[Samples, Samples]:
+    """Times and values of a stretch in seconds: every sample, or the envelope at one bin per pixel."""
+    rate, count = recording.rate, len(recording)
+    start = int(np.clip(np.floor(left * rate) - 1, 0, count))
+    stop = int(np.clip(np.ceil(right * rate) + 2, 0, count))
+    if stop - start < 2:
+        return np.empty(0), np.empty(0)
+    if stop - start <= 3 * pixels:
+        return np.arange(start, stop) / rate, recording.values(name, start, stop)
+    low, high = recording.envelope(name, start, stop, pixels)
+    y = np.empty(2 * len(low))
+    y[0::2], y[1::2] = low, high
+    return np.repeat((start + (stop - start) * (np.arange(len(low)) + 0.5) / len(low)) / rate, 2), y

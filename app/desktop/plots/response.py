@@ -9,6 +9,7 @@ import pyqtgraph as pg
 
 from analysis import FrequencyResponse, LinearApproximation, Resonance
 from app.desktop.plots.plot import Plot, axis_text
+from app.desktop.tasks import Tone
 
 FLOOR = 1e-300  # of a logarithm
 GROUPS = (("driven", 0), ("odd, not driven", 1), ("even", 2))
@@ -69,15 +70,24 @@ class ResponseRows:
         self._line(self.size, f, np.log10(size + FLOOR), 0, "size")
         self._line(self.phase, f, unjumped(np.degrees(np.angle(found.response))), 0, "phase")
         self._line(self.below, f, found.coherence, 0, "coherence")
-        self.below.getAxis("left").setLogMode(False)
-        self.below.setLabel("left", "coherence [–]")
-        self.below.setYRange(0, 1, padding=0.04)
+        self._coherence_scale()
         for mode in modes:
             mark = pg.InfiniteLine(
                 mode.frequency, 90, pen=pg.mkPen(self.plot.theme.colours.muted, style=_DASHED)
             )
             self.size.addItem(mark, ignoreBounds=True)
             self._drawn.append((self.size, mark))
+
+    def show_tone(self, found: FrequencyResponse, tone: Tone) -> None:
+        """One frequency: all that the response to a sine tells."""
+        self._forget()
+        self._label(found)
+        f, response = np.array([tone.frequency]), np.array([tone.response])
+        self._dots(self.size, f, np.log10(np.abs(response) + FLOOR), 0, "size", 8)
+        self._dots(self.phase, f, np.degrees(np.angle(response)), 0, "phase", 8)
+        self._dots(self.below, f, np.array([tone.coherence]), 0, "coherence", 8)
+        self._coherence_scale()
+        self.size.setXRange(0, 2 * tone.frequency, padding=0)
 
     def show_lines(self, found: LinearApproximation) -> None:
         """A multisine's response line by line, and the level of every line by its kind."""
@@ -97,6 +107,11 @@ class ResponseRows:
         self.below.getAxis("left").setLogMode(True)
         self.below.setLabel("left", f"{found.output}, each line")
         self.below.enableAutoRange()
+
+    def _coherence_scale(self) -> None:
+        self.below.getAxis("left").setLogMode(False)
+        self.below.setLabel("left", "coherence [–]")
+        self.below.setYRange(0, 1, padding=0.04)
 
     def _label(self, found: FrequencyResponse | LinearApproximation) -> None:
         self.size.setLabel("left", axis_text(f"|{found.output} / {found.input}|", found.unit))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from PyQt6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QWidget
+from PyQt6.QtWidgets import QApplication, QCheckBox, QComboBox, QHBoxLayout, QLineEdit, QScrollArea, QWidget
 
 from analysis import ShakedownError
 from app.desktop.widgets.basics import Card, IconButton, add_row, button, form, label
@@ -51,6 +51,8 @@ class RecordPanel(Card):
         self.button = button("Record", self.toggle, "Start recording, or stop and save", "record", "Ctrl+R")
         self.button.setCheckable(True)
         self.add(self.button)
+        self.marker_box = self._marker()
+        self.add(self.marker_box)
         self.more = IconButton(bench.theme, "tune", "Notes, tags and trigger", checkable=True)
         self.more.toggled.connect(self._show_more)
         self.head.addWidget(self.more)
@@ -60,6 +62,7 @@ class RecordPanel(Card):
         self._length_chosen(0)
         self.rig.opened.connect(self.reload)
         self.rig.recording_changed.connect(self._follow)
+        bench.marker_asked.connect(self.mark)
 
     def _trigger(self) -> QWidget:
         box = QWidget()
@@ -75,6 +78,55 @@ class RecordPanel(Card):
         add_row(self.bench.theme, rows, "Keep before", self.before)
         box.setLayout(rows)
         return box
+
+    def _marker(self) -> QWidget:
+        """While recording: a button that keeps the moment, and a word for the newest marker."""
+        box = QWidget()
+        row = QHBoxLayout(box)
+        row.setContentsMargins(0, 0, 0, 0)
+        self.mark_button = button("Mark", self.mark, "Keep this moment in the recording (M)")
+        self.mark_word = QLineEdit()
+        self.mark_word.setAccessibleName("Word for the newest marker")
+        self.mark_word.setToolTip("A word for the newest marker: type it after M, Enter keeps it")
+        self.mark_word.setEnabled(False)
+        self.mark_word.returnPressed.connect(self._name_mark)
+        row.addWidget(self.mark_button)
+        row.addWidget(self.mark_word, 1)
+        box.hide()
+        self.marks = 0  # of the recording under way
+        self._before_word: QWidget | None = None  # what had the keyboard before the word was asked for
+        return box
+
+    def mark(self) -> None:
+        """Keep this moment at once under its number; a word may be typed afterwards."""
+        if not self.rig.recording or self.rig.finishing:
+            return
+        if self.rig.waiting:
+            self.bench.say("The trigger has not fired yet: nothing is being recorded.", "warn")
+            return
+        if self.mark_word.hasFocus():
+            self._name_mark()
+        self.marks += 1
+        self.rig.mark(self.marks, f"marker {self.marks}")
+        self.mark_word.setEnabled(True)
+        self.mark_word.setText(f"marker {self.marks}")
+        if self.mark_word.isVisible():
+            self._before_word = QApplication.focusWidget()
+            _bring_into_view(self.mark_word)
+            self.mark_word.setFocus()
+            self.mark_word.selectAll()
+        else:
+            self.bench.say(f"Marker {self.marks} is set.", "info")
+
+    def _name_mark(self) -> None:
+        word = self.mark_word.text().strip()
+        if self.marks and word:
+            self.rig.mark(self.marks, word)
+        before = self._before_word
+        if before is not None and before is not self.mark_word and before.isVisible():
+            before.setFocus()
+        else:
+            self.button.setFocus()
 
     def _show_more(self, on: bool) -> None:
         """Notes, tags and trigger stay out of the way until they are wanted."""
@@ -136,6 +188,11 @@ class RecordPanel(Card):
         on = self.rig.recording
         self.button.setChecked(on)
         self.button.setText("Stop and save" if on else "Record")
+        if not on or not self.marker_box.isVisibleTo(self):
+            self.marks = 0
+            self.mark_word.clear()
+            self.mark_word.setEnabled(False)
+        self.marker_box.setVisible(on)
         for box in (self.name, self.length, self.amount, self.wait, self.trigger_box):
             box.setEnabled(not on)
         self.tick()
@@ -150,3 +207,12 @@ class RecordPanel(Card):
             self.clock.setText("waiting for the trigger")
         else:
             self.clock.setText(f"recording {duration(time.monotonic() - self.rig.recording_since)}")
+
+
+def _bring_into_view(widget: QWidget) -> None:
+    """On a low screen the field may have been scrolled away."""
+    parent = widget.parentWidget()
+    while parent is not None:
+        if isinstance(parent, QScrollArea):
+            parent.ensureWidgetVisible(widget)
+        parent = parent.parentWidget()

@@ -27,6 +27,7 @@ class ResultTable(QWidget):
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
         self.table = QTableWidget()
+        self.table.setObjectName("narrow")
         side = self.table.verticalHeader()
         assert side is not None
         side.hide()

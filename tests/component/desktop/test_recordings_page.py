@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,8 @@ from PyQt6.QtGui import QDropEvent
 from PyQt6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from analysis.base.record import Record
-from app.desktop.pages.recordings import RecordingsPage
+from analysis.base.record import Marker, Record
+from app.desktop.pages.recordings import ENTRY, RecordingsPage
 from app.desktop.window import MainWindow
 from drivers.formats import read, write
 from tests.waiting import LONG_MS as LONG
@@ -94,7 +95,7 @@ def test_given_a_recording_when_cut_and_annotated_then_the_original_is_untouched
     make_window: Make, qtbot: QtBot, folders: Path
 ) -> None:
     path = _library(folders) / "run.h5"
-    write(_sine(), path)
+    write(replace(_sine(), markers=(Marker(750, "tap"),)), path)
     before = path.read_bytes()
     window = make_window(begin=False)
     page = _page(window)
@@ -115,6 +116,19 @@ def test_given_a_recording_when_cut_and_annotated_then_the_original_is_untouched
     assert len(record) == 500
     assert np.allclose(record["x"], _sine()["x"][500:1000])
     assert record.metadata["derived_from"] == "run.h5"
+    assert record.markers == (Marker(250, "tap"),)
+    # One of the two behind the other, each from its own beginning.
+    page.list.setCurrentRow(next(i for i in range(2) if page.list.item(i).data(ENTRY).name == "run"))
+    qtbot.waitUntil(lambda: page.beside.count() == 2 and page.recording is not None, timeout=LONG)
+    assert [line.value() for line in page.view._markers] == [1.5, 1.5]
+    page.beside.setFocus()
+    qtbot.keyClick(page.beside, Qt.Key.Key_Down)
+    assert page.beside.currentText() == "with run-cut"
+    x, y = page.view._behind[0][0].getData()
+    assert np.allclose(y, record["x"]) and x[0] == 0.0 and page.view._behind[1][1] == "v"
+    page.view.fit()
+    qtbot.keyClick(page.beside, Qt.Key.Key_Up)
+    assert page.other is None and page.view._behind == []
 
 
 def test_given_a_recording_when_replayed_then_the_acquire_page_shows_it_as_a_rig(

@@ -10,7 +10,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 from scipy import signal
 
-from analysis import Excitation, LinearApproximation, Record
+from analysis import Excitation, LinearApproximation, Marker, Record
 from app.desktop.window import MainWindow
 from drivers.base.waveform import OddMultisine, RandomNoise
 from tests.waiting import GUARD_MS as GUARD
@@ -48,6 +48,18 @@ def test_given_a_record_when_the_page_is_shown_then_its_resonance_and_files(
     assert (tmp_path / "response.mat").stat().st_size > 1000
     page.estimator.setCurrentIndex(2)
     qtbot.waitUntil(lambda: page.found.response.estimator == "hv" and page.job is None, timeout=LONG)
+    # Of a sine nothing is drawn but its own frequency, and a marked moment is named.
+    sine = np.cos(2 * np.pi * 7.5 * np.arange(8000) / RATE)
+    drive = Excitation(7.5, 1.0, 0.0)
+    record = Record.from_arrays(
+        RATE, {"x": 2 * sine, "f": sine}, excitation=drive, markers=(Marker(500, "tap"),)
+    )
+    window.bench.take_record(record, "sine")
+    qtbot.waitUntil(lambda: page.found.tone is not None and page.job is None, timeout=LONG)
+    _, *rows = page.plot.table()
+    assert len(rows) == 1 and [float(v) for v in rows[0][:2]] == pytest.approx([7.5, 2.0], rel=1e-6)
+    assert "tap at 1 s" in page.state.text() and page.found.modes == ()
+    assert [page.table.item(0, c).text() for c in (0, 1)] == ["7.5", "2"]
 
 
 def test_given_a_multisine_then_the_page_says_what_is_nonlinear(make_window: Make, qtbot: QtBot) -> None:

@@ -17,6 +17,7 @@ from pytestqt.qtbot import QtBot
 from app.desktop.pages import STAGES
 from app.desktop.settings import Settings
 from app.desktop.window import MainWindow
+from drivers.formats import read
 from tests import desktop_jobs
 from tests.waiting import GUARD_MS as GUARD
 
@@ -114,6 +115,17 @@ def test_given_a_recording_when_closed_then_it_asks_saves_and_ramps_down(
     rig.record("precious", "notes", ["a", "b"])
     before = rig.status().samples
     qtbot.waitUntil(lambda: rig.status().samples > before + rig.rate, timeout=GUARD)
+    panel = window.pages["acquire"].record_panel  # type: ignore[attr-defined]
+    window.setFocus()
+    qtbot.keyClick(window, Qt.Key.Key_M)
+    assert panel.mark_word.hasFocus() and panel.mark_word.text() == "marker 1"
+    qtbot.keyClicks(panel.mark_word, "hammer")  # with an m of its own
+    qtbot.keyClick(panel.mark_word, Qt.Key.Key_Return)
+    assert panel.marks == 1 and not panel.mark_word.hasFocus()
+    window.show_page("recordings")
+    window.setFocus()
+    qtbot.keyClick(window, Qt.Key.Key_M)
+    window.show_page("acquire")
     asked: list[str] = []
 
     def answer(word: str) -> None:
@@ -133,6 +145,9 @@ def test_given_a_recording_when_closed_then_it_asks_saves_and_ramps_down(
     assert len(asked) == 2
     saved = folders / "data" / "shakedown" / "recordings" / "precious.h5"
     assert saved.is_file()
+    record = read(saved)
+    assert [marker.text for marker in record.markers] == ["hammer", "marker 2"]
+    assert 0 < record.markers[0].index <= record.markers[1].index < len(record)
     assert not any(child.name == "rig" for child in multiprocessing.active_children())  # ramped down and gone
 
 

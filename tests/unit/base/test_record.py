@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from analysis.base.errors import DataError
-from analysis.base.record import Channel, Excitation, Record
+from analysis.base.record import Channel, Excitation, Marker, Record
 
 
 def test_given_a_cut_then_gaps_clipping_and_phase_move_along() -> None:
@@ -15,8 +15,10 @@ def test_given_a_cut_then_gaps_clipping_and_phase_move_along() -> None:
         10.0,
         {"x": Channel(data, "mm", gaps=((5, 20), (50, 60)), clipped=((90, 95),))},
         excitation=Excitation(frequency=1.0, phase=0.5),
+        markers=(Marker(14, "before"), Marker(15, "first"), Marker(91, "last"), Marker(92, "after")),
     )
     part = record.cut(15, 92)
+    assert part.markers == (Marker(0, "first"), Marker(76, "last"))
     assert part.channels["x"].gaps == ((0, 5), (35, 45))
     assert part.channels["x"].clipped == ((75, 77),)
     assert part["x"][0] == 15.0
