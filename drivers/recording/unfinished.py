@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ def _describe(journal: Journal) -> Description:
     }
     metadata = dict(header.get("metadata") or {})
     drive, drive_time = header.get("excitation"), None
-    events: list[dict[str, Any]] = []
+    events: list[Mapping[str, Any]] = []
     marked: dict[int, dict[str, Any]] = {}
     for event in journal.events:
         kind = event.get("kind")
