@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import statistics
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis import DataError, Identification, Progress, ShakedownError, with_draws
+from analysis import DataError, Estimate, Identification, Progress, ShakedownError, with_draws
 from app.campaign.engine import Pool
 from app.campaign.jobs import Job
 from app.campaign.run import run
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 LIMIT = 3600.0  # s that one draw may take
 LEAST = 20  # draws
+FAR = 6.0  # in scatters: no draw of a well-behaved fit lies there
 
 
 def bootstrapped(
@@ -51,10 +53,11 @@ def bootstrapped(
     if len(found) < LEAST:
         reason = next(iter(tally.failures.values()), "the fits did not converge")
         raise DataError(f"Only {len(found)} of {count} draws gave a result: {reason}")
+    values = {n: [r["parameters"][n][0] for r in found if n in r["parameters"]] for n in result.parameters}
     told = {
-        name: with_draws([r["parameters"][name][0] for r in found if name in r["parameters"]], stated)
+        name: with_draws(values[name], stated)
         for name, stated in result.parameters.items()
-        if sum(name in r["parameters"] for r in found) >= LEAST
+        if len(values[name]) >= LEAST
     }
     extra = {
         "kind": kind,
@@ -66,8 +69,22 @@ def bootstrapped(
     return replace(
         result,
         extra={**result.extra, "bootstrap": extra},
-        warnings=[*result.warnings, *_disagreements(result, told, count, len(found))],
+        warnings=[*result.warnings, *_disagreements(result, told, count, len(found)), *_strays(values, told)],
     )
+
+
+def _strays(values: Mapping[str, Sequence[float]], told: Mapping[str, Estimate]) -> list[str]:
+    """A sentence where draws ended far from all the others."""
+    words = []
+    for name, e in told.items():
+        middle = statistics.median(values[name])
+        far = sum(abs(v - middle) > FAR * e.stderr for v in values[name])
+        if far:
+            words.append(
+                f"{far} of {len(values[name])} draws of {name} ended more than {FAR:g} times the scatter of "
+                f"the others away: such a record may lead the fit elsewhere."
+            )
+    return words
 
 
 def _disagreements(result: Identification, told: Mapping[str, Any], count: int, done: int) -> list[str]:

@@ -182,7 +182,7 @@ def _bootstrap(fit: FitSummary) -> Iterator[Block]:
         for name, e in many.items()
     ]
     if rows:
-        columns = ["recording", "parameter", "value ± std. deviation of the draws", "95 % interval"]
+        columns = ["recording", "parameter", "value ± scatter of the draws", "95 % interval"]
         yield Grid(columns, rows, "Bootstrap.", numeric=(2, 3))
 
 

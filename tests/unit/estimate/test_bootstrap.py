@@ -39,6 +39,12 @@ def test_blocks_keep_the_colour_of_the_noise(rng: np.random.Generator) -> None:
     assert neighbours("block") > 0.7 and abs(neighbours("parametric")) < 0.1
 
 
+def test_a_few_fits_that_ended_elsewhere_do_not_speak_for_all_others(rng: np.random.Generator) -> None:
+    draws = [*rng.normal(4.0, 0.1, 194), *rng.normal(4.0, 5.0, 6)]
+    told = with_draws(draws, Estimate.normal(4.0, 0.1))
+    assert 0.08 < told.stderr < 0.13 and 3.6 < told.lower < 3.85
+
+
 def test_an_unknown_kind_and_too_few_draws_are_refused(rng: np.random.Generator) -> None:
     motion = fitted_motion(MODEL, [ringing(NOISE * rng.standard_normal(SAMPLES))], "path")
     with pytest.raises(ShakedownError, match="parametric or block"):
