@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -107,6 +108,7 @@ class FitSummary:
     label: str
     fits: int
     usable: int
+    unusable: Mapping[str, int]  # how many of the others failed, did not converge, or have which verdict
     unjudged: int  # of the usable ones: without a verdict, such as those of a method by itself
     parameters: tuple[ParameterSummary, ...]
     bic: float | None  # summed over the recordings that every model has a score of
@@ -184,6 +186,17 @@ def usable(row: Row) -> bool:
     return row["status"] == DONE and bool(row["converged"]) and row["verdict"] not in UNUSABLE
 
 
+def _state(row: Row) -> str:
+    """Why the numbers of a row may not be used."""
+    if row["status"] != DONE:
+        return "failed"
+    return str(row["verdict"]) if row["converged"] else "not converged"
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def ordered(rows: Iterable[Row], order: str) -> list[Row]:
     """Rows by start, name or a column; those that do not say come last, in the order of their names."""
 
@@ -245,7 +258,7 @@ def _fit(
     level: float,
 ) -> FitSummary:
     model, method, *chosen = key
-    grid = "".join(f", {n} = {v}" for n, v in zip(varied, chosen, strict=True) if v is not None)
+    grid = "".join(f", {n} = {_short(v)}" for n, v in zip(varied, chosen, strict=True) if v is not None)
     counted = ordered((row for row in rows if _counts(row)), order)
     told = [_parameter(name, unit, counted, entries, order, level) for name, unit in columns.items()]
     bics = [row["BIC"] for row in rows if _scored(row) and row["recording"] in common]
@@ -258,6 +271,7 @@ def _fit(
         f"{model} by {method}{grid}",
         len(rows),
         sum(usable(row) for row in rows),
+        Counter(_state(row) for row in rows if not usable(row)),
         sum(usable(row) and not row["verdict"] for row in rows),
         tuple(p for p in told if p.points),
         float(sum(bics)) if bics else None,
@@ -359,7 +373,8 @@ def _pm(value: float, error: float) -> str:
 def _sentences(fit: FitSummary, several: bool) -> Iterable[str]:
     prefix = f"{fit.label}: " if several else ""
     if fit.usable < fit.fits:
-        yield f"{prefix}{fit.usable} of {fit.fits} fits may be used; the others are left out of all below."
+        why = ", ".join(f"{count} {words}" for words, count in fit.unusable.items())
+        yield f"{prefix}{fit.usable} of {fit.fits} fits may be used; the others are left out below ({why})."
     if fit.unjudged:
         words = "have no verdict: whether the model fits the data was not looked at (`finish = false`)"
         yield f"{prefix}{fit.unjudged} of {fit.fits} fits {words}."

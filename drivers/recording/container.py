@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import zlib
 from collections.abc import Iterator
@@ -207,17 +208,18 @@ def _write_nexus(file: h5py.File, about: Description, keys: list[str]) -> None:
     entry.attrs.update({"NX_class": "NXentry", "default": "recording"})
     file.attrs.update({"NX_class": "NXroot", "default": "entry"})
     data = entry.create_group("recording", track_order=True)
-    data.attrs.update({"NX_class": "NXdata", "signal": keys[0]})
-    if len(keys) > 1:
-        data.attrs["auxiliary_signals"] = keys[1:]
-    for spec, key in zip(about.channels, keys, strict=True):
+    names = _nexus_names(keys)
+    data.attrs.update({"NX_class": "NXdata", "signal": names[0]})
+    if len(names) > 1:
+        data.attrs["auxiliary_signals"] = names[1:]
+    for spec, key, name in zip(about.channels, keys, names, strict=True):
         channel = file["channels"][key]
         channel.attrs.update({"units": spec.unit, "long_name": _label(spec)})
-        data[key] = channel
+        data[name] = channel
         if (spec.scale, spec.offset) != (1.0, 0.0):  # counts of a converter: how they become values
-            data[f"{key}_scaling_factor"] = spec.scale
-            data[f"{key}_offset"] = spec.offset
-    if 0 < about.samples <= MOST_TIMES and "time" not in keys:
+            data[f"{name}_scaling_factor"] = spec.scale
+            data[f"{name}_offset"] = spec.offset
+    if 0 < about.samples <= MOST_TIMES and "time" not in names:
         times = np.arange(about.samples) / about.rate
         axis = data.create_dataset("time", data=times, shuffle=True, compression="gzip", compression_opts=1)
         axis.attrs.update({"units": "s", "long_name": "time [s]"})
@@ -225,6 +227,17 @@ def _write_nexus(file: h5py.File, about: Description, keys: list[str]) -> None:
             axis.attrs["start"] = about.start
         data.attrs["axes"] = ["time"]
         data.attrs["time_indices"] = 0
+
+
+def _nexus_names(keys: list[str]) -> list[str]:
+    """Names as NeXus allows them: letters, digits, _ and . alone; each once."""
+    names: list[str] = []
+    for key in keys:
+        name = re.sub(r"[^A-Za-z0-9_.]", "_", key).strip(".") or "_"
+        while name in names:
+            name += "_"
+        names.append(name)
+    return names
 
 
 def _label(spec: ChannelSpec) -> str:

@@ -46,3 +46,15 @@ def test_a_viewer_of_nexus_finds_what_to_draw_by_following_the_defaults(path: Pa
         assert data[axis].shape == signal.shape and data[axis].attrs["units"] == "s"
         assert np.allclose(data[axis][:], record.times)
         assert data["f"].attrs["units"] == "N"
+
+
+def test_names_of_channels_are_such_as_nexus_allows(tmp_path: Path) -> None:
+    arrays = dict.fromkeys(("laser head", "laser_head", "µ-strain"), np.arange(4.0))
+    write(Record.from_arrays(100.0, arrays), tmp_path / "run.h5")
+    with h5py.File(tmp_path / "run.h5") as file:
+        data = file["entry/recording"]
+        names = [data.attrs["signal"], *data.attrs["auxiliary_signals"]]
+        assert names == ["laser_head", "laser_head_", "__strain"]
+        assert data["laser_head"].attrs["long_name"] == "laser head"
+        assert data["laser_head"] == file["channels"]["laser head"]
+    assert read(tmp_path / "run.h5").names == ("laser head", "laser_head", "µ-strain")
