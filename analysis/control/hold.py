@@ -35,6 +35,7 @@ CORRECTIONS = 5
 TRIES = 12  # looks at the mean correction
 FEW = 4.0  # floors of a short look below which the next one is long
 LARGEST_STEP = 0.15  # rms way of the target in one correction, of the spread
+STUCK = 0.7  # of the mean correction before: less is no progress
 DONE = 1.5  # floors of the mean correction below which the target is right
 MEAN_CONTROL, FLOORS = 0.002, 3.0  # mean correction over the amplitude, and over its floor
 SCATTER = 0.1  # rms of the motion about its mean, of the spread
@@ -177,7 +178,7 @@ class Holding:
         whole = max(4, -(-periods // self._cycle))
         whole += whole % 2
         look: _Look | None = None
-        long = False
+        long, before = False, np.inf
         for _ in range(TRIES):
             look = self._look(whole if long else min(short, whole))
             if look is None:
@@ -186,8 +187,10 @@ class Holding:
                 continue
             finished = long or short >= whole
             quiet = look.mean < DONE * look.floor
-            if finished and (quiet or self._corrections >= CORRECTIONS):
+            stuck = look.mean < 0.5 * MEAN_CONTROL and look.mean > STUCK * before
+            if finished and (quiet or stuck or self._corrections >= CORRECTIONS):
                 return look
+            before = look.mean if finished else np.inf
             if not quiet or finished:
                 refused = self._correct(look)
                 if refused is not None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from drivers.rig.profile import Rig, RigProfile
 
 PATIENCE = 5.0  # s without a sign of life: a regulator is computed meanwhile
-DITHER = 0.04  # rms of the dither test, of the drive's amplitude
+DITHER = 0.03  # rms of the dither test, of the drive's amplitude
 REST_SECONDS = 3.0  # for a specimen to come to rest, and REST_PERIODS of the drive at least
 REST_PERIODS = 20
 DRAWS = 24  # of the parameters, for the errors of multipliers

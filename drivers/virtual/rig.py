@@ -131,19 +131,25 @@ class VirtualRig:
             into[row] = sensor.measure(quantities[self._rows[row]], self._noise[row])
 
     def _read_closed(self, into: Samples, corrections: DelayedCorrections) -> int:
-        """Sample by sample with the loop closed; the index of the sample that comes next."""
-        sensors, limits = len(self._sensors), self._player.limits
-        for i in range(into.shape[1]):
-            index, state = self._index + i, self._player.state()
-            drive = self._player.take(2 * self._plant.steps, corrections.at(index))
-            self._measure(self._plant.advance(corrections.converted(drive)), into[:, i : i + 1])
-            correction = self._loop.step(
-                into[:sensors, i], state.phase, limits.peak - state.amplitude, state.playing
-            )
-            corrections.send(index, correction, self._loop)
-            if len(into) > sensors:
-                into[sensors:, i] = self._loop.shown
-        return self._index + into.shape[1]
+        """With the loop closed; the index of the sample that comes next.
+
+        The plant is moved on in pieces no longer than the delay: what is decided in a piece acts behind it.
+        """
+        sensors, limits, count = len(self._sensors), self._player.limits, into.shape[1]
+        for first in range(0, count, corrections.ahead):
+            piece = into[:, first : first + corrections.ahead]
+            index, state = self._index + first, self._player.state()
+            wanted = corrections.over(index, piece.shape[1])
+            drive = corrections.converted(self._player.take(len(wanted), wanted))
+            self._measure(self._plant.advance(drive), piece)
+            turn, room = 2 * np.pi * state.frequency / self.rate, limits.peak - state.amplitude
+            for i in range(piece.shape[1]):
+                phase = (state.phase + turn * i) % (2 * np.pi)
+                correction = self._loop.step(piece[:sensors, i], phase, room, state.playing)
+                corrections.send(index + i, correction, self._loop)
+                if len(piece) > sensors:
+                    piece[sensors:, i] = self._loop.shown
+        return self._index + count
 
     def stop(self) -> None:
         self._running = False
@@ -172,16 +178,17 @@ class DelayedCorrections:
                 f"A loop delay of {timing.delay:g} s is shorter than a sample ({1 / plant.rate:g} s)."
             )
         self._timing, self._rate, self._values = timing, plant.rate, 2 * plant.steps
+        self.ahead = max(1, int(timing.delay * plant.rate + 1e-9))  # samples that no new decision reaches
         self._step = 2 * limits.amplitude / 2**timing.bits
         self._rng = np.random.default_rng((seed, 7919))
         self._waiting: deque[tuple[float, float]] = deque()  # moment (samples), volts
         self._now = 0.0
         self._latest = 0.0
 
-    def at(self, index: int) -> Samples:
-        """The correction from this sample to the next, at the times at which the drive is known."""
-        values = np.full(self._values, self._now)
-        while self._waiting and (place := (self._waiting[0][0] - index) * self._values) < self._values:
+    def over(self, index: int, count: int) -> Samples:
+        """The correction over ``count`` samples from ``index``, at the times at which the drive is known."""
+        values = np.full(count * self._values, self._now)
+        while self._waiting and (place := (self._waiting[0][0] - index) * self._values) < len(values):
             self._now = self._waiting.popleft()[1]
             values[max(0, int(np.ceil(place - 1e-9))) :] = self._now
         return values
