@@ -77,6 +77,7 @@ from analysis.orbits.spectrum import exponent_spectrum as exponent_spectrum
 from analysis.orbits.spectrum import kaplan_yorke as kaplan_yorke
 from analysis.planning.duration import seconds_needed as seconds_needed
 from analysis.planning.exchange import Criterion as Criterion
+from analysis.planning.exchange import best_alone as best_alone
 from analysis.planning.exchange import choose_segments as choose_segments
 from analysis.planning.knowledge import Knowledge as Knowledge
 from analysis.planning.knowledge import knowledge_of as knowledge_of

@@ -25,10 +25,7 @@ _GAIN = 1e-9  # of the criterion, below which an exchange is rounding
 
 def choose_segments(information: Array, prior: Array, slots: int, criterion: Criterion = "D") -> list[int]:
     """Candidates for each of the slots, in ascending order; information[C, D, U, U] by candidate and draw."""
-    scale = 1.0 / np.sqrt(np.diag(prior))  # every unknown in its present standard error: well conditioned
-    scaled = information * np.outer(scale, scale)
-    base = prior * np.outer(scale, scale)
-    merit = _merit(criterion, np.diag(np.linalg.pinv(base, hermitian=True)))
+    scaled, base, merit = _prepared(information, prior, criterion)
     chosen: list[int] = []
     total = np.broadcast_to(base, scaled.shape[1:]).copy()
     for _ in range(slots):
@@ -46,6 +43,24 @@ def choose_segments(information: Array, prior: Array, slots: int, criterion: Cri
         if not improved:
             break
     return sorted(chosen)
+
+
+def best_alone(
+    information: Array, prior: Array, slots: int, criterion: Criterion = "D", count: int = 1
+) -> list[int]:
+    """The candidates that would be best if every slot held the same one, best first."""
+    scaled, base, merit = _prepared(information, prior, criterion)
+    return [int(c) for c in np.argsort(-merit(base + slots * scaled))[:count]]
+
+
+def _prepared(
+    information: Array, prior: Array, criterion: Criterion
+) -> tuple[Array, Array, Callable[[Array], Array]]:
+    """Every unknown in its present standard error, which makes all well conditioned, and the criterion."""
+    scale = 1.0 / np.sqrt(np.diag(prior))
+    base = prior * np.outer(scale, scale)
+    merit = _merit(criterion, np.diag(np.linalg.pinv(base, hermitian=True)))
+    return information * np.outer(scale, scale), base, merit
 
 
 def _merit(criterion: Criterion, present: Array) -> Callable[[Array], Array]:

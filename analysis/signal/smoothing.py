@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 _WIDTHS = (5, 7, 9, 13, 17, 23, 31, 43, 61, 85)  # samples under a local cubic
 _HARMONICS = 7
 _SIGNIFICANT = 12.0  # squared amplitude over its variance
+_FEWEST_PERIODS = 2.0  # of a stated drive, in a record that can show its harmonics
 _NEGLIGIBLE = 1e-5  # noise over standard deviation below which nothing is smoothed
 
 
@@ -83,7 +84,8 @@ def clean_input(row: Array, dt: float, drive: Excitation | None = None) -> Clean
     level = noise_level(row)
     if not level.settled or level.value < _NEGLIGIBLE * np.std(row):
         return exact
-    periodic, modes = _periodic(row, dt, drive.frequency if drive is not None else None)
+    stated = 0.0 if drive is None else drive.frequency  # random drives have none; segments a very low one
+    periodic, modes = _periodic(row, dt, stated if stated * dt * len(row) > _FEWEST_PERIODS else None)
     if np.std(row - periodic) < 1.1 * level.value:
         return CleanInput(periodic, modes)
     return CleanInput(row, exact.modes, level.value)
@@ -127,7 +129,8 @@ def _periodic(row: Array, dt: float, frequency: float | None) -> tuple[Array, Ar
     fitted = basis[:, kept] @ weights[kept]
     ahead = np.gradient(fitted - basis[:, :2] @ weights[:2], dt) * t  # change when the frequency is another
     design = np.column_stack([basis[:, kept], ahead / (np.abs(ahead).max() or 1.0)])
-    root = np.linalg.cholesky(np.linalg.pinv(design.T @ design) * power + 1e-30 * np.eye(design.shape[1]))
+    level, axes = np.linalg.eigh(np.linalg.pinv(design.T @ design) * power)
+    root = axes * np.sqrt(np.maximum(level, 0.0))
     return np.asarray(fitted), np.ascontiguousarray((design @ root).T)
 
 

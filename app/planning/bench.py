@@ -28,11 +28,12 @@ SLOTS = 8  # segments of a plan, at most
 SHORTEST = 2.5  # s, of a segment
 MEMORIES = 4.0  # of the specimen's memory that a segment lasts at least
 DRAWS = 10  # of what the truth may be, for choosing
+FIRST_DRAWS = 2  # for a first look at all candidates
 CHECKED = 100  # of them, for the limits
 BROKEN = 0.02  # share of those in which a limit may be broken
 MARGIN = 0.1  # by which the limits are kept while choosing
 LOWER = 0.8  # factor between two amplitudes that are tried
-LEVELS = (1.0, 0.6, 0.35)  # of the largest amplitude that keeps the limits
+LEVELS = (1.0, 0.5)  # of the largest amplitude that keeps the limits
 _TRIES = 30
 
 
@@ -60,6 +61,11 @@ class Bench:
             found.append(self.prospect.information(run, values, without=without))
         whole = np.array(found)
         return whole if np.isfinite(whole).all() else None
+
+    def with_few_draws(self) -> Bench:
+        """The same for a first look: fewer draws, inputs taken as exact."""
+        exact = replace(self.prospect, input_noise=np.zeros_like(self.prospect.input_noise))
+        return replace(self, prospect=exact, draws=self.draws[:FIRST_DRAWS])
 
     def keeps(self, drive: Waveform, seconds: float, margin: float) -> bool:
         """Whether the limits are kept with that margin in every draw."""

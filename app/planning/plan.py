@@ -16,6 +16,7 @@ from analysis import (
     Knowledge,
     Model,
     Progress,
+    best_alone,
     choose_segments,
     knowledge_of,
     seconds_needed,
@@ -27,6 +28,7 @@ from app.planning.bench import (
     bench_of,
     candidates,
     kept,
+    played,
     segments_in,
     usual_drive,
     whole_drives,
@@ -35,6 +37,8 @@ from drivers.base.waveform import Segments
 from drivers.rig.profile import RigError, RigProfile
 
 Array = NDArray[np.float64]
+
+SHORTLIST = 20  # candidates that are looked at in every draw
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +81,15 @@ def make_plan(
     bench, warnings = bench_of(knowledge, profile, rng)
     slots, each = segments_in(seconds, bench.prospect.memory())
     usual = usual_drive([bench], seconds)
-    found = candidates([bench], each, lambda drive: bench.information(drive, each), progress)
+    first = bench.with_few_draws()
+    seen = candidates([bench], each, lambda drive: first.information(drive, each), progress)
+    table = np.array([told for _, told in seen])
+    short = {*best_alone(table, bench.prior, slots, criterion, SHORTLIST)}
+    short |= {*choose_segments(table, bench.prior, slots, criterion)}
+    listed = [(seen[c][0], bench.information(played(seen[c][0], each), each)) for c in sorted(short)]
+    found = [(shape, told) for shape, told in listed if told is not None]
+    if not found:
+        raise RigError(f"No motion on '{profile.key}' can be followed in {len(bench.draws)} draws.")
     chosen = choose_segments(np.array([told for _, told in found]), bench.prior, slots, criterion)
     plain = None if usual is None else bench.information(usual, seconds)
     tried = [assembled([found[c][0] for c in chosen], each), *whole_drives(bench, seconds)]

@@ -19,9 +19,9 @@ Band = tuple[float, float]
 
 _SINES_ONLY = ("ds345", "scpi")  # generators that make their waveform themselves
 _AROUND = 4.0  # the band of interest: resonances, so many times lower and higher
-_SINES = 10  # over the band of interest, beside those near resonances
+_SINES = 6  # over the band of interest, beside those near resonances
 _MOST_LINES = 150  # of a multisine; then its period is shorter than its part
-_PHASES = 3  # random phases of a multisine, beside those of low crest: one of them fits the specimen best
+_PHASES = 2  # random phases of a multisine, beside those of low crest: one of them fits the specimen best
 _NEAR = (0.75, 0.9, 1.0, 1.1, 1.35)  # of a resonance
 
 
