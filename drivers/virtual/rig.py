@@ -108,6 +108,9 @@ class VirtualRig:
     def start(self) -> None:
         with self._lock:
             self._running, self._index = True, 0
+            if self._corrections is not None:
+                self._loop.let_go("the stream was started again")
+                self._corrections.forget()
             self._zero = self._clock.now()
 
     def read(self, into: Samples) -> Block:
@@ -117,7 +120,7 @@ class VirtualRig:
         self._clock.wait_until(self._zero + (self._index + count) / self.rate)
         with self._lock:
             drive = self._drive_state()
-            if self._corrections is not None and self._loop.busy:
+            if self._corrections is not None and (self._loop.busy or self._corrections.on_their_way):
                 start, self._index = self._index, self._read_closed(into, self._corrections)
             else:
                 quantities = self._plant.advance(self._player.take(count * 2 * self._plant.steps))
@@ -182,8 +185,17 @@ class DelayedCorrections:
         self._step = 2 * limits.amplitude / 2**timing.bits
         self._rng = np.random.default_rng((seed, 7919))
         self._waiting: deque[tuple[float, float]] = deque()  # moment (samples), volts
-        self._now = 0.0
-        self._latest = 0.0
+        self.forget()
+
+    def forget(self) -> None:
+        """Nothing is on its way, and the samples are counted from zero again."""
+        self._waiting.clear()
+        self._now = self._latest = 0.0
+
+    @property
+    def on_their_way(self) -> bool:
+        """Whether a correction stands at the shaker or will."""
+        return bool(self._waiting) or self._now != 0.0
 
     def over(self, index: int, count: int) -> Samples:
         """The correction over ``count`` samples from ``index``, at the times at which the drive is known."""

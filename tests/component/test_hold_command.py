@@ -149,7 +149,7 @@ def test_when_a_specimen_at_rest_is_dithered_then_path_and_spillover_are_found(m
     rig.read(np.empty((5, 1600)))
     rig.exciter.control(Dither(("x", "f"), sequence))
     rig.read(np.empty((5, 400 + len(sequence))))
-    data = rig.read(np.empty((5, 10 * len(sequence)))).data
+    data = rig.read(np.empty((5, 6 * len(sequence)))).data
     status = rig.exciter.loop_status()
     found = response(data[:2], data[3], sequence, 400.0)
     start = ActuatorPath(0.16, 0.0, status.delay, status.jitter)

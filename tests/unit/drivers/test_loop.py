@@ -103,6 +103,20 @@ def test_when_a_controller_corrects_then_it_arrives_after_the_delay_and_is_recor
     assert status.delay == pytest.approx(3 / 187.5) and status.jitter < 1e-9
 
 
+def test_when_the_stream_is_started_again_then_no_old_correction_comes_and_new_ones_do() -> None:
+    rig = _rig()
+    _close(rig, Given(lambda i: 0.3))
+    _read(rig, 200)
+    rig.source.stop()
+    rig.source.start()
+    before = rig.exciter.state()  # type: ignore[union-attr]
+    theta = before.phase + 2 * np.pi * before.frequency / rig.source.rate * np.arange(40)
+    left = np.abs(_read(rig, 40)["drive"] - 1.5 * np.cos(theta))
+    assert left[:15].max() < 0.31 and left[15:].max() < 0.01  # let go softly
+    _close(rig, Given(lambda i: 0.3))
+    assert _read(rig, 40)["correction"][-1] == 0.3
+
+
 @pytest.mark.parametrize(
     ("gives", "loop", "reason"),
     [
