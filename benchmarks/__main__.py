@@ -35,9 +35,11 @@ ON_REQUEST = (
     "growth",
     "hold",
     "homotopy_accuracy",
+    "plan",
     "real",
     "soak",
     "strangers",
+    "unknown_functions",
 )  # Monte Carlo and endurance, without peers
 ON_A_DISPLAY = ("desktop",)
 DISPLAY = ("xvfb-run", "-a", "-s", "-screen 0 1920x1080x24")  # where there is none
