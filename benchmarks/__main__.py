@@ -37,10 +37,11 @@ ON_REQUEST = (
     "homotopy_accuracy",
     "plan",
     "real",
+    "shooters",
     "soak",
     "strangers",
     "unknown_functions",
-)  # Monte Carlo and endurance, without peers
+)  # Monte Carlo and endurance
 ON_A_DISPLAY = ("desktop",)
 DISPLAY = ("xvfb-run", "-a", "-s", "-screen 0 1920x1080x24")  # where there is none
 LIMIT = 1800.0  # seconds for one benchmark
