@@ -26,6 +26,15 @@ MOST_BUNDLED = 200
 AHEAD = 2  # bundles a worker has waiting, so that it never idles
 WAITING = 0.5  # s between two looks whether the scheduler is still there
 _ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://[^\s/]+:\d+")
+# A worker of a cluster of our own only waits for its process for jobs: watching itself wait takes time of the
+# processor that the jobs lack.
+QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.worker.memory.monitor-interval": "2s",
+    "distributed.admin.system-monitor.interval": "2s",
+    "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.admin.tick.interval": "500ms",
+}
 GONE = "The scheduler is gone. Every finished job is kept: start the campaign again to go on."
 
 
@@ -34,6 +43,7 @@ class DaskEngine:
 
     def __init__(self, cluster: str, workers: int, limit: float) -> None:
         try:
+            import dask
             import distributed
         except ImportError:
             raise ShakedownError(
@@ -50,8 +60,10 @@ class DaskEngine:
             if cluster == "local":
                 from app.campaign.engine import processors
 
-                with warnings.catch_warnings():  # such as another port for the dashboard, which is printed
-                    warnings.simplefilter("ignore")
+                with dask.config.set(QUIET), warnings.catch_warnings():
+                    warnings.simplefilter(
+                        "ignore"
+                    )  # such as another port for the dashboard, which is printed
                     self._cluster = distributed.LocalCluster(
                         n_workers=workers or processors(),
                         threads_per_worker=1,
