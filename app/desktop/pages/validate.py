@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import QSize, Qt
 from PyQt6.QtGui import QColor
 from PyQt6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QHeaderView,
+    QLabel,
     QListWidget,
     QListWidgetItem,
     QStackedWidget,
@@ -21,9 +22,10 @@ from PyQt6.QtWidgets import (
 
 from analysis import Step
 from app.desktop import tasks
+from app.desktop.icons import icon
 from app.desktop.page import Page
 from app.desktop.plots.panel import PanelPlot, legend
-from app.desktop.widgets.basics import Card, Empty, Lamp, button, label, progress_bar, set_role
+from app.desktop.widgets.basics import Card, Empty, button, label, progress_bar, set_role
 from app.desktop.widgets.evidence import EvidenceBox
 from app.desktop.widgets.verdictbanner import VerdictBanner
 from app.desktop.workbench import Workbench
@@ -34,6 +36,12 @@ if TYPE_CHECKING:
     from analysis import Check, Validation
 
 LONG = 60_000  # samples compared
+OUTCOMES = {  # of all checks together: picture, its colour, edge of the card
+    "": ("", "muted", "card"),
+    "passed": ("check", "good", "banner_fits"),
+    "doubtful": ("warning", "warn", "banner_cannot_tell"),
+    "failed": ("close", "bad", "banner_misses"),
+}
 SIGNS = {"passed": "✓", "doubtful": "?", "failed": "✗", "not possible": "–"}
 ROLES = {"passed": "good", "doubtful": "warn", "failed": "bad", "not possible": "muted"}
 
@@ -79,10 +87,12 @@ class ValidatePage(Page):
         return page
 
     def _verdict_card(self) -> Card:
-        card = Card(self.theme)
+        self.card = card = Card(self.theme)
         row = QHBoxLayout()
-        self.lamp = Lamp(self.theme, "Green: nothing failed. Red square: a check failed or doubts prevail.")
-        row.addWidget(self.lamp)
+        self.sign = QLabel()  # a picture and the colour of the card's edge: never colour alone
+        self.sign.hide()
+        self.outcome = ""
+        row.addWidget(self.sign)
         self.verdict = label("", "heading", wrap=True)
         self.cancel_button = button("Cancel", self.cancel, "End the checks; nothing is lost")
         self.cancel_button.hide()
@@ -102,6 +112,7 @@ class ValidatePage(Page):
         card = Card(self.theme, "Checks", "Choose one to see what is behind it")
         card.setFixedWidth(self.theme.px(230))
         self.list = QListWidget()
+        self.list.setAccessibleName("Checks")
         self.list.setToolTip("✓ passed, ? doubtful, ✗ failed, – not possible with this record")
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.list.currentRowChanged.connect(self._show_check)
@@ -134,6 +145,7 @@ class ValidatePage(Page):
         self.grid.setSpacing(theme.px(10))
         column.addWidget(self.grid_holder, 3)
         self.table = QTableWidget()
+        self.table.setAccessibleName("Numbers of the check")
         side = self.table.verticalHeader()
         assert side is not None
         side.hide()
@@ -164,7 +176,7 @@ class ValidatePage(Page):
 
     def _judge(self) -> None:
         """The verdict on the fit itself, above the checks; grey when it is of an earlier model or record."""
-        self.lamp.show_state("off")
+        self._show_outcome("")
         if self.bench.result is not None:
             self.banner.show_result(self.bench.result, self.bench.result_is_of())
 
@@ -232,7 +244,8 @@ class ValidatePage(Page):
         self.validation = found
         self.bench.find("validation", found)
         self._say(found.verdict, "heading")
-        self.lamp.show_state("good" if found.passed else "bad")
+        failed = any(check.status == "failed" for check in found.checks)
+        self._show_outcome("passed" if found.passed else "failed" if failed else "doubtful")
         chosen = max(self.list.currentRow(), 0)
         self.list.blockSignals(True)
         self.list.clear()
@@ -244,7 +257,20 @@ class ValidatePage(Page):
         self._colour_list()
         self.list.setCurrentRow(min(chosen, len(found.checks) - 1))
 
+    def _show_outcome(self, outcome: str) -> None:
+        """``outcome``: passed, doubtful, failed, or empty while nothing is known."""
+        self.outcome = outcome
+        picture, colour, edge = OUTCOMES[outcome]
+        side = self.theme.px(24)
+        self.sign.setVisible(bool(picture))
+        if picture:
+            self.sign.setPixmap(icon(picture, getattr(self.theme.colours, colour)).pixmap(QSize(side, side)))
+            self.sign.setAccessibleName(f"The checks: {outcome}")
+            self.sign.setToolTip(self.sign.accessibleName())
+        set_role(self.card, edge)
+
     def _colour_list(self) -> None:
+        self._show_outcome(self.outcome)
         self.legend.setText(legend(self.theme))
         if self.validation is None:
             return
@@ -272,6 +298,8 @@ class ValidatePage(Page):
             plot.deleteLater()
         self.plots = [PanelPlot(self.theme, panel) for panel in check.panels]
         across = len(self.plots) if len(self.plots) < 4 else -(-len(self.plots) // 2)
+        for plot in self.plots[1:]:
+            plot.link(self.plots[0])
         for number, plot in enumerate(self.plots):
             self.grid.addWidget(plot, number // max(across, 1), number % max(across, 1))
         self.grid_holder.setVisible(bool(self.plots))

@@ -46,13 +46,29 @@ class PanelPlot(Plot):
         if trace.role == "limit":
             curve.pen_of = partial(self.pen, style=Qt.PenStyle.DashLine)
         elif trace.role == "measured" and len(x) < WIDE:
-            curve.pen_of = self._pale  # the model lies on it as a thin line
+            curve.pen_of = self._pale
+            curve.setZValue(-1)  # the model lies on it as a thin line
         curve.setPen(curve.pen_of(colour))
+
+    def link(self, other: PanelPlot) -> None:
+        """Zoom and move along with another panel that shows the same stretch."""
+        mine, theirs = self.panel, other.panel
+        if (mine.x_label, mine.log_x, mine.x_range) != (theirs.x_label, theirs.log_x, theirs.x_range):
+            return
+        if not np.allclose(_extent(mine), _extent(theirs), rtol=0.01, equal_nan=False):
+            return
+        self.item.setXLink(other.item)
 
     def _pale(self, index: int) -> Any:
         colour = pg.mkColor(self.theme.colours.data[index])
         colour.setAlpha(110)
         return pg.mkPen(colour, width=4)
+
+
+def _extent(panel: Panel) -> tuple[float, float]:
+    """Least and greatest x of all traces; not a number where there are none."""
+    ends = [f(t.x) for f in (np.nanmin, np.nanmax) for t in panel.traces if len(t.x)]
+    return (float(min(ends)), float(max(ends))) if ends else (np.nan, np.nan)
 
 
 def legend(theme: Theme) -> str:

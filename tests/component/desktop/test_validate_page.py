@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 from pytestqt.qtbot import QtBot
 
 from analysis.base.record import Excitation, Record
@@ -59,6 +60,11 @@ def test_given_other_recordings_and_a_transfer_function_then_their_checks_become
     assert page.validation is not None
     assert page.validation["bifurcation"].status == page.validation["transfer"].status == "not possible"
     assert not page.evidence.clear_button.isVisible()
+    assert page.outcome == "passed" and page.sign.isVisible() and page.card.objectName() == "banner_fits"
+    page.list.setCurrentRow(0)  # the response: both states over the same time move together
+    first, second = page.plots[:2]
+    first.item.setXRange(1.0, 3.0, padding=0)
+    assert second.item.getViewBox().viewRange()[0] == pytest.approx([1.0, 3.0])
 
     write(beam(0.13, 7), tmp_path / "small.h5")
     page.evidence.transfer = transfer_table(tmp_path / "hammer.csv")
