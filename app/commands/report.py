@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from app.output import add_json_option, terminal_progress, write_json
+from app.report.findings import PARTS
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -16,13 +18,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--recording", action="append", default=[], metavar="FILE", help="what a single result was found from"
     )
     parser.add_argument("--out", metavar="FILE", help="name ending in .html or .pdf; without an ending both")
+    parser.add_argument("--title", help="of the report, instead of the session's own")
+    parser.add_argument("--author", default="", help="who did it")
+    parser.add_argument("--logo", metavar="FILE", help="a PNG or JPEG picture above the title")
+    parser.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        choices=list(PARTS),
+        help="leave a part out, which the report then says; may be given several times",
+    )
     add_json_option(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     from app.overwriting import check_target
     from app.report import report_files, write_report
-    from app.report.findings import session_of
+    from app.report.findings import gather, session_of
+    from app.report.logo import read_logo
 
     source = Path(args.source)
     session = session_of(source, [Path(r) for r in args.recording])
@@ -30,7 +43,14 @@ def run(args: argparse.Namespace) -> int:
     target = Path(args.out) if args.out else beside
     for path in report_files(target):
         check_target(str(path), path.suffix.lower(), [source], args.force)
-    written = write_report(session, target, terminal_progress())
+    logo = read_logo(args.logo) if args.logo else b""
+    progress = terminal_progress()
+    findings = gather(session, progress.part(0.0, 0.7))
+    findings = replace(
+        findings, title=args.title or findings.title, author=args.author, logo=logo,
+        left_out=frozenset(args.without),
+    )  # fmt: skip
+    written = write_report(findings, target, progress.part(0.7, 1.0))
     if not write_json(args.json, {"files": [str(p) for p in written]}):
         for path in written:
             print(path)

@@ -279,6 +279,7 @@ def stylesheet(c: Colours, scale: float) -> str:
         image: url({FOLDER.as_posix()}/tick.svg); }}
     QRadioButton::indicator:checked {{ background: {c.accent}; border: {px(5)} solid {c.accent_soft}; }}
     QCheckBox::indicator:focus, QRadioButton::indicator:focus {{ border: 2px solid {c.accent}; }}
+    #absent::indicator {{ background: {c.window}; border-color: {c.border}; image: none; }}
     QSlider {{ min-height: {px(26)}; }}
     QSlider::groove:horizontal {{ height: {px(6)}; background: {c.border}; border-radius: {px(3)}; }}
     QSlider::sub-page:horizontal {{ background: {c.accent}; border-radius: {px(3)}; }}

@@ -61,3 +61,4 @@ class Document:
     title: str
     subtitle: str = ""
     blocks: Sequence[Block] = field(default_factory=tuple)
+    logo: bytes = b""  # PNG, above the title

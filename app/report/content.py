@@ -6,6 +6,7 @@ import json
 import math
 import platform
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -17,7 +18,7 @@ import numpy as np
 from analysis import Estimate, Identification, ShakedownError, __version__, interval_ends, with_error
 from app.output import as_words
 from app.report.blocks import Block, Document, Formulae, Grid, Heading, Listing, Paragraph, Picture
-from app.report.findings import Findings, Measured, OrbitsFound, Study
+from app.report.findings import PARTS, Findings, Measured, OrbitsFound, Study
 from app.session import fingerprint
 
 if TYPE_CHECKING:
@@ -29,17 +30,43 @@ LIBRARIES = ("numpy", "scipy", "numba", "matplotlib", "h5py")
 def document(findings: Findings) -> Document:
     """The report of these findings."""
     made = datetime.now().astimezone().isoformat(timespec="minutes")
+    findings, missing = _without(findings)
     parts: list[Block] = [*_summary(findings)]
+    if missing:
+        parts.append(Paragraph(f"Left out of this report: {', '.join(missing)}.", "small"))
     for study in findings.studies:
         parts += _study(study, several=len(findings.studies) > 1)
-    for measured in findings.recordings:
-        parts += _recording(measured)
+    if "recording" not in findings.left_out:
+        for measured in findings.recordings:
+            parts += _recording(measured)
     parts += _embedding(findings)
     for found in findings.orbits:
         parts += _orbits(found, several=len(findings.orbits) > 1)
-    parts += _provenance(findings)
+    if "again" not in findings.left_out:
+        parts += _provenance(findings)
     by = f"{findings.author}, " if findings.author else ""
-    return Document(findings.title, f"{by}Shakedown {__version__}, written {made}", parts)
+    subtitle = f"{by}Shakedown {__version__}, written {made}"
+    return Document(findings.title, subtitle, parts, findings.logo)
+
+
+def _without(findings: Findings) -> tuple[Findings, list[str]]:
+    """The findings without what is to be left out, and words for what was there of that."""
+    studies, there = list(findings.studies), set()
+    if "fits" in findings.left_out and studies:
+        studies, there = [], {"fits"}
+    if "earlier" in findings.left_out and len(studies) > 1:
+        studies, there = studies[-1:], there | {"earlier"}
+    if "checks" in findings.left_out and any(study.validation is not None for study in studies):
+        studies, there = [replace(study, validation=None) for study in studies], there | {"checks"}
+    there |= {"recording", "again"} & findings.left_out
+    there |= {key for key in ("embedding", "orbits") if key in findings.left_out and getattr(findings, key)}
+    kept = replace(
+        findings,
+        studies=studies,
+        orbits=() if "orbits" in findings.left_out else findings.orbits,
+        embedding=None if "embedding" in findings.left_out else findings.embedding,
+    )
+    return kept, [words for key, words in PARTS.items() if key in there]
 
 
 def _summary(findings: Findings) -> Iterator[Block]:

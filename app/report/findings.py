@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from app.desktop.tasks import Embedding, Space
 
 LONGEST_ORBIT = 8  # periods of the drive
+PARTS = {  # what may be left out of a report, and what it is called then
+    "recording": "the recording",
+    "embedding": "how it was unfolded",
+    "orbits": "the periodic orbits",
+    "fits": "the fits",
+    "earlier": "earlier fits",
+    "checks": "the checks of the model",
+    "again": "what it takes to run it again",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +69,8 @@ class Findings:
     embedding: Embedding | None = None  # of the first recording
     orbits: Sequence[OrbitsFound] = ()
     studies: Sequence[Study] = ()
+    logo: bytes = b""  # PNG
+    left_out: frozenset[str] = frozenset()  # keys of PARTS
 
 
 def gather(session: Session, progress: Progress = SILENT) -> Findings:

@@ -49,9 +49,19 @@ def write_html(document: Document, path: Path) -> None:
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(document.title)}</title>\n<style>{STYLE}</style></head>\n<body><main>\n"
-        f"<h1>{escape(document.title)}</h1>\n{subtitle}\n{body}\n</main></body></html>\n",
+        f"{_logo(document.logo)}<h1>{escape(document.title)}</h1>\n{subtitle}\n{body}\n</main></body></html>\n",
         encoding="utf-8",
     )
+
+
+def _logo(data: bytes) -> str:
+    """The picture at most 220 wide and 70 high, at the right above the title."""
+    if not data:
+        return ""
+    width, height = (int.from_bytes(data[at : at + 4], "big") for at in (16, 20))  # of the PNG's header
+    shown = round(min(220.0, 70.0 * width / max(height, 1)))
+    address = "data:image/png;base64," + base64.b64encode(data).decode("ascii")
+    return f'<p align="right"><img width="{shown}" src="{address}" alt="logo"></p>\n'
 
 
 def _block(block: Block) -> str:

@@ -6,6 +6,7 @@ import logging
 import textwrap
 from bisect import bisect_right
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ def write_pdf(document: Document, path: Path) -> None:
     logging.getLogger("fontTools").setLevel(logging.ERROR)  # it worries about the dates of embedded fonts
     with styled(), PdfPages(path, metadata={"Title": document.title, "Creator": "Shakedown"}) as pages:
         setter = _Setter(pages, document.title)
+        if document.logo:
+            setter.logo(document.logo)
         setter.text(document.title, 20, weight="bold", below=0.06)
         if document.subtitle:
             setter.text(document.subtitle, 9.5, colour=SOFT, below=0.15)
@@ -88,6 +91,22 @@ class _Setter:
                 self._picture(block)
             case Listing(text):
                 self._listing(text)
+
+    def logo(self, data: bytes) -> None:
+        """A picture at the right of the page's head, at most 2 inches wide and 0.65 high."""
+        from matplotlib.image import BboxImage, imread
+        from matplotlib.transforms import Bbox, TransformedBbox
+
+        pixels = imread(BytesIO(data))
+        rows, columns = pixels.shape[:2]
+        height = min(0.65, 2.0 * rows / columns)
+        width = height * columns / rows
+        left, below = (WIDTH - RIGHT - width) / WIDTH, (self._y - height) / HEIGHT
+        place = Bbox.from_bounds(left, below, width / WIDTH, height / HEIGHT)
+        picture = BboxImage(TransformedBbox(place, self._page.transFigure))  # axes would need a layout
+        picture.set_data(pixels)
+        self._page.add_artist(picture)
+        self._y -= height + 0.1
 
     def text(
         self,

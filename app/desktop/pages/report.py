@@ -3,36 +3,54 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from PyQt6.QtCore import QUrl
 from PyQt6.QtGui import QDesktopServices
 from PyQt6.QtWidgets import (
+    QCheckBox,
     QFileDialog,
     QHBoxLayout,
     QLineEdit,
     QPlainTextEdit,
+    QSizePolicy,
     QTextBrowser,
     QVBoxLayout,
     QWidget,
 )
 
+from analysis import Progress
 from app.desktop.page import Page
-from app.desktop.widgets.basics import Card, Lamp, add_row, button, entry, form, label, set_role
+from app.desktop.widgets.basics import (
+    Card,
+    IconButton,
+    add_row,
+    button,
+    entry,
+    form,
+    label,
+    scrolled,
+    set_role,
+)
 from app.desktop.widgets.verdictbanner import VerdictBanner
 from app.desktop.workbench import Workbench
 from app.desktop.worker import Job
 from app.report import write_report
 from app.report.findings import Findings, Measured, OrbitsFound, Study
 
-PARTS = (
-    ("record", "The recording", "recordings", "Take a recording in hand"),
+PARTS = (  # key in the report, words, page that makes it, how
+    ("recording", "The recording", "recordings", "Take a recording in hand"),
     ("embedding", "How it was unfolded", "embed", "Open the Embed page"),
     ("orbits", "Its periodic orbits", "orbits", "Find orbits"),
-    ("results", "Fitted parameters", "identify", "Fit a model"),
-    ("validation", "Model beside measurement", "validate", "Validate it"),
+    ("fits", "Fitted parameters", "identify", "Fit a model"),
+    ("earlier", "Earlier fits", "identify", "Fit again"),
+    ("checks", "Model beside measurement", "validate", "Validate it"),
+    ("again", "To run it again", "identify", "Options, versions and fingerprints"),
 )
+TICKED = "Ticked: in the report. What is left out is named there."
+PICTURES = "Pictures (*.png *.jpg *.jpeg)"
 
 
 def fitted(text: str, room: int, scale: float) -> str:
@@ -44,6 +62,14 @@ def fitted(text: str, room: int, scale: float) -> str:
     return re.sub(r'<img width="(\d+)"', narrow, text).replace("<pre>", '<pre style="white-space:pre-wrap">')
 
 
+def write_with_logo(findings: Findings, target: Path, logo: str, progress: Progress) -> list[Path]:
+    """Write the report; a logo that cannot be read is said before anything is written. Runs in a worker."""
+    from app.report.logo import read_logo
+
+    picture = read_logo(logo) if logo else b""
+    return write_report(replace(findings, logo=picture), target, progress)
+
+
 class ReportPage(Page):
     """What goes in to the left, how it looks to the right."""
 
@@ -52,26 +78,43 @@ class ReportPage(Page):
         self.job: Job | None = None
         self.paths: tuple[Path, Path] | None = None
         theme = self.theme
-        self.lamps: dict[str, Lamp] = {}
-        contents = Card(theme, "Contents", "Green: will be in the report")
+        self.ticks: dict[str, QCheckBox] = {}
+        contents = Card(theme, "Contents", "Ticked: will be in the report")
+        contents.box.setSpacing(theme.px(2))
         for key, text, page, advice in PARTS:
             row = QHBoxLayout()
-            lamp = Lamp(theme)
+            tick = QCheckBox()
+            tick.setAccessibleName(f"{text}: in the report")
+            tick.setChecked(key not in bench.settings.report_left_out)
+            tick.toggled.connect(self._keep_choice)
             go = button(text, partial(bench.go, page), f"{advice}: go to that page", "quiet")
-            row.addWidget(lamp)
+            row.addWidget(tick)
             row.addWidget(go, 1)
             contents.box.addLayout(row)
-            self.lamps[key] = lamp
+            self.ticks[key] = tick
         words = Card(theme, "Words")
         fields = form(theme)
         self.title: QLineEdit = entry("", "Title of the report")
         self.author: QLineEdit = entry(bench.settings.operator, "Who did it")
         add_row(theme, fields, "Title", self.title)
         add_row(theme, fields, "Author", self.author)
+        self.logo_button = button("", self._choose_logo, "A PNG or JPEG picture above the title")
+        self.logo_button.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.no_logo = IconButton(theme, "close", "Write reports without a logo")
+        self.no_logo.clicked.connect(lambda: self.use_logo(""))
+        logo = QWidget()
+        beside = QHBoxLayout(logo)
+        beside.setContentsMargins(0, 0, 0, 0)
+        beside.addWidget(self.logo_button, 1)
+        beside.addWidget(self.no_logo)
+        add_row(theme, fields, "Logo", logo, "A PNG or JPEG picture above the title")
+        self._show_logo()
         words.box.addLayout(fields)
         self.notes = QPlainTextEdit()
         self.notes.setPlaceholderText("What was done and why, in your words")
         self.notes.setToolTip("Stands at the beginning of the report")
+        self.notes.setAccessibleName("Words at the beginning")
+        self.notes.setMinimumHeight(theme.px(64))
         words.add(self.notes, 1)
         self.write_button = button(
             "Write the report", self.run, "Make the HTML file and the PDF", "primary", "Ctrl+Return"
@@ -79,11 +122,11 @@ class ReportPage(Page):
         self.state = label("", "small", wrap=True)
         words.add(self.state)
         side = QWidget()
-        side.setFixedWidth(theme.px(320))
         column = QVBoxLayout(side)
-        column.setContentsMargins(0, 0, 0, 0)
+        column.setContentsMargins(0, 0, theme.px(2), 0)
         column.setSpacing(theme.px(10))
         self.banner = VerdictBanner(theme)
+        self.banner.show_reasons(1)
         column.addWidget(self.banner)
         column.addWidget(contents)
         column.addWidget(words, 1)
@@ -105,7 +148,9 @@ class ReportPage(Page):
         view.add(self.preview, 1)
         whole = QHBoxLayout()
         whole.setSpacing(theme.px(10))
-        whole.addWidget(side)
+        scroll = scrolled(side)
+        scroll.setFixedWidth(theme.px(340))
+        whole.addWidget(scroll)
         whole.addWidget(view, 1)
         self.body.addLayout(whole, 1)
         for signal in (bench.record_changed, bench.result_changed, bench.model_changed):
@@ -117,20 +162,24 @@ class ReportPage(Page):
         self._follow()
 
     def _follow(self) -> None:
-        """Light the lamps of what there is."""
+        """What is not there cannot be ticked."""
         bench = self.bench
         there = {
-            "record": bench.record is not None,
+            "recording": bench.record is not None,
             "embedding": "embedding" in bench.findings,
             "orbits": "orbits" in bench.findings,
-            "results": bool(bench.results),
-            "validation": "validation" in bench.findings,
+            "fits": bool(bench.results),
+            "earlier": len(bench.results) > 1,
+            "checks": "validation" in bench.findings,
+            "again": bench.record is not None,
         }
         if bench.result is not None:
             self.banner.show_result(bench.result, bench.result_is_of())
         for key, on in there.items():
-            self.lamps[key].show_state("good" if on else "off")
-        self.write_button.setEnabled(there["record"] and self.job is None)
+            self.ticks[key].setEnabled(on)
+            self.ticks[key].setToolTip(TICKED if on else "There is none yet.")
+            set_role(self.ticks[key], "" if on else "absent")
+        self.write_button.setEnabled(there["recording"] and self.job is None)
         if bench.record is None:
             self.state.setText("Take a recording in hand first.")
         elif self.job is None and self.paths is None:
@@ -154,7 +203,28 @@ class ReportPage(Page):
             embedding=found.get("embedding"),
             orbits=orbits,
             studies=studies,
+            left_out=frozenset(self.bench.settings.report_left_out),
         )
+
+    def _keep_choice(self) -> None:
+        """The same parts are left out of the next report."""
+        self.bench.settings.report_left_out = [k for k, tick in self.ticks.items() if not tick.isChecked()]
+
+    def _choose_logo(self) -> None:
+        name, _ = QFileDialog.getOpenFileName(self, "Logo of the reports", str(Path.home()), PICTURES)
+        if name:
+            self.use_logo(name)
+
+    def use_logo(self, path: str) -> None:
+        """The picture above the title of this and later reports; empty: none."""
+        self.bench.settings.report_logo = path
+        self._show_logo()
+
+    def _show_logo(self) -> None:
+        path = self.bench.settings.report_logo
+        self.logo_button.setText(Path(path).name if path else "none")
+        self.logo_button.setAccessibleName(f"Logo: {self.logo_button.text()}")
+        self.no_logo.setVisible(bool(path))
 
     def run(self) -> None:
         """Write the report into the folder of reports beside the library."""
@@ -162,7 +232,9 @@ class ReportPage(Page):
         if findings is None or self.job is not None:
             return
         target = self.bench.settings.library_folder.parent / "reports" / findings.recordings[0].name
-        self.job = self.bench.workers.run("Writing the report", write_report, findings, target)
+        self.job = self.bench.workers.run(
+            "Writing the report", write_with_logo, findings, target, self.bench.settings.report_logo
+        )
         self.job.stepped.connect(lambda step: self._say(step.message, "small"))
         self.job.done.connect(self._done)
         self.job.failed.connect(lambda text: self._say(text, "bad"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PyQt6.QtCore import QSize, Qt
-from PyQt6.QtGui import QColor
+from PyQt6.QtGui import QColor, QResizeEvent
 from PyQt6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
@@ -27,7 +27,7 @@ from app.desktop.page import Page
 from app.desktop.plots.panel import PanelPlot, legend
 from app.desktop.widgets.basics import Card, Empty, button, label, progress_bar, set_role
 from app.desktop.widgets.evidence import EvidenceBox
-from app.desktop.widgets.verdictbanner import VerdictBanner
+from app.desktop.widgets.verdictbanner import SHOWN, VerdictBanner
 from app.desktop.workbench import Workbench
 from app.desktop.worker import Job
 from app.output import as_words
@@ -35,6 +35,7 @@ from app.output import as_words
 if TYPE_CHECKING:
     from analysis import Check, Validation
 
+LOW = 620  # height of a page on which all reasons of a verdict have room
 LONG = 60_000  # samples compared
 OUTCOMES = {  # of all checks together: picture, its colour, edge of the card
     "": ("", "muted", "card"),
@@ -157,6 +158,11 @@ class ValidatePage(Page):
         column.addWidget(self.table, 1)
         column.addStretch(0)
         return whole
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        """On a low screen the room is for the check: one reason of the fit's verdict, all in its tooltip."""
+        super().resizeEvent(event)
+        self.banner.show_reasons(SHOWN if self.height() >= self.theme.px(LOW) else 1)
 
     # -- validating
 

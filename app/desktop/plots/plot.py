@@ -38,9 +38,13 @@ class Axis(pg.AxisItem):
         return [text.replace("-", "−") for text in super().tickStrings(values, scale, spacing)]
 
     def logTickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
-        """10 and 100 in full: only what is longer needs its power of ten."""
+        """10 and 100 in full, longer ones as powers of ten; between two decades 2 and 5, which have room."""
         powers = super().logTickStrings(values, scale, spacing)
-        return [f"{10**v:g}" if -4 <= v < 4 else text for v, text in zip(values, powers, strict=True)]
+        told = [f"{10**v:g}" if -4 <= v < 4 else text for v, text in zip(values, powers, strict=True)]
+        return [
+            text if round(10 ** (v % 1), 6) in (1, 2, 5, 10) else ""
+            for v, text in zip(values, told, strict=True)
+        ]
 
 
 class Plot(Card):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import Qt
+from matplotlib.image import imsave
+from PyQt6.QtCore import QPoint, Qt
 from pytestqt.qtbot import QtBot
 
 from analysis.base.record import Excitation, Record
@@ -135,6 +136,14 @@ def test_given_the_rig_when_recorded_and_taken_through_every_stage_then_the_repo
     report = window.page
     assert isinstance(report, ReportPage)
     report.title.setText("A beam & its <model>")
+    logo = folders / "logo.png"
+    imsave(logo, np.ones((40, 120, 3)))
+    report.use_logo(str(folders / "none.png"))
+    report.run()
+    _finished(qtbot, report)
+    assert report.state.text().startswith("none.png cannot be used as a logo")
+    report.use_logo(str(logo))
+    qtbot.mouseClick(report.ticks["again"], Qt.MouseButton.LeftButton, pos=QPoint(8, 12))
     report.run()
     _finished(qtbot, report)
     assert report.paths is not None
@@ -143,7 +152,8 @@ def test_given_the_rig_when_recorded_and_taken_through_every_stage_then_the_repo
     assert "A beam &amp; its &lt;model&gt;" in text
     assert all(name in text for name in TRUTH)
     assert "http://" not in text.replace("http://www.w3.org", "")  # self-contained
-    assert text.count("data:image/png;base64") >= 5
+    assert text.count("data:image/png;base64") >= 5 and 'alt="logo"' in text
+    assert "Left out of this report: what it takes to run it again." in text and "SHA-256" not in text
     assert pdf.read_bytes().startswith(b"%PDF")
 
 
