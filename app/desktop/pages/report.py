@@ -49,6 +49,7 @@ PARTS = (  # key in the report, words, page that makes it, how
     ("checks", "Model beside measurement", "validate", "Validate it"),
     ("again", "To run it again", "identify", "Options, versions and fingerprints"),
 )
+MISSING = "Take a recording in hand first."
 TICKED = "Ticked: in the report. What is left out is named there."
 PICTURES = "Pictures (*.png *.jpg *.jpeg)"
 
@@ -181,9 +182,10 @@ class ReportPage(Page):
             set_role(self.ticks[key], "" if on else "absent")
         self.write_button.setEnabled(there["recording"] and self.job is None)
         if bench.record is None:
-            self.state.setText("Take a recording in hand first.")
+            self.state.setText(MISSING)
         elif self.job is None and self.paths is None:
-            self.state.setText("")
+            if self.state.text() == MISSING:  # why a report could not be written stays
+                self.state.setText("")
             self.title.setPlaceholderText(f"{bench.record.name}: identified and checked")
 
     def findings(self) -> Findings | None:
