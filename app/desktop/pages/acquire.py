@@ -68,6 +68,7 @@ class AcquirePage(Page):
         self.freeze.toggled.connect(self._freeze)
         self.span = QComboBox()
         self.span.setToolTip("How much time the signals show")
+        self.span.setAccessibleName("How much time the signals show")
         self.span.addItems([f"{s:g} s" for s in SPANS])
         nearest = min(range(len(SPANS)), key=lambda i: abs(SPANS[i] - self.bench.settings.scope_seconds))
         self.span.setCurrentIndex(nearest)

@@ -58,9 +58,11 @@ class EmbedPage(Page):
         row.addWidget(label("Signal"))
         self.channel, self.method = QComboBox(), QComboBox()
         self.channel.setToolTip("The channel that is unfolded")
+        self.channel.setAccessibleName("The channel that is unfolded")
         self.method.addItem("Delay from mutual information", "information")
         self.method.addItem("Delay from autocorrelation", "correlation")
         self.method.setToolTip("How the delay is suggested")
+        self.method.setAccessibleName("How the delay is suggested")
         self.run_button = button(
             "Suggest", self.run, "Find a good delay and dimension", "primary", "Ctrl+Return"
         )

@@ -117,6 +117,7 @@ class IdentifyPage(Page):
         self.method.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.method.setMinimumContentsLength(10)
         self.method.setToolTip("How the parameters are found")
+        self.method.setAccessibleName("How the parameters are found")
         best = self.method.findData("auto")
         self.method.setCurrentIndex(best if best >= 0 else max(self.method.findData("path"), 0))
         self.run_button = button(

@@ -145,6 +145,7 @@ class ReportPage(Page):
         self.preview = QTextBrowser()
         self.preview.setObjectName("paper")  # white in any theme, like the file itself
         self.preview.setOpenLinks(False)
+        self.preview.setAccessibleName("The report")
         self.preview.setPlaceholderText("The report appears here.")
         view.add(self.preview, 1)
         whole = QHBoxLayout()

@@ -26,6 +26,7 @@ class FitPlot(Plot):
         self.picture: FitPicture | None = None
         self.output = QComboBox()
         self.output.setToolTip("Which measured quantity is drawn")
+        self.output.setAccessibleName("Which measured quantity is drawn")
         self.output.currentIndexChanged.connect(lambda _: self._draw())
         self.output.hide()
         self.head.insertWidget(1, self.output)

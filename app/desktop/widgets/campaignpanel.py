@@ -82,6 +82,7 @@ class CampaignPanel(QWidget):
                 self.method.addItem(name, name)
                 self.method.setItemData(self.method.count() - 1, entry.words, Qt.ItemDataRole.ToolTipRole)
         self.method.setToolTip("How the parameters are found")
+        self.method.setAccessibleName("How the parameters are found")
         self.run_button = button(
             "Identify all", self.run, "Fit the model to every chosen recording", "primary"
         )

@@ -132,6 +132,7 @@ class DrivePanel(Card):
         theme = bench.theme
         self.kind = QComboBox()
         self.kind.setToolTip("Kind of excitation")
+        self.kind.setAccessibleName("Kind of excitation")
         self.kind.addItems([k.words for k in KINDS])
         for i, k in enumerate(KINDS):
             self.kind.setItemData(i, k.tip, Qt.ItemDataRole.ToolTipRole)

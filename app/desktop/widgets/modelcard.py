@@ -78,6 +78,7 @@ class ModelCard(Card):
         self._again = False
         self.chooser = QComboBox()
         self.chooser.setToolTip("Models of the library")
+        self.chooser.setAccessibleName("Models of the library")
         self.chooser.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.chooser.activated.connect(self._picked)
         load = IconButton(theme, "folder", "Open a model file")

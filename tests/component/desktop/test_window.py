@@ -11,7 +11,20 @@ from pathlib import Path
 
 import pytest
 from PyQt6.QtCore import QPoint, QRect, Qt, QTimer
-from PyQt6.QtWidgets import QApplication, QMessageBox, QWidget
+from PyQt6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractSlider,
+    QApplication,
+    QComboBox,
+    QHeaderView,
+    QLineEdit,
+    QMessageBox,
+    QPlainTextEdit,
+    QScrollBar,
+    QTextBrowser,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from app.desktop.pages import STAGES
@@ -22,6 +35,9 @@ from tests import desktop_jobs
 from tests.waiting import GUARD_MS as GUARD
 
 Make = Callable[..., MainWindow]
+CONTROLS = (
+    QAbstractButton, QAbstractItemView, QAbstractSlider, QComboBox, QLineEdit, QPlainTextEdit, QTextBrowser,
+)  # fmt: skip
 
 
 def _steady(window: MainWindow, qtbot: QtBot) -> None:
@@ -49,6 +65,32 @@ def test_given_any_stage_when_shown_by_its_key_then_title_help_and_stop_are_in_v
         assert window.help.text() == stage.help
         assert window.stop_button.isVisible()
         assert window.record_chip.isVisible() and window.model_chip.isVisible()
+    unnamed = {
+        f"{key}: {type(control).__name__} ({control.toolTip()})"
+        for key, page in window.pages.items()
+        for control in _controls(page)
+        if not _spoken(control) or control.focusPolicy() == Qt.FocusPolicy.NoFocus
+    }
+    assert not {words for words in unnamed if not words.startswith("rig: ")}
+
+
+def _controls(page: QWidget) -> list[QWidget]:
+    """What a person works with on a page, without the parts that Qt makes controls of."""
+    found = [w for kind in CONTROLS for w in page.findChildren(kind)]
+    own = [w for w in found if not isinstance(w.parent(), QComboBox | QLineEdit | QAbstractItemView)]
+    return [
+        w
+        for w in own
+        if not w.objectName().startswith("qt_")
+        and not isinstance(w, QHeaderView | QScrollBar)
+        and w.window() is page.window()
+    ]
+
+
+def _spoken(control: QWidget) -> str:
+    """What a screen reader says of a control."""
+    text = control.text() if isinstance(control, QAbstractButton) else ""
+    return control.accessibleName() or text
 
 
 def test_given_a_running_drive_when_stop_is_hit_on_any_page_then_it_ramps_down(
