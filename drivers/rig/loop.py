@@ -9,6 +9,7 @@ and when the controller fails; the drive itself goes on.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ MISSED_IN_A_ROW = 5  # deadlines or samples
 SATURATED_TURNS = 1.0  # of the drive, at the bound without a break
 CHANNELS = (("target", ""), ("correction", "V"), ("loop", ""))  # recorded beside those of the sensors
 OPEN, WATCHING, HOLDING, LETTING_GO = range(4)  # what the channel "loop" shows
+TWO_PI = 2 * math.pi
 _WORDS = ("open", "watching", "holding", "letting go")
 
 
@@ -90,7 +92,7 @@ class ControlLoop:
         self._fading = 0.0  # what is left of the correction that is let go: 1 to 0
         self._let_go_from = 0.0
         self._reason = ""
-        self._phase = np.nan
+        self._phase = math.nan
         self._saturated = 0.0  # rad of the drive at the bound
         self._missed_now = self._lost_now = 0
         self._missed = self._ticks = self._clipped = self._sent = 0
@@ -137,7 +139,7 @@ class ControlLoop:
                 self._let_go("the drive ended")
                 self._applied = 0.0
                 return 0.0
-            turned = (phase - self._phase) % (2 * np.pi) if np.isfinite(self._phase) else 0.0
+            turned = (phase - self._phase) % TWO_PI if math.isfinite(self._phase) else 0.0
             self._phase = phase
             if self._controller is None:
                 return self._fade()
@@ -158,9 +160,9 @@ class ControlLoop:
             self._saturated, self._missed_now, self._lost_now = 0.0, 0, 0
 
     def _ask(self, controller: Controller, samples: NDArray[np.float64], phase: float) -> float:
-        self._samples[:] = samples[self._rows]
+        np.take(samples, self._rows, out=self._samples, mode="clip")  # without a copy
         self._ticks += 1
-        whole = bool(np.isfinite(self._samples).all())
+        whole = math.isfinite(float(self._samples.sum()))
         self._lost_now = 0 if whole else self._lost_now + 1
         if self._lost_now > MISSED_IN_A_ROW:
             self._let_go(f"{self._lost_now} samples in a row were lost")
@@ -171,7 +173,7 @@ class ControlLoop:
             _log.exception("the controller failed")
             self._let_go(f"the controller failed ({type(error).__name__}: {error})")
             return 0.0
-        if not np.isfinite(wanted):
+        if not math.isfinite(wanted):
             self._let_go("the controller gave no number")
             return 0.0
         return wanted
@@ -181,7 +183,7 @@ class ControlLoop:
         at_bound = abs(wanted) >= bound * (1 - 1e-9) and wanted != 0.0
         self._clipped += at_bound
         self._saturated = self._saturated + turned if at_bound else 0.0
-        if self._saturated > SATURATED_TURNS * 2 * np.pi:
+        if self._saturated > SATURATED_TURNS * TWO_PI:
             self._let_go("the correction stayed at its bound for a period of the drive")
             return self._fade()
         return inside
