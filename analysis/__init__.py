@@ -34,7 +34,7 @@ _NAMES = {
     # does the model move as the specimen does
     "validation": "Check Panel Sweep Trace TransferFunction Validation validate",
     "validation.response": "predict_response",
-    "validation.subject": "prepare_subject",
+    "validation.subject": "Subject prepare_subject",
     # what to measure next
     "planning.knowledge": "Knowledge knowledge_of",
     "planning.prospect": "Bound Prospect stderr_after",

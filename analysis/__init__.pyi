@@ -144,4 +144,5 @@ from analysis.validation import TransferFunction as TransferFunction
 from analysis.validation import Validation as Validation
 from analysis.validation import validate as validate
 from analysis.validation.response import predict_response as predict_response
+from analysis.validation.subject import Subject as Subject
 from analysis.validation.subject import prepare_subject as prepare_subject

@@ -15,12 +15,11 @@ from app.output import add_json_option, plain, table, terminal_progress, write_j
 if TYPE_CHECKING:
     import numpy as np
 
-    from analysis import Identification, Model, Progress, Record
+    from analysis import Identification, Model, Progress, Record, Subject
     from analysis.control.dither import DitherResult
     from analysis.control.hold import HeldOrbit
     from analysis.control.plant import LoopPlant
     from analysis.control.target import Target
-    from analysis.validation.subject import Subject
     from app.loop_rig import EngineLoop
     from drivers.acquisition.engine import Engine
     from drivers.rig.profile import Rig, RigProfile

@@ -11,12 +11,13 @@ import analysis
 
 ROOT = Path(analysis.__file__).parent.parent
 # Deliberately inside: the virtual plant's compiled loop, the beams and functions that published tables vary,
-# and the method of the thesis step by step.
+# the method of the thesis step by step, and the parts of the loop that holds orbits, which the rig runs.
 INSIDE = (
     "analysis.base.compiling",
     "analysis.model.kernels",
     "analysis.estimate.functions",
     "analysis.estimate.balance",
+    "analysis.control",
 )
 
 
