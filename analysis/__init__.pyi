@@ -70,9 +70,12 @@ from analysis.motion.verdict import Motion as Motion
 from analysis.motion.verdict import examine as examine
 from analysis.orbits.autonomous import autonomous_orbits as autonomous_orbits
 from analysis.orbits.autonomous import mean_turn as mean_turn
-from analysis.orbits.forced import Orbits as Orbits
-from analysis.orbits.forced import PeriodicOrbit as PeriodicOrbit
 from analysis.orbits.forced import forced_orbits as forced_orbits
+from analysis.orbits.orbit import Orbits as Orbits
+from analysis.orbits.orbit import PeriodicOrbit as PeriodicOrbit
+from analysis.orbits.search_space import SearchSpace as SearchSpace
+from analysis.orbits.search_space import channel_space as channel_space
+from analysis.orbits.search_space import state_space as state_space
 from analysis.orbits.spectrum import exponent_spectrum as exponent_spectrum
 from analysis.orbits.spectrum import kaplan_yorke as kaplan_yorke
 from analysis.planning.duration import seconds_needed as seconds_needed

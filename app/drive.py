@@ -39,7 +39,12 @@ def drive_period(
         raise DataError(
             f"A drive of {frequency:g} Hz cannot be followed at {record.rate:g} samples a second."
         )
-    nominal = frequency / record.rate
+    return corrected_period(response, frequency, record.rate)
+
+
+def corrected_period(response: NDArray[np.float64], frequency: float, rate: float) -> tuple[float, list[str]]:
+    """Samples per period of a drive of ``frequency`` (Hz) as the response shows it, and what differs."""
+    nominal = frequency / rate
     found = drive_frequency(response, nominal)
     if found == nominal:  # no clear line there: the frequency itself may be wrong, not only the clock
         found = drive_frequency(response, nominal, within=_WRONG)
@@ -54,6 +59,6 @@ def drive_period(
     size = f"{1e6 * off:+.2f} ppm" if abs(off) < 1e-3 else f"{100 * off:+.3g} %"
     cause = "the clocks differ" if abs(off) < 1e-3 else "the frequency given is wrong"
     return 1.0 / found, [
-        f"In the response the drive has {found * record.rate:.9g} Hz, {size} from the frequency given: "
+        f"In the response the drive has {found * rate:.9g} Hz, {size} from the frequency given: "
         f"{cause}, and the frequency found was used."
     ]

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.compiling import njit
 from analysis.base.progress import SILENT, Progress
+from analysis.orbits.confirmation import View, confirmed_autonomous, left_out
 from analysis.orbits.forced import (
     ENOUGH,
     EPSILON,
     MERGE,
     RELAXED,
-    Orbits,
-    PeriodicOrbit,
     bad_before,
     checked,
     comes_home,
     span,
-    with_stability,
 )
-from analysis.orbits.multipliers import autonomous_stabilities
+from analysis.orbits.orbit import Orbits, PeriodicOrbit
 from analysis.orbits.recurrence import SLACK, Recurrence, foot, recurrence
 from analysis.signal.interpolation import sample_at
 from analysis.signal.noise import noise_levels
@@ -28,6 +28,7 @@ from analysis.signal.noise import noise_levels
 TURNS = 12  # longest period sought, in turns of the motion
 _EFFORT = 2e9  # pairs of points compared before every second, third, ... point is left out
 _SMALL = 0.1  # rms radius, fraction of the span, below which an orbit may be a spiral about a fixed point
+_CLEAR = 0.03  # of the span: what a maximum rises above the dips beside it
 _OUTLINE = 24  # points per turn by which orbits are compared
 
 
@@ -42,6 +43,7 @@ def autonomous_orbits(
     velocity: NDArray[np.float64] | None = None,
     valid: NDArray[np.bool_] | None = None,
     maps: bool = True,
+    views: Sequence[View] = (),
     progress: Progress = SILENT,
 ) -> Orbits:
     """Periodic orbits of an unforced system from ``points`` [n, N] in state, delay or singular space.
@@ -56,7 +58,7 @@ def autonomous_orbits(
     points = np.nan_to_num(points) if bad[-1] else points
     scale = span(points) if scale is None else np.broadcast_to(scale, points.shape[:1]).astype(float)
     noise = noise_levels(points) if noise is None else np.broadcast_to(noise, points.shape[:1]).astype(float)
-    turn = mean_turn(points)
+    turn = mean_turn(points, noise)
     longest = int(min(longest or TURNS * turn, points.shape[1] // 2))
     half = max(int(window * turn / 2), 0)
     scaled = points / (scale * np.sqrt(len(scale)))[:, None]
@@ -80,10 +82,12 @@ def autonomous_orbits(
         messages.append(f"{drifting} segments close in the measured coordinates but end displaced: rejected.")
     if not orbits:
         messages.append("No segment of the record closes: the data do not support any periodic orbit.")
+    refused: list[PeriodicOrbit] = []
     if maps and orbits:
-        orbits = with_stability(
-            orbits, autonomous_stabilities(orbits, points, turn, scale, noise, progress.part(0.6, 1.0))
-        )
+        seen = views or (View(points, scale, noise),)
+        judged = confirmed_autonomous(orbits, seen, turn, progress.part(0.6, 1.0))
+        orbits, refused, words = left_out(judged)
+        messages += words
     progress.report(1.0, "orbits")
     lowest = np.full(longest + 1, np.inf)
     # The foot of the last lag may lie a sample or two beyond it.
@@ -99,16 +103,24 @@ def autonomous_orbits(
         lowest,
         tuple(messages),
         found.peaks,
+        tuple(refused),
     )
 
 
-def mean_turn(points: NDArray[np.float64]) -> float:
-    """Mean time of one turn, in samples: the shortest mean interval between upward crossings of the mean."""
+def mean_turn(points: NDArray[np.float64], noise: NDArray[np.float64] | None = None) -> float:
+    """Mean time of one turn, in samples: the shortest over the coordinates of the mean interval between
+    upward crossings of the mean, or between clear maxima (a motion may turn about a point beside its mean).
+    """
+    from scipy.signal import find_peaks
+
+    noise = noise_levels(points) if noise is None else noise
     intervals = []
-    for row in points:
+    for row, level in zip(points, noise, strict=True):
         above = row > row.mean()
         crossings = int(np.sum(~above[:-1] & above[1:]))
-        intervals.append(len(row) / max(crossings, 1))
+        clear = max(_CLEAR * np.ptp(row), 5 * level)
+        maxima = len(find_peaks(row, prominence=clear)[0])
+        intervals.append(len(row) / max(crossings, maxima, 1))
     return float(min(intervals))
 
 

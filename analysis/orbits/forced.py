@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from analysis.base.compiling import njit
 from analysis.base.errors import DataError
 from analysis.base.progress import SILENT, Progress
-from analysis.orbits.multipliers import Stability, forced_stabilities
+from analysis.orbits.confirmation import View, confirmed_forced, left_out
+from analysis.orbits.orbit import Orbits, PeriodicOrbit
 from analysis.orbits.returns import Returns, returns_at
 from analysis.signal.noise import noise_levels
 from analysis.signal.phase_grid import PhaseGrid, phase_grid
@@ -20,60 +21,6 @@ EPSILON = 0.005  # closure asked for, fraction of the span (thesis: 0.5 %)
 RELAXED = 0.02  # when fewer than ENOUGH periods close within EPSILON
 ENOUGH = 4
 MERGE = 0.02  # two recurrences this close everywhere (rms, fraction of the span) follow the same orbit
-
-
-@dataclass(frozen=True, eq=False)
-class PeriodicOrbit:
-    """A segment of the record that follows a periodic orbit, the closest of all that follow the same one.
-
-    Distances are fractions of the scale of each coordinate (see :class:`Orbits`), root mean square over
-    coordinates.
-    """
-
-    start: int  # first sample of the segment
-    period: float  # in samples, not necessarily whole
-    multiple: int | None  # the period in drive periods; None for an autonomous system
-    closure: float  # over the window at start and end, the share of noise removed
-    closure_bound: float  # upper 95 % bound of it, given the noise
-    starts: NDArray[np.int64]  # every recurrence that follows this orbit, the closest first
-    multipliers: NDArray[np.complex128] = field(default_factory=lambda: np.empty(0, np.complex128))
-    error_bound: float = np.nan  # of the distance between segment and true orbit, eq. 5.14: a guide
-    offset: float = np.nan  # that distance as the motion of neighbours implies it
-
-    @property
-    def count(self) -> int:
-        """How many separate recurrences follow this orbit."""
-        return len(self.starts)
-
-    @property
-    def segment(self) -> slice:
-        """The samples of one period, its end point included: the first and the last nearly agree."""
-        return slice(self.start, self.start + round(self.period) + 1)
-
-
-@dataclass(frozen=True, eq=False)
-class Orbits:
-    """Distinct periodic orbits by period, then closure; the curves behind them; remarks in words."""
-
-    orbits: tuple[PeriodicOrbit, ...]
-    epsilon: float  # closure that was asked for in the end
-    scale: NDArray[np.float64]  # of each coordinate, in its unit
-    noise: NDArray[np.float64]  # standard deviation of each coordinate, in its unit
-    lags: NDArray[np.float64]  # samples
-    recurrences: NDArray[np.int64]  # by lag: runs of close returns, before merging
-    lowest: NDArray[np.float64]  # by lag: closest return of all
-    messages: tuple[str, ...] = ()
-    peaks: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))  # autonomous: favoured lags
-
-    def __len__(self) -> int:
-        return len(self.orbits)
-
-    def __iter__(self):  # type: ignore[no-untyped-def]
-        return iter(self.orbits)
-
-    def of_multiple(self, multiple: int) -> tuple[PeriodicOrbit, ...]:
-        """Orbits of one period (in drive periods), the closest first."""
-        return tuple(o for o in self.orbits if o.multiple == multiple)
 
 
 def forced_orbits(
@@ -88,6 +35,7 @@ def forced_orbits(
     velocity: NDArray[np.float64] | None = None,
     valid: NDArray[np.bool_] | None = None,
     maps: bool = True,
+    views: Sequence[View] = (),
     progress: Progress = SILENT,
 ) -> Orbits:
     """Periodic orbits of a periodically forced system.
@@ -99,6 +47,10 @@ def forced_orbits(
     fewer than four periods are found. ``noise`` (standard deviations; default: measured from the points) is
     taken out of the closure. ``velocity``: a channel that must integrate to nothing over the segment, for
     records in which only a rate was measured.
+
+    With ``maps`` every candidate must be confirmed by Newton's method on the motion of its neighbours, in all
+    ``views`` (other reconstructions of the same motion; default: ``points`` themselves), and gets multipliers
+    with their error; what is not confirmed goes to ``unconfirmed``.
     """
     points = checked(points)
     if not period > 4:
@@ -128,10 +80,12 @@ def forced_orbits(
             f"the closure was relaxed to {100 * RELAXED:g} %. A longer record would give closer orbits."
         )
     messages += remarks + search.remarks(step, orbits)
+    refused: list[PeriodicOrbit] = []
     if maps and orbits:
-        orbits = with_stability(
-            orbits, forced_stabilities(orbits, grid, scale, noise, progress.part(0.7, 1.0))
-        )
+        seen = views or (View(points, scale, noise),)
+        judged = confirmed_forced(orbits, seen, period, progress.part(0.7, 1.0))
+        orbits, refused, words = left_out(judged)
+        messages += words
     progress.report(1.0, "orbits")
     return Orbits(
         tuple(sorted(orbits, key=lambda o: (o.period, o.closure))),
@@ -142,6 +96,7 @@ def forced_orbits(
         np.array([len(r.starts) for r in returns]),
         np.sqrt(np.array([r.lowest for r in returns])),
         tuple(messages),
+        unconfirmed=tuple(refused),
     )
 
 
@@ -313,18 +268,3 @@ def _apart(points, a, b, shift, length, n, tolerance):  # type: ignore[no-untype
         if total > limit:
             return False
     return True
-
-
-def with_stability(orbits: Sequence[PeriodicOrbit], found: Sequence[Stability | None]) -> list[PeriodicOrbit]:
-    """The orbits with multipliers and the bound of chapter 5."""
-    return [
-        orbit
-        if stability is None
-        else replace(
-            orbit,
-            multipliers=stability.multipliers,
-            error_bound=stability.bound_factor * orbit.closure_bound,
-            offset=stability.offset,
-        )
-        for orbit, stability in zip(orbits, found, strict=True)
-    ]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from analysis.base.compiling import njit
 from analysis.base.progress import Progress
 from analysis.reconstruct.local_maps import local_maps, local_rank
-from analysis.signal.interpolation import lagrange_weights, sample_at
+from analysis.signal.interpolation import MARGIN, lagrange_weights, sample_at
 from analysis.signal.phase_grid import PhaseGrid
 
 Array = NDArray[np.float64]
@@ -22,8 +22,11 @@ STEPS = (
 )
 NEIGHBOURS = 30  # for a local map (Eckmann et al. 1987)
 _NEGLIGIBLE = 1e-4  # noise, fraction of the span
+_TRIED = 5  # nearest points looked at for each pass that is wanted: a pass may hold several
+_NEAREST = 5  # neighbours whose time from section to section counts
 _MOST = 1000  # neighbours, however strong the noise
-_REFINEMENTS = 2
+_REFINEMENTS = 4  # steps of Newton's method
+_DIRECTIONS = 2  # in which neighbours are followed at least: fewer mix the sheets of a folded attractor
 _LONGEST_STEP = 0.03  # of the span: beyond it the linear maps mean nothing
 
 
@@ -44,6 +47,9 @@ class Stability:
 
     compound: Array  # [rank, rank]
     offset: float  # rms distance of the segment from the orbit that the neighbours' motion implies
+    step: float  # rms of the last step of Newton's method towards that orbit
+    rest: float  # of the spread of neighbours' images, what the local maps leave unexplained (0 to 1)
+    period: float  # samples that neighbours take once around
 
     @property
     def multipliers(self) -> NDArray[np.complex128]:
@@ -60,27 +66,38 @@ class Stability:
 
 
 def forced_stabilities(
-    orbits: Sequence[Segment], grid: PhaseGrid, scale: Array, noise: Array, progress: Progress
+    orbits: Sequence[Segment],
+    grid: PhaseGrid,
+    scale: Array,
+    noise: Array,
+    progress: Progress,
+    neighbours: int = NEIGHBOURS,
 ) -> list[Stability | None]:
     """Stability of each orbit of a forced system; None when there are too few data.
 
     Neighbours are taken at the same phase of the drive: at other phases the local map is nonsense.
     """
-    sections = Sections.of(grid, scale, noise)
+    sections = Sections.of(grid, scale, noise, neighbours)
     if sections is None:
         return [None] * len(orbits)
     chains = []
     for orbit in orbits:
         first = grid.column_from(orbit.start)
         columns = np.arange(first, first + (orbit.multiple or 1) * grid.per_period, sections.stride)
-        inside = columns[-1] + sections.stride < grid.points.shape[1]
+        inside = len(columns) > 0 and columns[-1] + sections.stride < grid.points.shape[1]
         columns = columns if inside else columns[:0]
         chains.append(_Chain(columns % grid.per_period, sections.points[:, columns].T.copy()))
     return _follow(chains, sections, progress)
 
 
 def autonomous_stabilities(
-    orbits: Sequence[Segment], points: Array, turn: float, scale: Array, noise: Array, progress: Progress
+    orbits: Sequence[Segment],
+    points: Array,
+    turn: float,
+    scale: Array,
+    noise: Array,
+    progress: Progress,
+    neighbours: int = NEIGHBOURS,
 ) -> list[Stability | None]:
     """Stability of each orbit of an autonomous system; ``turn`` is the mean time of a turn in samples.
 
@@ -92,10 +109,12 @@ def autonomous_stabilities(
     total = 0
     for orbit in orbits:
         count = max(round(2 * STEPS * orbit.period / turn), STEPS)
-        places = orbit.start + orbit.period / count * np.arange(count, dtype=np.float64)
+        if orbit.start + orbit.period > points.shape[1] - MARGIN:
+            count = 0
+        places = orbit.start + orbit.period / max(count, 1) * np.arange(count, dtype=np.float64)
         here, ahead = (sample_at(scaled, p, np.empty((len(scaled), count))).T for p in (places, places + 0.1))
         flows.append((ahead - here) / np.linalg.norm(ahead - here, axis=1, keepdims=True))
-        steps.append(np.full(count, orbit.period / count))
+        steps.append(np.full(count, orbit.period / max(count, 1)))
         following.append(total + np.roll(np.arange(count), -1))
         chains.append(_Chain(total + np.arange(count), here.copy()))
         total += count
@@ -106,6 +125,7 @@ def autonomous_stabilities(
         np.concatenate(following),
         int(turn / 4),
         float(np.max(noise / scale)),
+        neighbours,
     )
     return _follow(chains, cloud, progress)
 
@@ -119,8 +139,8 @@ class _Chain:
 
 
 class _Neighbourhood(Protocol):
-    def fit(self, keys: NDArray[np.int64], centres: Array) -> tuple[Array, Array, Array]:
-        """Images, frames and maps of the centres."""
+    def fit(self, keys: NDArray[np.int64], centres: Array) -> LocalMaps:
+        """Where the centres go, with the displacements around them."""
         ...
 
 
@@ -141,19 +161,48 @@ def _follow(
     centres = start.copy()
     for turn in range(_REFINEMENTS + 1):
         progress.report(turn / (_REFINEMENTS + 1), "local maps")
-        images, frames, maps = neighbourhood.fit(keys, centres)
+        local = neighbourhood.fit(keys, centres)
+        moves = np.zeros_like(centres)
+        for own in parts:
+            if own.stop > own.start:
+                moves[own] = _newton_step(centres[own], *local.of(own))
         if turn < _REFINEMENTS:
-            for chain, own in zip(chains, parts, strict=True):
-                if len(chain.keys):
-                    centres[own] += _newton_step(centres[own], images[own], frames[own], maps[own])
+            centres += moves
     results: list[Stability | None] = []
-    for chain, own in zip(chains, parts, strict=True):
-        if not len(chain.keys):
+    for own in parts:
+        if own.stop == own.start:
             results.append(None)
             continue
-        offset = float(np.sqrt(np.mean((centres[own] - start[own]) ** 2)))
-        results.append(Stability(_around(frames[own], maps[own]), offset))
+        results.append(
+            Stability(
+                _around(local.frames[own], local.maps[own]),
+                _rms(centres[own] - start[own]),
+                _rms(moves[own]),
+                float(np.median(local.rests[own])),
+                float(np.sum(local.times[own])),
+            )
+        )
     return results
+
+
+def _rms(displacements: Array) -> float:
+    return float(np.sqrt(np.mean(displacements**2)))
+
+
+@dataclass(frozen=True, eq=False)
+class LocalMaps:
+    """Images [m, n] of the centres, frames and maps [m, n, r] around them, what the fits leave [m], and the
+    samples that the motion takes to each image [m].
+    """
+
+    images: Array
+    frames: Array
+    maps: Array
+    rests: Array
+    times: Array
+
+    def of(self, part: slice) -> tuple[Array, Array, Array]:
+        return self.images[part], self.frames[part], self.maps[part]
 
 
 @dataclass(eq=False)
@@ -162,28 +211,30 @@ class Sections:
 
     points: Array
     per_period: int
+    period: float  # of the drive, samples
     stride: int
     periods: int
     noise: float
+    neighbours: int = NEIGHBOURS
     rank: int = 0
     trees: dict[int, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, grid: PhaseGrid, scale: Array, noise: Array) -> Sections | None:
+    def of(cls, grid: PhaseGrid, scale: Array, noise: Array, neighbours: int = NEIGHBOURS) -> Sections | None:
         n, columns = grid.points.shape
         stride = next(s for s in range(max(grid.per_period // STEPS, 1), 0, -1) if grid.per_period % s == 0)
         periods = (columns - stride) // grid.per_period
-        if periods < max(NEIGHBOURS, 3 * n):
+        if periods < max(neighbours, 3 * n):
             return None
-        return cls(
-            grid.points / scale[:, None], grid.per_period, stride, periods, float(np.max(noise / scale))
-        )
+        level = float(np.max(noise / scale))
+        points = grid.points / scale[:, None]
+        return cls(points, grid.per_period, grid.period, stride, periods, level, neighbours)
 
     def section(self, phase: int) -> Array:
         """Points [periods, n] at a phase; beyond a full turn, those of the next period."""
         return np.ascontiguousarray(self.points[:, phase :: self.per_period][:, : self.periods].T)
 
-    def fit(self, keys: NDArray[np.int64], centres: Array) -> tuple[Array, Array, Array]:
+    def fit(self, keys: NDArray[np.int64], centres: Array) -> LocalMaps:
         from scipy.spatial import cKDTree
 
         order, fitted = [], []
@@ -193,15 +244,17 @@ class Sections:
                 self.trees[phase] = cKDTree(section)
             here = np.flatnonzero(keys == phase)
             for some in np.array_split(here, len(here) // 256 + 1):  # bounds the memory
-                _, near = self.trees[phase].query(centres[some], k=_how_many(self.periods, self.noise))
-                self.rank = self.rank or local_rank(section[near], self.noise, NEIGHBOURS)
+                count = _how_many(self.periods, self.noise, self.neighbours)
+                _, near = self.trees[phase].query(centres[some], k=count)
+                self.rank = self.rank or _rank(section[near], self.noise, section.shape[1])
                 order.append(some)
                 fitted.append(
                     local_maps(
-                        centres[some], section[near], following[near], self.rank, self.noise, NEIGHBOURS
+                        centres[some], section[near], following[near], self.rank, self.noise, self.neighbours
                     )
                 )
-        return _joined(order, fitted)
+        step = self.period * self.stride / self.per_period
+        return _joined(order, fitted, [np.full(len(some), step) for some in order])
 
 
 @dataclass(eq=False)
@@ -217,28 +270,35 @@ class Cloud:
     following: NDArray[np.int64]  # number of the next centre
     apart: int  # samples by which two points belong to different passes
     noise: float
+    neighbours: int = NEIGHBOURS
     rank: int = 0
 
     @classmethod
     def of(
-        cls, points: Array, steps: Array, flows: Array, following: NDArray[np.int64], apart: int, noise: float
+        cls,
+        points: Array,
+        steps: Array,
+        flows: Array,
+        following: NDArray[np.int64],
+        apart: int,
+        noise: float,
+        neighbours: int = NEIGHBOURS,
     ) -> Cloud:
         from scipy.spatial import cKDTree
 
         thin = max(apart // 10, 1)
-        return cls(
-            points, cKDTree(points[:, ::thin].T.copy()), thin, steps, flows, following, max(apart, 1), noise
-        )
+        tree = cKDTree(points[:, ::thin].T.copy())
+        return cls(points, tree, thin, steps, flows, following, max(apart, 1), noise, neighbours)
 
-    def fit(self, keys: NDArray[np.int64], centres: Array) -> tuple[Array, Array, Array]:
+    def fit(self, keys: NDArray[np.int64], centres: Array) -> LocalMaps:
         total = self.points.shape[1]
-        passes = min(_how_many(total // 50, self.noise), 200)
-        order, fitted = [], []
+        passes = min(_how_many(total // 50, self.noise, self.neighbours), 200)
+        order, fitted, times = [], [], []
         for some in np.array_split(keys, len(keys) // 256 + 1):
-            _, near = self.tree.query(centres[some], k=min(12 * passes, self.tree.n // 4))
+            _, near = self.tree.query(centres[some], k=min(_TRIED * passes, self.tree.n // 4))
             near *= self.thin
             next_ = self.following[some]
-            here, there = passes_through(
+            here, there, flights = passes_through(
                 self.points,
                 near,
                 centres[some],
@@ -249,10 +309,11 @@ class Cloud:
                 self.apart,
                 passes,
             )
-            self.rank = self.rank or local_rank(here, self.noise, NEIGHBOURS)
+            self.rank = self.rank or _rank(here, self.noise, len(self.points) - 1)
             order.append(some)
-            fitted.append(local_maps(centres[some], here, there, self.rank, self.noise, NEIGHBOURS))
-        return _joined(order, fitted)
+            fitted.append(local_maps(centres[some], here, there, self.rank, self.noise, self.neighbours))
+            times.append(np.nanmean(flights[:, :_NEAREST], axis=1))
+        return _joined(order, fitted, times)
 
 
 @njit(cache=True, nogil=True)
@@ -262,11 +323,12 @@ def passes_through(  # type: ignore[no-untyped-def]
     """Where passes of the trajectory meet the section across the flow at each centre and at the next.
 
     ``near`` [m, q] are samples, nearest first; each pass counts once. Gives two arrays [m, most, n], filled
-    up with not-a-number where there are fewer passes.
+    up with not-a-number where there are fewer passes, and the samples [m, most] that each pass takes.
     """
     m, q = near.shape
     n, total = points.shape
     here, there = np.empty((m, most, n)), np.empty((m, most, n))
+    flights = np.full((m, most), np.nan)
     taken = np.empty(most, np.int64)
     value = np.empty(n)
     for a in range(m):
@@ -287,7 +349,8 @@ def passes_through(  # type: ignore[no-untyped-def]
                 continue
             for c in range(n):
                 here[a, found, c] = value[c]
-            _meet(points, place + steps[a], next_centres[a], next_flows[a], value)
+            end = _meet(points, place + steps[a], next_centres[a], next_flows[a], value)
+            flights[a, found] = end - place
             for c in range(n):
                 there[a, found, c] = value[c]
             taken[found] = i
@@ -296,7 +359,7 @@ def passes_through(  # type: ignore[no-untyped-def]
                 break
         here[a, found:] = np.nan
         there[a, found:] = np.nan
-    return here, there
+    return here, there, flights
 
 
 @njit(cache=True, nogil=True)
@@ -322,17 +385,22 @@ def _meet(points, place, centre, flow, value):  # type: ignore[no-untyped-def]
     return place
 
 
-def _how_many(available: int, noise: float) -> int:
+def _rank(near: Array, noise: float, most: int) -> int:
+    """Directions in which neighbours [m, q, n] are followed, at most as many as a section has."""
+    return min(max(local_rank(near, noise, NEIGHBOURS), _DIRECTIONS), most)
+
+
+def _how_many(available: int, noise: float, fewest: int) -> int:
     """Neighbours to look at: more when noise must be averaged out."""
-    return NEIGHBOURS if noise < _NEGLIGIBLE else max(NEIGHBOURS, min(available // 4, _MOST))
+    return fewest if noise < _NEGLIGIBLE else max(fewest, min(available // 4, _MOST))
 
 
 def _joined(
-    order: list[NDArray[np.int64]], fitted: list[tuple[Array, Array, Array]]
-) -> tuple[Array, Array, Array]:
+    order: list[NDArray[np.int64]], fitted: list[tuple[Array, Array, Array, Array]], times: list[Array]
+) -> LocalMaps:
     back = np.argsort(np.concatenate(order))
-    images, frames, maps = (np.concatenate([f[k] for f in fitted])[back] for k in range(3))
-    return images, frames, maps
+    images, frames, maps, rests = (np.concatenate([f[k] for f in fitted])[back] for k in range(4))
+    return LocalMaps(images, frames, maps, rests, np.concatenate(times)[back])
 
 
 def _newton_step(centres: Array, images: Array, frames: Array, maps: Array) -> Array:

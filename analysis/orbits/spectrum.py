@@ -97,8 +97,8 @@ def _forced(
         raise DataError("The record holds too few drive periods for local maps: about 50 are needed.")
     columns = np.arange(0, grid.points.shape[1] - sections.stride, sections.stride)[:_REFERENCES]
     centres = np.ascontiguousarray(sections.points[:, columns].T)
-    _, frames, maps = sections.fit(columns % grid.per_period, centres)
-    return frames, maps, sections.stride * period / grid.per_period
+    local = sections.fit(columns % grid.per_period, centres)
+    return local.frames, local.maps, sections.stride * period / grid.per_period
 
 
 def _autonomous(
@@ -116,8 +116,8 @@ def _autonomous(
     steps = np.full(len(places), float(step))
     cloud = Cloud.of(scaled, steps, flows, following, int(turn / 4), float(np.max(noise / scale)))
     keys = np.arange(len(places))
-    _, frames, maps = cloud.fit(keys, np.ascontiguousarray(scaled[:, places].T))
-    return frames[:-1], maps[:-1], float(step)
+    local = cloud.fit(keys, np.ascontiguousarray(scaled[:, places].T))
+    return local.frames[:-1], local.maps[:-1], float(step)
 
 
 def _growth(frames: NDArray[np.float64], maps: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -20,10 +20,11 @@ def local_maps(
     rank: int,
     noise: float,
     fewest: int,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Where each of m centres goes, and where a small displacement y from it: to M U' y.
 
-    Gives images [m, n], frames U [m, n, r] and maps M [m, n, r]. ``centres`` [m, n]; ``near`` and
+    Gives images [m, n], frames U [m, n, r], maps M [m, n, r], and of each fit what it leaves of the spread of
+    the images [m], 0 to 1: a deterministic motion leaves little. ``centres`` [m, n]; ``near`` and
     ``near_images`` [m, q, n], nearest first; ``noise`` the largest standard deviation of a coordinate. In an
     embedding space the attractor is a thin sheet: the frame holds the ``rank`` directions along it, so no
     spurious multipliers arise across it. Least squares over the neighbours, T = (Z Y')(Y Y')^-1 (eq. 5.20
@@ -48,6 +49,7 @@ def _fit_maps(centres, near, near_images, rank, least, fewest):  # type: ignore[
     m, _, n = near.shape
     full = 1 + rank + rank * (rank + 1) // 2
     images, frames, maps = np.empty((m, n)), np.empty((m, n, rank)), np.empty((m, n, rank))
+    rests = np.empty(m)
     for a in range(m):
         q = _enough(near[a], fewest, least, rank)
         _, directions = np.linalg.eigh(_covariance(near[a, :q]))
@@ -99,13 +101,15 @@ def _fit_maps(centres, near, near_images, rank, least, fewest):  # type: ignore[
         left_over = max(energy - np.sum(solution * right), 0.0) / (total * (_GAIN * reach) ** 2)
         for r in range(1, 1 + rank):
             normal[r, r] += left_over
+        variance = energy - np.sum(right[0] ** 2) / total
+        rests[a] = np.sqrt(min(left_over * total * (_GAIN * reach) ** 2 / max(variance, 1e-300), 1.0))
         solution = np.linalg.solve(normal, right)
         for c in range(n):
             images[a, c] = near_images[a, 0, c] + solution[0, c]
             for r in range(rank):
                 frames[a, c, r] = frame[c, r]
                 maps[a, c, r] = solution[1 + r, c] / reach
-    return images, frames, maps
+    return images, frames, maps, rests
 
 
 @njit(cache=True, nogil=True)

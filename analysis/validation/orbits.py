@@ -14,7 +14,8 @@ from analysis.base.errors import ShakedownError
 from analysis.base.progress import Progress
 from analysis.dynamics.shooting import periodic_orbit
 from analysis.model import Model
-from analysis.orbits.forced import PeriodicOrbit, forced_orbits
+from analysis.orbits.forced import forced_orbits
+from analysis.orbits.orbit import PeriodicOrbit
 from analysis.simulation.simulate import simulate
 from analysis.validation.check import Check, Panel, Trace, impossible
 from analysis.validation.subject import Subject

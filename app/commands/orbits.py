@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from app.output import add_json_option, plain, table, terminal_progress, write_json
@@ -11,12 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from analysis import Motion, Orbits, PeriodicOrbit, Record
-
-UNKNOWN = (
-    "The multipliers are unknown: from one channel without a drive the embedding by default gets half of "
-    "their signs wrong. Measure more states, or compare several choices of --delay and --dimension."
-)
+    from analysis import Motion, Orbits, PeriodicOrbit, Record, SearchSpace
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -49,6 +45,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--whatever-motion", action="store_true", help="search also in noise, drift and quasi-periodic motion"
     )
+    parser.add_argument(
+        "--unconfirmed", action="store_true", help="list also the close returns that are not confirmed"
+    )
     parser.add_argument("--list", type=int, default=30, metavar="N", help="orbits printed (all go to --json)")
     parser.add_argument("--plot", metavar="FILE", help="draw the orbits found (png, svg or pdf)")
     add_json_option(parser)
@@ -75,85 +74,60 @@ def run(args: argparse.Namespace) -> None:
         if not write_json(args.json, plain(payload)):
             _show(payload, args.list)
         return
-    space = _space(record, args)
-    remarks += space["remarks"]
+    space, labels, title = _space(record, args)
+    remarks += space.messages
+    view = space.view
     common: dict[str, Any] = {
         "epsilon": None if args.epsilon is None else args.epsilon / 100,
-        "scale": space["scale"],
-        "noise": space["noise"],
-        "valid": space["valid"],
+        "scale": view.scale,
+        "noise": view.noise,
+        "valid": space.valid,
         "velocity": _velocity(record, args),
+        "views": space.views,
         "progress": terminal_progress(),
     }
-    points = space["points"]
     if period is None:
-        longest = None if args.longest is None else round(args.longest * mean_turn(points))
-        told = len(args.channel) > 1 or (args.delay is not None and args.dimension is not None)
-        found = autonomous_orbits(points, longest=longest, maps=told, **common)
-        if not told:
-            remarks.append(UNKNOWN)
+        longest = None if args.longest is None else round(args.longest * mean_turn(view.points))
+        found = autonomous_orbits(view.points, longest=longest, **common)
     else:
-        found = forced_orbits(points, period, multiples=range(1, int(args.longest or 20) + 1), **common)
-    payload = _described(found, motion, record, args, period, remarks, space["title"])
+        multiples = range(1, int(args.longest or 20) + 1)
+        found = forced_orbits(view.points, period, multiples=multiples, **common)
+    if args.unconfirmed:
+        found = replace(found, orbits=(*found.orbits, *found.unconfirmed))
+    payload = _described(found, motion, record, args, period, remarks, title)
     if args.plot:
         from app.figures.orbits import save_orbits
 
-        save_orbits(found, points, space["labels"], record.dt, period, args.plot)
+        save_orbits(found, view.points, labels, record.dt, period, args.plot)
     if not write_json(args.json, plain(payload)):
         _show(payload, args.list)
 
 
-def _space(record: Record, args: argparse.Namespace) -> dict[str, Any]:
-    """The points in which returns are sought: measured states, or an embedding of the only channel."""
+def _space(record: Record, args: argparse.Namespace) -> tuple[SearchSpace, list[str], str]:
+    """Where returns are sought, with names of the coordinates and a title."""
     import numpy as np
 
-    from analysis import noise_level
+    from analysis import channel_space, state_space
 
-    rows = [record[name] for name in args.channel]
-    valid = np.logical_and.reduce([record.channels[name].valid() for name in args.channel])
-    levels = [noise_level(row) for row in rows]
-    remarks = [f"{name}: {n.message}" for name, n in zip(args.channel, levels, strict=True) if n.message]
-    if len(rows) > 1:
-        return {
-            "points": np.stack(rows),
-            "scale": None,
-            "noise": np.array([n.value for n in levels]),
-            "valid": valid,
-            "labels": args.channel,
-            "title": f"states {', '.join(args.channel)}",
-            "remarks": remarks,
-        }
-    from analysis import delay_coordinates, singular_coordinates
-
-    x = np.where(valid, rows[0], np.mean(rows[0][valid]) if valid.any() else 0.0)
-    delay, dimension = _embedding(x, args)
-    reach = (dimension - 1) * delay
-    if args.space == "singular":
-        points = singular_coordinates(x, reach + 1, dimension).coordinates
-        title = f"{dimension} singular coordinates of {args.channel[0]}, window {reach + 1} samples"
-        labels = [f"singular coordinate {k + 1}" for k in range(dimension)]
-    else:
-        points = delay_coordinates(x, dimension, delay)
-        title = f"{dimension} delay coordinates of {args.channel[0]}, {delay} samples apart"
-        labels = [f"{args.channel[0]}({k * delay})" for k in range(dimension)]
-    whole = np.convolve(~valid, np.ones(reach + 1))[reach : reach + points.shape[1]] < 0.5
-    return {
-        "points": points,
-        "scale": np.full(len(points), np.ptp(points[0])),
-        "noise": np.full(len(points), levels[0].value),
-        "valid": whole,
-        "labels": labels,
-        "title": title,
-        "remarks": remarks,
-    }
-
-
-def _embedding(x: NDArray[np.float64], args: argparse.Namespace) -> tuple[int, int]:
-    from analysis import delay_by_mutual_information, false_neighbours
-
-    # Close returns want short windows: a third of the delay that makes coordinates independent is enough.
-    delay = args.delay or max(round(delay_by_mutual_information(x, 1.0).samples / 3), 1)
-    return delay, args.dimension or max(false_neighbours(x, 3 * delay).dimension, 3)
+    names = args.channel
+    valid = np.logical_and.reduce([record.channels[name].valid() for name in names])
+    if len(names) > 1:
+        space = state_space([record[name] for name in names], valid, names)
+        return space, names, f"states {', '.join(names)}"
+    name, singular = names[0], args.space == "singular"
+    space = channel_space(
+        record[name], valid, name, delay=args.delay, dimension=args.dimension, singular=singular
+    )
+    count, delay = space.dimension, space.delay
+    if singular:
+        labels = [f"singular coordinate {k + 1}" for k in range(count)]
+        return (
+            space,
+            labels,
+            f"{count} singular coordinates of {name}, window {(count - 1) * delay + 1} samples",
+        )
+    labels = [f"{name}({k * delay})" for k in range(count)]
+    return space, labels, f"{count} delay coordinates of {name}, {delay} samples apart"
 
 
 def _velocity(record: Record, args: argparse.Namespace) -> NDArray[np.float64] | None:
@@ -175,7 +149,10 @@ def _orbit(orbit: PeriodicOrbit, rate: float) -> dict[str, Any]:
         "closure": orbit.closure,
         "closure_bound": orbit.closure_bound,
         "count": orbit.count,
+        "confirmed": orbit.confirmed,
+        "doubt": orbit.doubt,
         "multipliers": [[m.real, m.imag] for m in orbit.multipliers.tolist()],
+        "multiplier_stderr": orbit.multiplier_stderr if len(orbit.multipliers) else None,
         "error_bound": orbit.error_bound,
         "offset": orbit.offset,
         "starts": orbit.starts,
@@ -221,6 +198,7 @@ def _described(
         "recurrences": {"lags": found.lags, "counts": found.recurrences, "lowest": found.lowest},
         "peaks": found.peaks / record.rate,
         "orbits": [_orbit(o, record.rate) for o in found],
+        "unconfirmed": [_orbit(o, record.rate) for o in found.unconfirmed],
         "messages": [*remarks, *found.messages],
     }
 
@@ -236,6 +214,15 @@ def _best_of_each_period(orbits: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [o for *_, o in sorted(ranks)]
 
 
+def _multipliers(orbit: dict[str, Any]) -> str:
+    """The first one with its standard error, then the others; or that they are unknown."""
+    if not orbit["multipliers"]:
+        return "unknown"
+    words = [f"{re:.4g}" + (f"{im:+.3g}i" if im else "") for re, im in orbit["multipliers"]]
+    words[0] += f" ± {orbit['multiplier_stderr']:.2g}"
+    return ", ".join(words)
+
+
 def _show(payload: dict[str, Any], most: int) -> None:
     orbits = payload["orbits"]
     print(f"motion: {payload['motion']}: {'; '.join(payload['evidence']['reasons'])}.")
@@ -247,22 +234,22 @@ def _show(payload: dict[str, Any], most: int) -> None:
     closure = f"closure within {100 * payload['epsilon']:g} % of the span"
     print(f"{len(orbits)} orbits in {payload['space']}, {closure}")
     shown = _best_of_each_period(orbits)[:most]
-    rows = []
-    for o in sorted(shown, key=lambda o: (o["period_samples"], o["closure"])):
-        multipliers = ", ".join(f"{re:.4g}" + (f"{im:+.3g}i" if im else "") for re, im in o["multipliers"])
-        rows.append(
-            [
-                o["multiple"] or "",
-                f"{o['period']:.6g}",
-                o["start"],
-                o["count"],
-                f"{100 * o['closure']:.3g}",
-                f"{100 * o['closure_bound']:.3g}",
-                f"{100 * o['error_bound']:.3g}" if o["multipliers"] else "",
-                multipliers,
-            ]
-        )
+    rows = [
+        [
+            "yes" if o["confirmed"] else "no",
+            o["multiple"] or "",
+            f"{o['period']:.6g}",
+            o["start"],
+            o["count"],
+            f"{100 * o['closure']:.3g}",
+            f"{100 * o['closure_bound']:.3g}",
+            f"{100 * o['error_bound']:.3g}" if o["multipliers"] else "",
+            _multipliers(o),
+        ]
+        for o in sorted(shown, key=lambda o: (o["period_samples"], o["closure"]))
+    ]
     columns = [
+        "confirmed",
         "k",
         "period [s]",
         "start",

@@ -201,38 +201,48 @@ def space_of(record: Record, channels: tuple[str, ...], dimension: int, delay: i
 def find_orbits(
     record: Record,
     channels: tuple[str, ...],
-    dimension: int,
-    delay: int,
+    dimension: int | None,
+    delay: int | None,
     frequency: float,
     longest: int,
     epsilon: float | None,
     progress: Progress,
 ) -> tuple[Space, Any]:
-    """Periodic orbits of a record: at multiples of the drive's period, or of any period without one."""
-    from analysis import autonomous_orbits, forced_orbits
+    """Confirmed periodic orbits of a record: at multiples of the drive's period, or of any without one.
+
+    Without ``dimension`` and ``delay`` (samples) a single channel is unfolded as its own data ask for.
+    """
+    from analysis import autonomous_orbits, channel_space, forced_orbits, state_space
+    from app.drive import corrected_period
     from app.motion import WITHOUT_ORBITS, no_orbits
 
-    space = space_of(record, channels, dimension, delay)
+    valid = np.asarray(np.stack([record.channels[name].valid() for name in channels]).all(axis=0))
+    if len(channels) > 1:
+        search = state_space([record[name] for name in channels], valid, channels)
+    else:
+        (name,) = channels
+        search = channel_space(record[name], valid, name, delay=delay, dimension=dimension)
+    space = space_of(record, channels, search.dimension, search.delay)
+    period, words = None, list(search.messages)
+    if frequency > 0:
+        period, said = corrected_period(whole(record, channels[0]), frequency, record.rate)
+        words += said
     motion = verdict_on(record, whole(record, channels[0]), frequency, progress.part(0.0, 0.3))
     if motion.kind in WITHOUT_ORBITS:
         return space, no_orbits(motion)
-    progress = progress.part(0.3, 1.0)
-    if frequency > 0:
-        found = forced_orbits(
-            space.points,
-            record.rate / frequency,
-            multiples=range(1, longest + 1),
-            epsilon=epsilon,
-            valid=space.valid,
-            progress=progress,
-        )
+    options: dict[str, Any] = {
+        "epsilon": epsilon,
+        "scale": search.view.scale,
+        "noise": search.view.noise,
+        "valid": search.valid,
+        "views": search.views,
+        "progress": progress.part(0.3, 1.0),
+    }
+    if period is not None:
+        found = forced_orbits(search.view.points, period, multiples=range(1, longest + 1), **options)
     else:
-        # From one channel without a drive the multipliers come out wrong: they are left unknown.
-        told = len(channels) > 1
-        found = autonomous_orbits(
-            space.points, epsilon=epsilon, valid=space.valid, maps=told, progress=progress
-        )
-    return space, found
+        found = autonomous_orbits(search.view.points, **options)
+    return space, replace(found, messages=(*words, *found.messages))
 
 
 @dataclass(frozen=True)

@@ -126,8 +126,8 @@ def orbits_of(measured: Measured, progress: Progress = SILENT) -> OrbitsFound | 
         space, found = find_orbits(
             record,
             (record.names[0],),
-            3,
-            max(round(period / 5), 1),
+            None,
+            None,
             drive.frequency,
             LONGEST_ORBIT,
             None,

@@ -24,7 +24,7 @@ from analysis.estimate.balance.rows import OrbitRows
 from analysis.estimate.balance.setting import Setting, read_setting
 from analysis.estimate.start import OwnEstimate, Start
 from analysis.experiment import Experiment
-from analysis.orbits.forced import PeriodicOrbit
+from analysis.orbits.orbit import PeriodicOrbit
 
 Array = NDArray[np.float64]
 
@@ -49,6 +49,7 @@ class HarmonicBalance:
     recurrences: int = 1  # segments used of each orbit, the closest first; of a known one, successive periods
     orbits: tuple[int, ...] = ()  # only these periods (in drive periods); none: all found
     starts: tuple[int, ...] = ()  # first sample of a segment for each of ``orbits``, instead of searching
+    unconfirmed: bool = False  # take close returns, too, that the motion of their neighbours does not confirm
     epsilon: float | None = None  # closure asked for, fraction of the span; None: 0.5 %, relaxed when needed
     frequency: float | None = None  # of the drive, per unit of time; None: as the record says
     phase: Literal["auto", "recorded", "orbit"] = (
@@ -110,7 +111,8 @@ def _segments(
         else:
             orbits = extract(setting, options, part)
             found.messages.extend(orbits.messages)
-            chosen = choose(orbits, options)
+            chosen, words = choose(setting, orbits, options)
+            found.messages.extend(words)
         for orbit in chosen:
             inside = [
                 o for o in (replace(orbit, start=int(s)) for s in orbit.starts) if fits(setting, o, options)

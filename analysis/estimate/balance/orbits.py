@@ -8,10 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
-from analysis.base.progress import Progress
+from analysis.base.progress import SILENT, Progress
 from analysis.estimate.balance.rows import OrbitRows, TestFunctions, periodic_operators, smoothing_operators
 from analysis.estimate.balance.setting import Setting
-from analysis.orbits.forced import Orbits, PeriodicOrbit, forced_orbits
+from analysis.orbits.confirmation import (
+    TOO_SHORT,
+    View,
+    confirmed_autonomous,
+    confirmed_forced,
+    left_out,
+)
+from analysis.orbits.forced import forced_orbits
+from analysis.orbits.orbit import Orbits, PeriodicOrbit
 
 if TYPE_CHECKING:
     from analysis.estimate.balance.method import HarmonicBalance
@@ -26,17 +34,11 @@ _CLEAN = 1e-5  # noise over span below which samples are not smoothed
 
 
 def extract(setting: Setting, options: HarmonicBalance, progress: Progress) -> Orbits:
-    """Periodic orbits in the measured states, or in delay space when there is one channel only."""
+    """Close returns in the measured states, or in delay space when there is one channel only."""
     record = setting.record
-    points = np.array([record[c] for c in setting.channels])
-    valid = np.all([record.channels[c].valid() for c in setting.channels], axis=0)
+    points = _unfolded(setting, _DELAY_DIMENSION)
+    valid = np.all([record.channels[c].valid() for c in setting.channels], axis=0)[: points.shape[1]]
     period = setting.samples
-    if len(points) == 1:
-        from analysis.reconstruct.embedding import delay_coordinates
-
-        delay = max(1, round(period / 16))
-        points = delay_coordinates(points[0], _DELAY_DIMENSION, delay)
-        valid = valid[: points.shape[1]]
     if not setting.forced:
         from analysis.orbits.autonomous import autonomous_orbits
 
@@ -56,6 +58,16 @@ def extract(setting: Setting, options: HarmonicBalance, progress: Progress) -> O
     )
 
 
+def _unfolded(setting: Setting, dimension: int) -> Array:
+    """The measured states [n, N], or ``dimension`` delay coordinates of the only one (thesis, 4.4)."""
+    rows = np.array([setting.record[c] for c in setting.channels])
+    if len(rows) > 1:
+        return rows
+    from analysis.reconstruct.embedding import delay_coordinates
+
+    return delay_coordinates(rows[0], dimension, max(1, round(setting.samples / 16)))
+
+
 def given_orbits(setting: Setting, options: HarmonicBalance) -> list[PeriodicOrbit]:
     """Segments that are known to close, such as the periods of a steady response, each as often as wanted."""
     if not setting.forced or len(options.starts) != len(options.orbits):
@@ -68,8 +80,46 @@ def given_orbits(setting: Setting, options: HarmonicBalance) -> list[PeriodicOrb
     ]
 
 
-def choose(orbits: Orbits, options: HarmonicBalance) -> list[PeriodicOrbit]:
-    """The closest orbits, of every period if possible."""
+def choose(
+    setting: Setting, orbits: Orbits, options: HarmonicBalance
+) -> tuple[list[PeriodicOrbit], list[str]]:
+    """The closest orbits that are confirmed, of every period if possible, and what was left out."""
+    ranked = _ranked(orbits)
+    if options.unconfirmed or not ranked:
+        return ranked[: options.most_orbits], []
+    judged: list[PeriodicOrbit] = []
+    views = _views(setting, orbits)
+    for first in range(0, len(ranked), 2 * options.most_orbits):
+        judged += _confirmed(setting, ranked[first : first + 2 * options.most_orbits], views)
+        if sum(bool(o.confirmed) for o in judged) >= options.most_orbits:
+            break
+    if all(o.doubt == TOO_SHORT for o in judged):
+        return ranked[: options.most_orbits], ["No orbit could be confirmed: " + TOO_SHORT + "."]
+    kept, _, words = left_out(judged)
+    return kept[: options.most_orbits], words[:1] if len(kept) < len(judged) else []
+
+
+def _views(setting: Setting, orbits: Orbits) -> list[View]:
+    """The spaces in which orbits are confirmed: the states, or delay coordinates of several dimensions."""
+    count = len(setting.channels)
+    dimensions = (_DELAY_DIMENSION, _DELAY_DIMENSION + 1) if count == 1 else (count,)
+    views = []
+    for dimension in dimensions:
+        points = _unfolded(setting, dimension)
+        points = np.where(np.isfinite(points), points, np.nanmean(points, axis=1, keepdims=True))
+        scale, noise = (np.resize(v, len(points)) for v in (orbits.scale, orbits.noise))
+        views.append(View(points, scale, noise))
+    return views
+
+
+def _confirmed(setting: Setting, some: list[PeriodicOrbit], views: list[View]) -> list[PeriodicOrbit]:
+    if setting.forced:
+        return confirmed_forced(some, views, setting.samples, SILENT)
+    return confirmed_autonomous(some, views, setting.samples, SILENT)
+
+
+def _ranked(orbits: Orbits) -> list[PeriodicOrbit]:
+    """The closest orbit of each period first, then the second closest of each, and so on."""
     ranked = sorted(orbits.orbits, key=lambda o: o.closure)
     seen: dict[int | None, int] = {}
     order = []
@@ -77,7 +127,7 @@ def choose(orbits: Orbits, options: HarmonicBalance) -> list[PeriodicOrbit]:
         place = seen.get(orbit.multiple, 0)
         seen[orbit.multiple] = place + 1
         order.append((place if orbit.multiple is not None else 0, orbit.closure, orbit))
-    return [orbit for _, _, orbit in sorted(order, key=lambda item: item[:2])][: options.most_orbits]
+    return [orbit for _, _, orbit in sorted(order, key=lambda item: item[:2])]
 
 
 def _extent(setting: Setting, orbit: PeriodicOrbit, options: HarmonicBalance) -> tuple[int, int]:

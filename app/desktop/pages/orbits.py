@@ -33,6 +33,7 @@ class OrbitsPage(Page):
         self.job: Job | None = None
         self.space: Space | None = None
         self.found: Any = None
+        self.shown: list[Any] = []  # the orbits of the tiles: confirmed ones first, then the others
         self.tiles: list[OrbitTile] = []
         self.stack = QStackedWidget()
         empty = Empty(
@@ -100,7 +101,7 @@ class OrbitsPage(Page):
         gallery = Card(theme, "Orbits", "Click an orbit to include it or leave it out")
         self.count = label("", "small")
         gallery.head.addWidget(self.count)
-        self.all_button = button("All", lambda: self._include(True), "Include every orbit")
+        self.all_button = button("All", lambda: self._include(True), "Include every confirmed orbit")
         self.none_button = button("None", lambda: self._include(False), "Leave every orbit out")
         gallery.head.addWidget(self.all_button)
         gallery.head.addWidget(self.none_button)
@@ -139,7 +140,7 @@ class OrbitsPage(Page):
         except NumberError as error:
             self._say(str(error), "bad")
             return
-        dimension, delay = self._embedding(record.record, frequency)
+        dimension, delay = self._embedding(names)
         self.job = self.bench.workers.run(
             "Finding orbits", tasks.find_orbits, record.record, names, dimension, delay, frequency,
             longest, epsilon,
@@ -151,12 +152,12 @@ class OrbitsPage(Page):
         self.job.ended.connect(self._ended)
         self.run_button.setEnabled(False)
 
-    def _embedding(self, record: Record, frequency: float) -> tuple[int, int]:
-        """Dimension and delay found on the Embed page, or the thesis' rule of a small part of a period."""
+    def _embedding(self, names: tuple[str, ...]) -> tuple[int | None, int | None]:
+        """Dimension and delay of the channel as found on the Embed page; None: the search chooses."""
         chosen = self.bench.findings.get("embedding")
-        if chosen is not None:
+        if chosen is not None and names == (chosen.channel,):
             return chosen.dimension, chosen.delay
-        return 4, max(1, round(record.rate / (frequency or record.rate / 50) / 16))
+        return None, None
 
     def _ended(self) -> None:
         self.job = None
@@ -170,15 +171,17 @@ class OrbitsPage(Page):
             widget = item.widget()
             if widget is not None:
                 widget.deleteLater()
-        self.tiles = []
+        self.shown, self.tiles = [], []
         self.bars.setOpts(x=[], height=[])
         if found is None or space is None:
             self._tell()
             return
         frame = _frame(space.points)
-        for orbit in found.orbits[:TILES]:
+        self.shown = [*found.orbits, *found.unconfirmed][:TILES]
+        for orbit in self.shown:
             piece = space.points[:, orbit.segment]
             tile = OrbitTile(self.theme, piece[0], piece[1], frame, _words(orbit, self._rate()))
+            tile.setChecked(orbit.confirmed is not False)
             tile.toggled.connect(self._tell)
             self.flow.addWidget(tile)
             self.tiles.append(tile)
@@ -191,7 +194,8 @@ class OrbitsPage(Page):
         self.bars.setOpts(x=lags, height=heights, width=width)
         self.histogram.fit()
         if len(found) == 0:
-            reason = next((m for m in found.messages if "none is offered" in m), "")
+            offered = ("none is offered", "not confirmed")
+            reason = next((m for m in found.messages if any(word in m for word in offered)), "")
             self._say(
                 reason or "No orbit was found. Ask for less closure, longer orbits, or record for longer.",
                 "warn",
@@ -205,16 +209,12 @@ class OrbitsPage(Page):
         return record.record.rate if record is not None else 1.0
 
     def _include(self, on: bool) -> None:
-        for tile in self.tiles:
-            tile.setChecked(on)
+        for orbit, tile in zip(self.shown, self.tiles, strict=True):
+            tile.setChecked(on and orbit.confirmed is not False)
 
     def chosen(self) -> list[Any]:
         """The orbits that are included."""
-        return (
-            [o for o, tile in zip(self.found.orbits, self.tiles, strict=False) if tile.isChecked()]
-            if self.tiles
-            else []
-        )
+        return [o for o, tile in zip(self.shown, self.tiles, strict=True) if tile.isChecked()]
 
     def _tell(self) -> None:
         """Count, and hand the chosen orbits on to later pages."""
@@ -255,7 +255,7 @@ def _words(orbit: Any, rate: float) -> tuple[str, ...]:
     period = (
         f"Period {orbit.multiple}" if orbit.multiple is not None else f"Period {orbit.period / rate:.4g} s"
     )
-    sizes = np.abs(orbit.multipliers)
-    known = len(sizes) and np.isfinite(sizes).any()
-    stable = f"multiplier {np.nanmax(sizes):.3g}" if known else "stability unknown"
+    stable = "not confirmed" if orbit.confirmed is False else "stability unknown"
+    if len(orbit.multipliers):
+        stable = f"multiplier {orbit.multipliers[0].real:.3g} ± {orbit.multiplier_stderr:.1g}"
     return period, f"closure {100 * orbit.closure:.2g} %, {orbit.count}×", stable

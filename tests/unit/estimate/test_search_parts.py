@@ -28,7 +28,7 @@ from analysis.estimate.weak.plain import _splined
 from analysis.estimate.weak.recursive import RecursiveWeak
 from analysis.estimate.weak.system import nodes
 from analysis.model import Model
-from analysis.orbits.forced import PeriodicOrbit
+from analysis.orbits.orbit import PeriodicOrbit
 from analysis.signal.inputs import Inputs
 from analysis.simulation.simulate import simulate
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from analysis.orbits.autonomous import autonomous_orbits, mean_turn
-from analysis.orbits.forced import Orbits
+from analysis.orbits.orbit import Orbits
 from analysis.orbits.recurrence import recurrence
 from analysis.reconstruct.embedding import delay_coordinates
 from tests.chaotic import THESIS_LORENZ, lorenz, roessler

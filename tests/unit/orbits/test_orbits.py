@@ -5,7 +5,8 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from analysis.base.errors import DataError
-from analysis.orbits.forced import Orbits, PeriodicOrbit, forced_orbits
+from analysis.orbits.forced import forced_orbits
+from analysis.orbits.orbit import Orbits, PeriodicOrbit
 from analysis.reconstruct.embedding import delay_coordinates, singular_coordinates
 from tests.chaotic import DUFFING, DUFFING_PERIOD, duffing
 

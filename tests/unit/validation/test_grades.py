@@ -16,7 +16,7 @@ from analysis.base.errors import DataError
 from analysis.base.progress import SILENT
 from analysis.base.record import Excitation, Record
 from analysis.model import Model
-from analysis.orbits.forced import PeriodicOrbit
+from analysis.orbits.orbit import PeriodicOrbit
 from analysis.reconstruct.exponents import LargestExponent
 from analysis.simulation.simulate import simulate
 from analysis.validation import TransferFunction, energy_distance, prepare_subject
