@@ -76,6 +76,7 @@ def channel_space(
     delay = delay or max(round(delay_by_mutual_information(x, 1.0).samples / 3), 1)
     unfolded = 0 if told else false_neighbours(x, 3 * delay, noise=level.value).dimension
     dimension = dimension or max(unfolded, 3)
+    near: tuple[tuple[int, int], ...]
     if told:
         near = ((delay, dimension), (delay, dimension + 1), (max(round(_SHORTER * delay), 1), dimension + 1))
     else:

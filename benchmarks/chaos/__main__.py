@@ -13,6 +13,7 @@ from analysis.reconstruct.delay import delay_by_mutual_information
 from analysis.reconstruct.dimension import false_neighbours
 from analysis.signal.noise import noise_level
 from analysis.signal.timescale import theiler_window
+from benchmarks.chaos import orbits
 from benchmarks.chaos.systems import KNOWN, NEW, NOT_CHAOS, Array, Flow
 
 SAMPLES = 20_000
@@ -21,10 +22,19 @@ NOISES = (0.0, 0.01)
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.chaos", description=__doc__)
+    parser.add_argument("what", nargs="?", default="motion", choices=("motion", "orbits"))
     parser.add_argument("--seeds", type=int, default=1, help="records of each chaotic system")
     parser.add_argument("--regular", type=int, default=20, help="records of each kind that is not chaos")
     parser.add_argument("--only", default="", help="chaotic systems whose name holds this; - for none")
     args = parser.parse_args()
+    if args.what == "orbits":
+        for title, flows in (("known", KNOWN), ("new", NEW)):
+            bounded = [
+                f for f in flows if args.only in f.name and f.name != "pendulum"
+            ]  # its angle runs away
+            orbits.compare(title, bounded, args.seeds, NOISES)
+        orbits.invented(args.regular)
+        return
     for title, flows in (("known", KNOWN), ("new", NEW)):
         _chaotic(title, [f for f in flows if args.only in f.name], args.seeds)
     if args.regular:
