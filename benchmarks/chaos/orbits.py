@@ -27,12 +27,13 @@ def compare(title: str, flows: list[Flow], seeds: int, noises: tuple[float, ...]
         table = np.array(rows)
         told = table[np.isfinite(table[:, 1])]
         real = 100 * np.mean(table[:, 0])
-        print(
-            f"{title}, noise {noise:g}: {len(table)} confirmed orbits, {real:.0f} % real; {len(told)} multipliers "
-            f"told, median error {100 * np.median(told[:, 1]):.1f} %, wrong signs {100 * np.mean(told[:, 2]):.1f} %, "
+        words = (
+            f"{title}, noise {noise:g}: {len(table)} confirmed orbits, {real:.0f} % real; {len(told)} told",
+            f"median error {100 * np.median(told[:, 1]):.1f} %",
+            f"wrong signs {100 * np.mean(told[:, 2]):.1f} %",
             f"within two standard errors {100 * np.mean(told[:, 3] < 2):.0f} %",
-            flush=True,
         )
+        print(", ".join(words), flush=True)
 
 
 def _record(flow: Flow, seed: int, noise: float) -> list[tuple[float, float, float, float]]:
@@ -75,7 +76,7 @@ def _found(space: SearchSpace, period: float | None) -> Orbits:
 
 
 def invented(count: int) -> None:
-    """Orbits that confirmation alone, without the verdict on the motion, lets through where there are none."""
+    """Orbits that confirmation alone, without the verdict on the motion, lets through."""
     for name, make in NOT_CHAOS.items():
         if name == "periodic":
             continue
