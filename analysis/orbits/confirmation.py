@@ -35,6 +35,7 @@ _BLUR = 40.0  # ... and by so many noises (of the span): averaging over more nei
 _LATE = 0.03  # of the period, that the motion of neighbours may differ by
 _VAGUE = 0.3  # standard error over multiplier above which it is not told
 TOO_SHORT = "the record is too short for a local model of the flow"
+_STEADY = 0.01  # of the span, by which a steady motion may have moved on after half the record
 _PLACES = 400  # at which a steady motion is looked at
 
 
@@ -179,4 +180,4 @@ def steady(view: View, orbit: PeriodicOrbit) -> bool:
     )
     off = np.sqrt(np.mean(((later - here) / view.scale[:, None]) ** 2, axis=0))
     noise = float(np.sqrt(np.mean((view.noise / view.scale) ** 2)))
-    return bool(np.quantile(off, 0.95) <= 3 * orbit.closure_bound + 2.5 * noise)
+    return bool(np.quantile(off, 0.95) <= max(3 * orbit.closure_bound, _STEADY) + 2.5 * noise)
