@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError
 from analysis.base.identification import Residual
 from analysis.base.progress import Progress
-from analysis.estimate.balance.orbits import choose, extract, fits, given_orbits, orbit_rows
+from analysis.estimate.balance.orbits import choose_confirmed, extract, fits, given_orbits, orbit_rows
 from analysis.estimate.balance.problem import Balance, Solution
 from analysis.estimate.balance.rows import OrbitRows
 from analysis.estimate.balance.setting import Setting, read_setting
@@ -111,7 +111,7 @@ def _segments(
         else:
             orbits = extract(setting, options, part)
             found.messages.extend(orbits.messages)
-            chosen, words = choose(setting, orbits, options)
+            chosen, words = choose_confirmed(setting, orbits, options)
             found.messages.extend(words)
         for orbit in chosen:
             inside = [

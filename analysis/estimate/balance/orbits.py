@@ -80,13 +80,18 @@ def given_orbits(setting: Setting, options: HarmonicBalance) -> list[PeriodicOrb
     ]
 
 
-def choose(
+def choose(orbits: Orbits, options: HarmonicBalance) -> list[PeriodicOrbit]:
+    """The closest orbits, of every period if possible."""
+    return _ranked(orbits)[: options.most_orbits]
+
+
+def choose_confirmed(
     setting: Setting, orbits: Orbits, options: HarmonicBalance
 ) -> tuple[list[PeriodicOrbit], list[str]]:
-    """The closest orbits that are confirmed, of every period if possible, and what was left out."""
+    """The closest orbits that the motion of their neighbours confirms, and what was left out in words."""
     ranked = _ranked(orbits)
     if options.unconfirmed or not ranked:
-        return ranked[: options.most_orbits], []
+        return choose(orbits, options), []
     judged: list[PeriodicOrbit] = []
     views = _views(setting, orbits)
     for first in range(0, len(ranked), 2 * options.most_orbits):
@@ -94,9 +99,9 @@ def choose(
         if sum(bool(o.confirmed) for o in judged) >= options.most_orbits:
             break
     if all(o.doubt == TOO_SHORT for o in judged):
-        return ranked[: options.most_orbits], ["No orbit could be confirmed: " + TOO_SHORT + "."]
-    kept, _, words = left_out(judged)
-    return kept[: options.most_orbits], words[:1] if len(kept) < len(judged) else []
+        return choose(orbits, options), [f"No orbit could be confirmed: {TOO_SHORT}."]
+    kept, others, words = left_out(judged)
+    return kept[: options.most_orbits], words[:1] if others else []
 
 
 def _views(setting: Setting, orbits: Orbits) -> list[View]:
