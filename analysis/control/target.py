@@ -51,8 +51,10 @@ def orbit_targets(
     if subject.hidden:
         raise DataError(f"Nothing in the record shows {', '.join(subject.hidden)}: the orbits are unknown.")
     period = subject.base / subject.dt
+    multiples = range(1, longest + 1)
+    # Not confirmed on the data (maps): shooting on the model, below, confirms them.
     found = forced_orbits(
-        subject.states, period, multiples=range(1, longest + 1), progress=progress.part(0.0, 0.3)
+        subject.states, period, multiples=multiples, maps=False, progress=progress.part(0.0, 0.3)
     )
     targets: list[Target] = []
     for number, orbit in enumerate(found.orbits):
