@@ -18,7 +18,7 @@ from analysis.base.progress import SILENT, Progress
 from analysis.control.correct import unforced
 from analysis.control.holder import OrbitHolder
 from analysis.control.linearise import Deviations, linearise
-from analysis.control.outlook import MOST_CONTROL
+from analysis.control.outlook import MOST_CONTROL, sensitivities_of_channels
 from analysis.control.plant import LoopPlant
 from analysis.control.regulator import regulate
 from analysis.control.stretch import LoopRig, Stretch, estimated, folded
@@ -225,8 +225,8 @@ class Holding:
         plant = self._plant
         assert self._dev is not None
         delta = unforced(self._dev, look.command)
-        states = look.states + delta * plant.scale[:, None]
         mean, band = mean_and_error(look.outputs)
+        states = _with_measured(plant, self._target, look.states, mean) + delta * plant.scale[:, None]
         verdict, reason = verdict_of(look.mean, look.floor, look.control, look.scatter)
         if verdict == "held" and lower_period(states, plant.scale, self._cycle, plant.nodes):
             verdict, reason = "another orbit", "the motion that was held has a shorter period"
@@ -277,15 +277,28 @@ def multipliers_on(
     """Multipliers of the model linearised on a measured orbit, and their standard errors.
 
     The errors hold those of the parameters (``draws`` of them), of the orbit (its two halves), and of the
-    model: half of what its multipliers change from its ``own`` orbit to the measured one.
+    model: what its multipliers change from its ``own`` orbit to the measured one.
     """
     found = linearise(plant, states).multipliers
     by_half = [linearise(plant, half).multipliers for half in halves]
-    variance = np.abs(by_half[0] - by_half[1]) ** 2 / 4 + np.abs(found - own) ** 2 / 4
+    variance = np.abs(by_half[0] - by_half[1]) ** 2 / 4 + np.abs(found - own) ** 2
     if len(draws):
         drawn = np.array([linearise(plant, states, values=values).multipliers for values in draws])
         variance = variance + np.mean(np.abs(drawn - found) ** 2, axis=0)
     return found, np.sqrt(variance)
+
+
+def _with_measured(plant: LoopPlant, target: Target, states: Array, mean: Array) -> Array:
+    """The mean estimates, and in their place the mean of what was measured where a channel shows a state."""
+    if plant.modes:
+        return states
+    found = states.copy()
+    shows = sensitivities_of_channels(plant, target) / plant.scale
+    for channel in range(len(mean)):
+        for i in range(len(states)):
+            if np.allclose(shows[:, channel], np.eye(len(states))[i], atol=1e-9):
+                found[i] = mean[channel]
+    return found
 
 
 def _shift(states: Array, target: Array, scale: Array, nodes: int) -> int:
