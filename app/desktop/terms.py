@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis import DataError, ModelError, Progress, Record
+from analysis import FUNCTIONS, DataError, ModelError, Progress, Record
 
 if TYPE_CHECKING:
     from analysis import Library, Selection
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 MOST = 20_000  # samples that are searched: more cost time and tell little new
 TONE = "tone"  # a cosine and a sine of unknown size at the recorded frequency
 KEPT = "v"  # viscous damping is in every specimen: it always stays
+RESERVED = {"t", "pi", "measured", *FUNCTIONS}  # names that mean something in a model
 DRIVES = ("f", "force", "u", "drive", "input", "excitation")  # names of channels that drive
 
 
@@ -36,7 +37,7 @@ class Question:
 
     terms: tuple[str, ...]
     channels: Mapping[str, str] = field(default_factory=dict)  # channel by name in the equations
-    drive: str = ""  # TONE, or empty; a channel that drives is `f` among the channels
+    drive: str = ""  # TONE, the name in the equations of the channel that drives, or empty
     oscillator: bool = True  # x'' = drive - ?; else every channel is a state with a rate of its own
 
 
@@ -65,12 +66,13 @@ def oscillator_candidates(record: Record, displacement: str, velocity: str) -> l
     ]
 
 
-def system_candidates(names: list[str]) -> list[Candidate]:
-    """Products of powers of the states up to the third; those up to the second are ticked at first."""
+def system_candidates(states: list[str], drive: str = "") -> list[Candidate]:
+    """Products of powers of the states, those up to the second power ticked; the drive by itself."""
     from analysis import monomials
 
-    plain = set(monomials(names, 2))
-    return [Candidate(term, "", term in plain) for term in monomials(names, 3)]
+    plain = set(monomials(states, 2))
+    driving = [Candidate(drive, "what drives")] if drive else []
+    return [*driving, *(Candidate(term, "", term in plain) for term in monomials(states, 3))]
 
 
 def likely_drive(record: Record) -> str:
@@ -99,11 +101,13 @@ def _library(question: Question, record: Record) -> Library:
     if not question.terms:
         raise ModelError("Tick at least one term.")
     if not question.oscillator:
-        names = [name for name in question.channels if name != "f"]
-        inputs = {"f": "measured"} if "f" in question.channels else {}
+        if question.drive == TONE:
+            raise ModelError("Only an oscillator can be driven by a tone: choose the channel that drives.")
+        names = [name for name in question.channels if name != question.drive]
+        inputs = {question.drive: "measured"} if question.drive else {}
         return system(dict.fromkeys(names, "?"), question.terms, inputs=inputs)
     known = {}
-    drive = "f" if "f" in question.channels else question.drive or "0"
+    drive = question.drive or "0"
     if drive == TONE:
         if record.excitation is None or record.excitation.frequency <= 0:
             raise DataError("The recording does not tell the drive's frequency.")
@@ -111,10 +115,16 @@ def _library(question: Question, record: Record) -> Library:
     return oscillator(question.terms, drive, known, (KEPT,))
 
 
-def equation_name(channel: str) -> str:
-    """A channel's name as the equations can have it."""
-    plain = re.sub(r"\W", "_", channel, flags=re.ASCII)
-    return plain if plain and not plain[0].isdigit() and plain != "t" else f"q_{plain}"
+def equation_names(channels: Sequence[str]) -> dict[str, str]:
+    """Each channel by a name that the equations can have, no two the same."""
+    found: dict[str, str] = {}
+    for channel in channels:
+        plain = re.sub(r"\W", "_", channel, flags=re.ASCII)
+        name = plain if plain and plain[0].isalpha() and plain not in RESERVED else f"q_{plain}"
+        while name in found:
+            name += "_"
+        found[name] = channel
+    return found
 
 
 def _speed(record: Record, displacement: str, velocity: str) -> float:

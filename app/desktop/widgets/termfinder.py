@@ -178,7 +178,8 @@ class TermFinder(QDialog):
         if oscillator:
             offered = terms.oscillator_candidates(record, self.displacement.currentText(), self._velocity())
         else:
-            offered = terms.system_candidates([n for n in self._channels() if n != "f"])
+            channels, drive = self._channels(), self._drive()
+            offered = terms.system_candidates([n for n in channels if n != drive], drive)
         self.candidates.clear()
         for candidate in [*offered, *own]:
             self._add(candidate, fixed=oscillator and candidate.term == terms.KEPT)
@@ -220,18 +221,23 @@ class TermFinder(QDialog):
         drive = str(self.drive.currentData() or "")
         driving = {"f": drive} if drive and drive != TONE else {}
         if not self.kind.currentData():
-            states = {terms.equation_name(n): n for n in self.record.record.names if n != drive}
-            return {**states, **driving}
+            return terms.equation_names(self.record.record.names)
         moving = {"x": self.displacement.currentText()}
         if self._velocity():
             moving["v"] = self._velocity()
         return {**moving, **driving}
 
+    def _drive(self) -> str:
+        """TONE, the name in the equations of the channel that drives, or nothing."""
+        channel = str(self.drive.currentData() or "")
+        if not channel or channel == TONE:
+            return channel
+        return next(name for name, own in self._channels().items() if own == channel)
+
     def question(self) -> Question:
         """What is asked for now."""
         chosen = (i.data(TERM).term for i in self._items() if i.checkState() == Qt.CheckState.Checked)
-        tone = TONE if self.drive.currentData() == TONE else ""
-        return Question(tuple(chosen), self._channels(), tone, bool(self.kind.currentData()))
+        return Question(tuple(chosen), self._channels(), self._drive(), bool(self.kind.currentData()))
 
     # -- searching
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
+import pytest
 from PyQt6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 from scipy.integrate import solve_ivp
 
+from analysis.base.errors import ModelError
+from analysis.base.progress import Progress
 from analysis.base.record import Excitation, Record
 from app.desktop import terms
 from app.desktop.pages.identify import IdentifyPage
@@ -109,5 +113,13 @@ def test_given_channels_then_the_drive_and_the_scale_of_friction_are_guessed_fro
     speed = 1 / np.sqrt(2)  # of sin(t)
     friction = next(c.term for c in terms.oscillator_candidates(record, "a", "") if "tanh" in c.term)
     assert friction == f"tanh({float(f'{20 / speed:.0e}'):g}*v)"
-    assert terms.equation_name("disp 1") == "disp_1" and terms.equation_name("1a") == "q_1a"
+    names = terms.equation_names(["disp 1", "disp_1", "1a", "sin", "t"])
+    assert names == {"disp_1": "disp 1", "disp_1_": "disp_1", "q_1a": "1a", "q_sin": "sin", "q_t": "t"}
+    offered = terms.system_candidates(["x", "y"], "f")
+    assert [c.term for c in offered][:4] == ["f", "1", "x", "y"] and not offered[-1].usual
+    asked = terms.Question(("x", "f"), {"x": "a", "f": "Force"}, terms.TONE, oscillator=False)
+    with pytest.raises(ModelError, match="tone"):
+        terms.find_terms(record, asked, Progress())
+    library = terms._library(replace(asked, drive="f"), record)
+    assert library.inputs == {"f": "measured"} and set(library.equations) == {"x"}
     assert (percent(0.9999), percent(1e-5), percent(0.123)) == ("> 99.9 %", "< 0.1 %", "12.3 %")
