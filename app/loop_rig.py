@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from analysis import DataError
-from analysis.control.stretch import Stretch
+from analysis.holding.stretch import Stretch
 from drivers.acquisition.engine import Engine
 from drivers.base.protocols import NOT_MODULATED, Block, InstrumentError, Modulated
 from drivers.rig.loop import HOLDING
@@ -37,7 +37,7 @@ def modulated(rig: Rig) -> Modulated:
 
 
 class EngineLoop:
-    """The loop of a rig that an engine reads (see analysis.control.stretch.LoopRig)."""
+    """The loop of a rig that an engine reads (see analysis.holding.stretch.LoopRig)."""
 
     def __init__(
         self, rig: Rig, engine: Engine, channels: Sequence[str], frequency: float, watch: Callable[[], None]

@@ -162,9 +162,11 @@ def identify(
     ``options``: those of the method (unless it is given as an object), of the data
     (:class:`analysis.experiment.Conditions`) and of the finish.
     """
+    from analysis.model import Model
+
     records = [record] if isinstance(record, Record) else list(record)
     name = method if isinstance(method, str) else method.name
-    if model.equations.functions:
+    if isinstance(model, Model) and model.equations.functions:  # a beam has other equations
         from analysis.estimate.function_range import with_ranges
 
         model = with_ranges(model, records, name, bool(options.get("finish", True)))

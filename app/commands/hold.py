@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     import numpy as np
 
     from analysis import Identification, Model, Progress, Record, Subject
-    from analysis.control.dither import DitherResult
-    from analysis.control.hold import HeldOrbit
-    from analysis.control.plant import LoopPlant
-    from analysis.control.target import Target
+    from analysis.holding.dither import DitherResult
+    from analysis.holding.hold import HeldOrbit
+    from analysis.holding.plant import LoopPlant
+    from analysis.holding.target import Target
     from app.loop_rig import EngineLoop
     from drivers.acquisition.engine import Engine
     from drivers.rig.profile import Rig, RigProfile
@@ -160,9 +160,9 @@ class _Study:
         channels: tuple[str, ...], longest: int, progress: Progress,
     ) -> None:  # fmt: skip
         from analysis import prepare_subject
-        from analysis.control.plant import ActuatorPath
-        from analysis.control.target import orbit_targets
-        from analysis.control.tuning import plant_from_record
+        from analysis.holding.plant import ActuatorPath
+        from analysis.holding.target import orbit_targets
+        from analysis.holding.tuning import plant_from_record
 
         assert profile.drive is not None
         self.profile, self.fit, self.model, self.record = profile, fit, model, record
@@ -190,7 +190,7 @@ class _Study:
         }
 
     def _expected(self, number: int, target: Target) -> dict[str, Any]:
-        from analysis.control.outlook import expected_control, longest_delay
+        from analysis.holding.outlook import expected_control, longest_delay
 
         return {
             "number": number,
@@ -205,9 +205,9 @@ class _Study:
         """Periods until the free motion will be caught, on average."""
         import numpy as np
 
-        from analysis.control.linearise import linearise
-        from analysis.control.outlook import expected_wait
-        from analysis.control.regulator import regulate
+        from analysis.holding.linearise import linearise
+        from analysis.holding.outlook import expected_wait
+        from analysis.holding.regulator import regulate
 
         regulator = regulate(linearise(self.plant, target.states))
         phase = 2 * np.pi * self.subject.times / self.subject.base
@@ -340,7 +340,7 @@ class _Work:
             self._loop = exciter.loop_status()
 
     def _check_room(self) -> None:
-        from analysis.control.holder import BOUND
+        from analysis.holding.holder import BOUND
 
         plant, limits = self._plant, self._study.profile.limits
         if plant.amplitude * (1 + 0.2 * BOUND) > limits.peak:
@@ -353,9 +353,9 @@ class _Work:
         """Dither at rest: the loop's delay, the gain of its path, modes that only the sensors see."""
         import numpy as np
 
-        from analysis.control.dither import REPEATS, Dither, dither_sequence, read_dither, response
-        from analysis.control.plant import ActuatorPath
-        from analysis.control.tuning import tuned_to_record
+        from analysis.holding.dither import REPEATS, Dither, dither_sequence, read_dither, response
+        from analysis.holding.plant import ActuatorPath
+        from analysis.holding.tuning import tuned_to_record
         from app.loop_rig import modulated
         from drivers.base.waveform import Sine
 
@@ -419,8 +419,8 @@ class _Work:
         loop.forget()
 
     def _one(self, loop: EngineLoop, number: int) -> dict[str, Any]:
-        from analysis.control.hold import Holding
-        from analysis.control.outlook import MOST_CONTROL, expected_control, longest_delay
+        from analysis.holding.hold import Holding
+        from analysis.holding.outlook import MOST_CONTROL, expected_control, longest_delay
 
         target = self._study.targets[number]
         told = {

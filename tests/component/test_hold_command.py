@@ -13,8 +13,8 @@ import tomli_w
 
 from analysis import Identification, Record
 from analysis.base.identification import Estimate
-from analysis.control.dither import Dither, dither_sequence, read_dither, response
-from analysis.control.plant import ActuatorPath
+from analysis.holding.dither import Dither, dither_sequence, read_dither, response
+from analysis.holding.plant import ActuatorPath
 from analysis.model import Model
 from app.cli import main
 from app.loop_rig import modulated

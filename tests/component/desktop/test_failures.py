@@ -31,7 +31,7 @@ Make = Callable[..., MainWindow]
 def _open(monkeypatch: pytest.MonkeyPatch, source: CounterSource) -> None:
     """The next rig that is opened is this one."""
     monkeypatch.setattr(
-        rigdesk, "open_rig", lambda name: OpenedRig(name, "Counter", source, None, source.close)
+        rigdesk, "open_rig", lambda name, _specimen: OpenedRig(name, "Counter", source, None, source.close)
     )
 
 
@@ -180,7 +180,7 @@ COUNTER = (
     "from app.desktop.opening import OpenedRig\n"
     "from drivers.virtual.counter import CounterSource\n"
     "source = CounterSource(2, 2000.0)\n"
-    "rigdesk.open_rig = lambda name: OpenedRig(name, 'Counter', source, None, source.close)\n"
+    "rigdesk.open_rig = lambda name, specimen: OpenedRig(name, 'Counter', source, None, source.close)\n"
 )
 WINDOW = (
     "from PyQt6.QtWidgets import QApplication\n"

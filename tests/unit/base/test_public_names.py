@@ -17,7 +17,7 @@ INSIDE = (
     "analysis.model.kernels",
     "analysis.estimate.functions",
     "analysis.estimate.balance",
-    "analysis.control",
+    "analysis.holding",
 )
 
 
@@ -55,3 +55,9 @@ def test_asking_for_a_record_does_not_load_the_estimators() -> None:
     assert "analysis.base.record" in loaded.stdout
     assert "estimate" not in loaded.stdout
     assert "numba" not in loaded.stdout
+
+
+def test_no_public_name_is_that_of_a_room() -> None:
+    """A room that was imported would stand in the place of the name."""
+    rooms = {path.parent.name for path in Path(analysis.__file__).parent.glob("*/__init__.py")}
+    assert not rooms & set(analysis.__all__)

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
 from analysis.base.progress import SILENT, Progress
-from analysis.control.correct import unforced
-from analysis.control.holder import OrbitHolder
-from analysis.control.linearise import Deviations, linearise
-from analysis.control.outlook import MOST_CONTROL, sensitivities_of_channels
-from analysis.control.plant import LoopPlant
-from analysis.control.regulator import regulate
-from analysis.control.stretch import LoopRig, Stretch, estimated, folded
-from analysis.control.target import Target, lower_period
+from analysis.holding.correct import unforced
+from analysis.holding.holder import OrbitHolder
+from analysis.holding.linearise import Deviations, linearise
+from analysis.holding.outlook import MOST_CONTROL, sensitivities_of_channels
+from analysis.holding.plant import LoopPlant
+from analysis.holding.regulator import regulate
+from analysis.holding.stretch import LoopRig, Stretch, estimated, folded
+from analysis.holding.target import Target, lower_period
 
 Array = NDArray[np.float64]
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
-from analysis.control.holder import Estimator, OrbitHolder
-from analysis.control.plant import LoopPlant
+from analysis.holding.holder import Estimator, OrbitHolder
+from analysis.holding.plant import LoopPlant
 
 Array = NDArray[np.float64]
 

@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_discrete_are
 
 from analysis.base.errors import ModelError
-from analysis.control.correct import unforced
-from analysis.control.hold import mean_and_error, verdict_of
-from analysis.control.holder import Estimator, OrbitHolder
-from analysis.control.linearise import linearise, with_commands
-from analysis.control.outlook import expected_control, longest_delay
-from analysis.control.plant import ActuatorPath, LoopPlant
-from analysis.control.regulator import WEIGHT, regulate
-from analysis.control.stretch import Stretch, folded, ticks_of
-from analysis.control.target import Target, lower_period, same_orbit
 from analysis.dynamics.shooting import periodic_orbit
 from analysis.dynamics.tone_drive import driven_by_a_tone
+from analysis.holding.correct import unforced
+from analysis.holding.hold import mean_and_error, verdict_of
+from analysis.holding.holder import Estimator, OrbitHolder
+from analysis.holding.linearise import linearise, with_commands
+from analysis.holding.outlook import expected_control, longest_delay
+from analysis.holding.plant import ActuatorPath, LoopPlant
+from analysis.holding.regulator import WEIGHT, regulate
+from analysis.holding.stretch import Stretch, folded, ticks_of
+from analysis.holding.target import Target, lower_period, same_orbit
 from analysis.model import Model
 from analysis.simulation.simulate import simulate
 

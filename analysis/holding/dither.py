@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
-from analysis.control.plant import ActuatorPath, Mode
+from analysis.holding.plant import ActuatorPath, Mode
 from analysis.model import Model
 
 Array = NDArray[np.float64]

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.control import step as s
-from analysis.control.kernel_address import addresses
-from analysis.control.linearise import timing_of
-from analysis.control.plant import LoopPlant
-from analysis.control.regulator import WEIGHT, Regulator
-from analysis.control.target import Target
+from analysis.holding import step as s
+from analysis.holding.kernel_address import addresses
+from analysis.holding.linearise import timing_of
+from analysis.holding.plant import LoopPlant
+from analysis.holding.regulator import WEIGHT, Regulator
+from analysis.holding.target import Target
 
 Array = NDArray[np.float64]
 

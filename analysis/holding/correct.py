@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.control.linearise import Deviations
+from analysis.holding.linearise import Deviations
 
 Array = NDArray[np.float64]
 

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
-from analysis.control.holder import BOUND, NEAR, SHARE, base_forces
-from analysis.control.linearise import linearise
-from analysis.control.plant import LoopPlant
-from analysis.control.regulator import WEIGHT, Regulator, regulate
-from analysis.control.target import Target
+from analysis.holding.holder import BOUND, NEAR, SHARE, base_forces
+from analysis.holding.linearise import linearise
+from analysis.holding.plant import LoopPlant
+from analysis.holding.regulator import WEIGHT, Regulator, regulate
+from analysis.holding.target import Target
 
 Array = NDArray[np.float64]
 

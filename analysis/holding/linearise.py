@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.control.plant import LoopPlant
-from analysis.control.tick import LAG, advance_tick, begin_tick
+from analysis.holding.plant import LoopPlant
+from analysis.holding.tick import LAG, advance_tick, begin_tick
 
 Array = NDArray[np.float64]
 

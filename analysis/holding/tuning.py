@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
-from analysis.control.holder import Estimator
-from analysis.control.plant import ActuatorPath, LoopPlant
+from analysis.holding.holder import Estimator
+from analysis.holding.plant import ActuatorPath, LoopPlant
 from analysis.signal.noise import noise_of
 from analysis.signal.tone import tone_basis
 from analysis.validation.subject import Subject

@@ -12,8 +12,8 @@ import numpy as np
 from numba import boolean, float64, int64, void
 
 from analysis.base.compiling import njit
-from analysis.control.kernel_address import jac_at, jac_u_at, out_jac_at
-from analysis.control.tick import advance_tick, base_force, begin_tick
+from analysis.holding.kernel_address import jac_at, jac_u_at, out_jac_at
+from analysis.holding.tick import advance_tick, base_force, begin_tick
 
 _vector = float64[::1]
 _matrix = float64[:, ::1]

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from analysis.control.hold import HeldOrbit, Holding
-from analysis.control.holder import Estimator, OrbitHolder
-from analysis.control.linearise import linearise
-from analysis.control.plant import ActuatorPath, LoopPlant
-from analysis.control.stretch import Stretch
-from analysis.control.target import Target
 from analysis.dynamics.shooting import PeriodicOrbit, periodic_orbit
 from analysis.dynamics.tone_drive import driven_by_a_tone
+from analysis.holding.hold import HeldOrbit, Holding
+from analysis.holding.holder import Estimator, OrbitHolder
+from analysis.holding.linearise import linearise
+from analysis.holding.plant import ActuatorPath, LoopPlant
+from analysis.holding.stretch import Stretch
+from analysis.holding.target import Target
 from analysis.model import Model
 from analysis.simulation.simulate import simulate
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
-from analysis.control.linearise import Deviations, with_commands
+from analysis.holding.linearise import Deviations, with_commands
 
 Array = NDArray[np.float64]
 
