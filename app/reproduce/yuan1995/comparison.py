@@ -64,7 +64,7 @@ def both_methods(
     chosen = chosen.with_values(fixed)
     known = known_orbits(clean, chosen, periods, count)
     plain = identify(chosen, noisy, "balance", plain=True, **known, **options)
-    ours = identify(chosen, noisy, "balance", orbits=periods, most_orbits=count, **options)
+    ours = identify(chosen, noisy, "balance", orbits=periods, most_orbits=count, unconfirmed=True, **options)
     return plain, ours
 
 
