@@ -49,7 +49,7 @@ class HarmonicBalance:
     recurrences: int = 1  # segments used of each orbit, the closest first; of a known one, successive periods
     orbits: tuple[int, ...] = ()  # only these periods (in drive periods); none: all found
     starts: tuple[int, ...] = ()  # first sample of a segment for each of ``orbits``, instead of searching
-    unconfirmed: bool = False  # take close returns, too, that the motion of their neighbours does not confirm
+    unconfirmed: bool = True  # take close returns, too, that the motion of their neighbours does not confirm
     epsilon: float | None = None  # closure asked for, fraction of the span; None: 0.5 %, relaxed when needed
     frequency: float | None = None  # of the drive, per unit of time; None: as the record says
     phase: Literal["auto", "recorded", "orbit"] = (

@@ -99,8 +99,9 @@ def test_given_the_rig_when_recorded_and_taken_through_every_stage_then_the_repo
     orbits.run()
     _finished(qtbot, orbits)
     assert orbits.tiles  # up to period 10: some come in any 15 s
+    chosen = len(orbits.chosen())  # those that were confirmed: in 15 s it may be any number of them
     orbits.tiles[0].click()
-    assert len(orbits.chosen()) == len(orbits.tiles) - 1
+    assert abs(len(orbits.chosen()) - chosen) == 1
 
     window.show_page("identify")
     fitting = window.page
