@@ -104,7 +104,7 @@ def check() -> None:
 def test(*files: str) -> None:
     """Everything, or the files that are named, on a display or a virtual one."""
     display = ("sh", REQUIREMENTS / "with_display.sh") if sys.platform == "linux" else ()
-    run(*display, tool("python"), "-m", "pytest", "-n", "2", "--dist", "worksteal", *files)
+    run(*display, tool("python"), "-m", "pytest", "-n", "3", "--dist", "worksteal", *files)
 
 
 def start() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import subprocess
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,6 +17,27 @@ settings.register_profile(
     "steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("steady")
+
+
+def _own_display() -> None:
+    """Windows of test processes take the keyboard from each other: each process has a display of its own."""
+    server = shutil.which("Xvfb")
+    if not (os.environ.get("PYTEST_XDIST_WORKER") and os.environ.get("DISPLAY") and server):
+        return
+    told, tell = os.pipe()
+    screen = ["-screen", "0", "1920x1080x24", "-nolisten", "tcp"]
+    running = subprocess.Popen(
+        [server, "-displayfd", str(tell), *screen], pass_fds=[tell], stderr=subprocess.DEVNULL
+    )
+    os.close(tell)
+    number = os.read(told, 16).decode().strip()
+    os.close(told)
+    if number:
+        os.environ["DISPLAY"] = f":{number}"
+        atexit.register(running.terminate)
+
+
+_own_display()
 
 
 @pytest.fixture
