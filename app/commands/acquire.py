@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from analysis import DataError, ShakedownError
 from app.ctrl_c import CtrlC
 from app.output import add_json_option, table, terminal_progress, write_json
+from app.rig_access import check_free, open_for_command
 
 if TYPE_CHECKING:
     from analysis import Progress
@@ -79,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     profile = profile.with_changes(**_changes(profile, args.set))
     if args.fast and not profile.virtual:
         raise DataError(f"The rig '{profile.key}' is real: it cannot run faster than time.")
-    rig = _open(profile, args)
+    rig = open_for_command(profile, args.fast, args.seed)
     from drivers.acquisition.engine import Engine
 
     for notice in rig.notices:
@@ -114,17 +115,6 @@ def _with_drive(profile: RigProfile, args: argparse.Namespace) -> RigProfile:
     return replace(profile, drive=found.waveform)
 
 
-def _open(profile: RigProfile, args: argparse.Namespace) -> Rig:
-    if args.fast:
-        from drivers.base.clock import InstantClock
-        from drivers.rig.profile import open_rig
-
-        return open_rig(profile, InstantClock(), args.seed)
-    from drivers.acquisition.guarded import open_guarded
-
-    return open_guarded(profile, args.seed)
-
-
 def _changes(profile: RigProfile, settings: list[str]) -> dict[str, Any]:
     """What --set asks for: the rate, fields of the drive, and the rest for the specimen."""
     changes: dict[str, Any] = {}
@@ -153,7 +143,7 @@ def _record(
     out = Path(args.out)
     foreign = _foreign(out)
     target = out.with_name(out.name + ".recording.h5") if foreign else out
-    _check_free(out if foreign else target.with_name(target.name.removesuffix(".h5") + ".h5"))
+    check_free(out if foreign else target.with_name(target.name.removesuffix(".h5") + ".h5"))
     metadata = _metadata(rig, args)
     engine.start(held=True)
     driven = not args.no_drive and rig.profile.drive is not None
@@ -274,14 +264,6 @@ def _metadata(rig: Rig, args: argparse.Namespace) -> dict[str, Any]:
         rig.source, rig.profile, operator=operator, notes=args.note, driven=not args.no_drive,
         seed=args.seed,
     )  # fmt: skip
-
-
-def _check_free(path: Path) -> None:
-    """Refuse before the shaker moves what could only fail after it."""
-    if not path.parent.is_dir():
-        raise DataError(f"There is no folder {path.parent} to record into.")
-    if path.exists():
-        raise DataError(f"{path} is already there: recordings are never overwritten.")
 
 
 def _foreign(out: Path) -> bool:

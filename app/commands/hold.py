@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from analysis import DataError, ShakedownError
 from app.ctrl_c import CtrlC
 from app.output import add_json_option, plain, table, terminal_progress, write_json
+from app.rig_access import check_free, open_for_command
 
 if TYPE_CHECKING:
     import numpy as np
@@ -214,27 +216,17 @@ class _Study:
         return expected_wait(self.plant, target, regulator, self.subject.states, phase)
 
     def draws(self) -> list[np.ndarray[Any, Any]]:
-        """Values of the parameters as uncertain as the fit says."""
+        """Values of the parameters as uncertain as the fit says; none where it does not say."""
         import numpy as np
 
-        names = [n for n in self.fit.parameters if n in self.model.parameters]
-        rng = np.random.default_rng(0)
-        errors = np.array([self.fit.parameters[n].stderr for n in names])
-        covariance = np.array(self.fit.covariance)
-        if covariance.shape != (len(self.fit.parameters),) * 2:
-            covariance = np.diag(np.array([e.stderr for e in self.fit.parameters.values()]) ** 2)
-        place = [list(self.fit.parameters).index(n) for n in names]
-        covariance = covariance[np.ix_(place, place)]
-        if not names or not np.isfinite(covariance).all() or not np.isfinite(errors).all():
+        from analysis import knowledge_of
+
+        try:
+            known = knowledge_of(self.model, self.fit)
+        except DataError:
             return []
-        values = self.model.values()
-        found = []
-        for draw in rng.multivariate_normal(np.zeros(len(names)), covariance, DRAWS, method="svd"):
-            drawn = values.copy()
-            for name, step in zip(names, draw, strict=True):
-                drawn[self.model.index(name)] += step
-            found.append(drawn)
-        return found
+        drawn = known.draws(DRAWS, np.random.default_rng(0))
+        return [known.vector(values)[: len(self.model.parameters)] for values in drawn]
 
 
 def _force_gain(subject: Subject, amplitude: float) -> float:
@@ -262,13 +254,12 @@ def _chosen(args: argparse.Namespace, count: int) -> list[int]:
 def _on_the_rig(
     profile: RigProfile, study: _Study, chosen: list[int], args: argparse.Namespace, progress: Progress
 ) -> dict[str, Any]:
-    from app.commands.acquire import _check_free
     from app.loop_rig import with_loop_channels
     from drivers.acquisition.engine import Engine
 
     out = Path(args.out)
-    _check_free(out.with_name(out.name.removesuffix(".h5") + ".h5"))
-    rig = _open(with_loop_channels(profile), args)
+    check_free(_recording(out))
+    rig = open_for_command(with_loop_channels(profile), args.fast, args.seed, PATIENCE)
     engine = Engine(rig.source, rig.exciter, 0.25 if args.fast else 0.02)
     with CtrlC(at_once=rig.emergency_stop) as ctrl_c:
         watched = replace(progress, cancelled=ctrl_c.check)
@@ -287,15 +278,8 @@ def _on_the_rig(
     return work.result()
 
 
-def _open(profile: RigProfile, args: argparse.Namespace) -> Rig:
-    if args.fast:
-        from drivers.base.clock import InstantClock
-        from drivers.rig.profile import open_rig
-
-        return open_rig(profile, InstantClock(), args.seed)
-    from drivers.acquisition.guarded import open_guarded
-
-    return open_guarded(profile, args.seed, patience=PATIENCE)
+def _recording(out: Path) -> Path:
+    return out.with_name(out.name.removesuffix(".h5") + ".h5")
 
 
 class _Work:
@@ -331,7 +315,7 @@ class _Work:
             rig, self._engine, (*self._plant.channels, force), self._plant.frequency, self._watch
         )
         metadata = recording_metadata(rig.source, profile, seed=self._args.seed)
-        target = out.with_name(out.name.removesuffix(".h5") + ".h5")
+        target = _recording(out)
         self._test(loop)
         self._capture = self._engine.record(recording_to(target, rig.source, metadata))
         self._drive(loop)
@@ -471,8 +455,9 @@ class _Work:
             "path": None
             if dither is None
             else {"gain": path.gain, "lag": path.lag, "delay": path.delay, "jitter": path.jitter},
-            "modes": [{"frequency": m.frequency / (2 * 3.141592653589793), "damping": m.damping} for m in
-                      self._plant.modes],
+            "modes": [
+                {"frequency": m.frequency / (2 * math.pi), "damping": m.damping} for m in self._plant.modes
+            ],
             "orbits": self._done,
             "offered": len(self._done),
             "held": sum(o["verdict"] == "held" for o in self._done),
