@@ -201,12 +201,25 @@ def estimates(
     return {n: Estimate.normal(v, s, units.get(n, "")) for n, v, s in zip(names, values, errors, strict=True)}
 
 
+_PLAIN = (1e-4, 1e7)  # sizes that are shown without a power of ten
+_MOST_DIGITS = 12  # of a value that are shown beside its error
+
+
 def with_error(estimate: Estimate) -> str:
-    """Value with its standard error and a sensible number of digits, such as ``0.1234 ± 0.0012``."""
+    """Value with its standard error and a sensible number of digits, such as ``0.1234 ± 0.0012``.
+
+    Where plain decimals would be mostly zeros both share a power of ten: ``(-0.3 ± 1.4)e-09``.
+    """
+    value, error = estimate.value, estimate.stderr
     digits = _decimals(estimate)
     if digits is not None:
-        return f"{estimate.value:.{digits}f} ± {estimate.stderr:.{digits}f}"
-    return f"{estimate.value:.6g}" + (f" ± {estimate.stderr:.2g}" if estimate.stderr > 0 else "")
+        return f"{value:.{digits}f} ± {error:.{digits}f}"
+    size = max(abs(value), error)
+    if not (error > 0 and math.isfinite(size) and error > 10.0**-_MOST_DIGITS * size):
+        return f"{value:.6g}" + (f" ± {error:.2g}" if error > 0 else "")
+    power = math.floor(math.log10(size))
+    digits = 1 + power - math.floor(math.log10(error))
+    return f"({value / 10.0**power:.{digits}f} ± {error / 10.0**power:.{digits}f})e{power:+03d}"
 
 
 def interval_ends(estimate: Estimate) -> tuple[str, str]:
@@ -222,10 +235,10 @@ def interval_ends(estimate: Estimate) -> tuple[str, str]:
 def _decimals(estimate: Estimate) -> int | None:
     """Decimals that show two significant digits of the error; None where plain decimals would not do."""
     value, error = estimate.value, estimate.stderr
-    if not (math.isfinite(error) and error > 0 and abs(value) < 1e7):
+    if not (math.isfinite(error) and error > 0 and _PLAIN[0] <= max(abs(value), error) < _PLAIN[1]):
         return None
     digits = 1 - math.floor(math.log10(error))
-    return max(digits, 0) if -3 <= digits <= 12 else None
+    return max(digits, 0) if -3 <= digits <= _MOST_DIGITS else None
 
 
 def _today(raw: Any) -> Any:

@@ -80,7 +80,13 @@ def test_given_something_else_when_read_then_one_sentence_says_so(text: str) -> 
         (0.123456, 0.00123, "0.1235 ± 0.0012"),
         (9811.4, 12.0, "9811 ± 12"),
         (1.0, math.nan, "1"),
-        (2e9, 1e5, "2e+09 ± 1e+05"),
+        (2e9, 1e5, "(2.00000 ± 0.00010)e+09"),
+        (-3e-10, 1.4e-9, "(-0.3 ± 1.4)e-09"),
+        (4.5678e-7, 2.3e-10, "(4.5678 ± 0.0023)e-07"),
+        (0.0, 3e-5, "(0.0 ± 3.0)e-05"),
+        (1e300, 1e-300, "1e+300 ± 1e-300"),
+        (0.5, 1e-14, "0.5 ± 1e-14"),
+        (1e-9, math.inf, "1e-09 ± inf"),
     ],
 )
 def test_given_an_error_bar_when_shown_then_digits_follow_it(value: float, error: float, shown: str) -> None:
