@@ -32,7 +32,7 @@ _NAMES = {
     "estimate.discovery.selection": "Selection select_terms",
     "base.identification": "Curve Estimate Identification interval_ends with_error",
     # does the model move as the specimen does
-    "validation": "Check Panel Sweep Trace TransferFunction Validation validate",
+    "validation": "Check Panel Sweep Trace Validation validate",
     "validation.response": "predict_response",
     "validation.subject": "Subject prepare_subject",
     # what to measure next

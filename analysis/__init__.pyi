@@ -143,7 +143,6 @@ from analysis.validation import Check as Check
 from analysis.validation import Panel as Panel
 from analysis.validation import Sweep as Sweep
 from analysis.validation import Trace as Trace
-from analysis.validation import TransferFunction as TransferFunction
 from analysis.validation import Validation as Validation
 from analysis.validation import validate as validate
 from analysis.validation.response import predict_response as predict_response

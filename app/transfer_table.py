@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from analysis import DataError, Record, TransferFunction
+from analysis import DataError, FrequencyResponse, Record
 from drivers.base.files import read_text
 
 
-def read_transfer(path: str, recording: Callable[[str], Record]) -> TransferFunction | Record:
+def read_transfer(path: str, recording: Callable[[str], Record]) -> FrequencyResponse | Record:
     """A table of a transfer function, or a recording (read by ``recording``) from which it is computed."""
     if Path(path).suffix.lower() not in (".csv", ".txt"):
         return recording(path)
@@ -29,4 +29,4 @@ def read_transfer(path: str, recording: Callable[[str], Record]) -> TransferFunc
     except ValueError:
         raise DataError(f"{Path(path).name} is not a table of numbers below its header.") from None
     coherence = columns.get("coherence", np.ones(len(rows)))
-    return TransferFunction(columns["frequency"], columns["real"] + 1j * columns["imag"], coherence)
+    return FrequencyResponse(columns["frequency"], columns["real"] + 1j * columns["imag"], coherence)

@@ -8,7 +8,6 @@ from analysis.validation.bifurcation import Sweep
 from analysis.validation.check import Check, Panel, Trace
 from analysis.validation.section import energy_distance
 from analysis.validation.subject import Subject, prepare_subject
-from analysis.validation.transfer import TransferFunction, h1
 from analysis.validation.verdict import Validation, validate
 
 __all__ = [
@@ -17,10 +16,8 @@ __all__ = [
     "Subject",
     "Sweep",
     "Trace",
-    "TransferFunction",
     "Validation",
     "energy_distance",
-    "h1",
     "prepare_subject",
     "validate",
 ]

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import ShakedownError
 from analysis.dynamics.equilibrium import Equilibrium, equilibria
+from analysis.signal.frequency_response import FrequencyResponse
 from analysis.validation.check import Check, graded, impossible
 from analysis.validation.drive import depends_on_time, opened
 from analysis.validation.subject import Subject
-from analysis.validation.transfer import TransferFunction
 
 Array = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ def rest_states(subject: Subject) -> list[Equilibrium]:
 
 
 def check_equilibria(
-    subject: Subject, rests: Sequence[Equilibrium], measured: TransferFunction | None
+    subject: Subject, rests: Sequence[Equilibrium], measured: FrequencyResponse | None
 ) -> Check:
     """Where the model rests and how it moves there, beside the main mode of a measured transfer function."""
     if not rests:
@@ -86,7 +86,7 @@ def _tidied(subject: Subject, state: Array) -> Array:
     return np.where(np.abs(state) < 1e-9 * np.ptp(subject.states, axis=1), 0.0, state)
 
 
-def main_mode(measured: TransferFunction) -> tuple[float, float]:
+def main_mode(measured: FrequencyResponse) -> tuple[float, float]:
     """Frequency and damping ratio of the highest peak: a rational function of one mode, fitted around it.
 
     (b0 + b1 s) / (s^2 + 2 z w s + w^2), iterated linear least squares (Sanathanan and Koerner 1963).

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,6 +11,12 @@ from analysis.dynamics.equilibrium import Equilibrium
 from analysis.experiment import Experiment
 from analysis.experiment.states import start_states
 from analysis.model import Model
+from analysis.signal.frequency_response import (
+    COHERENT,
+    FrequencyResponse,
+    ResponseAverager,
+    default_lines,
+)
 from analysis.simulation.simulate import simulate
 from analysis.validation.check import Check, Panel, Trace, graded, impossible
 from analysis.validation.drive import depends_on_time, opened
@@ -22,54 +26,24 @@ Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 
 NAME, TITLE = "transfer", "Transfer function"
-_COHERENT = 0.8  # coherence from which a frequency counts
-_AVERAGES = 12
 _NEAR, _FAR = 0.05, 0.15  # difference of the two, of the measured one
-_DYNAMIC = 1e-4  # of the input's largest power: below it a frequency was not excited
-
-
-@dataclass(frozen=True, eq=False)
-class TransferFunction:
-    """Output over input by frequency (cycles per unit of time), with the coherence where it is known."""
-
-    frequency: Array
-    response: Complex
-    coherence: Array
-    input: str = ""
-    output: str = ""
-
-
-def h1(
-    drive: Array, answer: Array, rate: float, averages: int = _AVERAGES, names: tuple[str, str] = ("", "")
-) -> TransferFunction:
-    """H1 = S_uy / S_uu by Welch's method (Hann windows, half overlapping), right for noise on the output.
-
-    Frequencies at which the input has no power to speak of are left out.
-    """
-    from scipy.signal import csd, welch
-
-    if len(drive) < 64 or not np.ptp(drive) > 0:
-        raise DataError("A transfer function needs at least 64 samples and an input that moves.")
-    length = min(max(32, 2 * len(drive) // (averages + 1)), len(drive))
-    f, uu = welch(drive, rate, nperseg=length)
-    _, yy = welch(answer, rate, nperseg=length)
-    _, uy = csd(drive, answer, rate, nperseg=length)
-    there = (uu > _DYNAMIC * uu.max()) & (f > 0)
-    f, uu, yy, uy = f[there], uu[there], yy[there], uy[there]
-    return TransferFunction(f, uy / uu, np.abs(uy) ** 2 / (uu * yy + 1e-300), *names)
+_STEP = 1e-3  # of an input's standard deviation: for the derivatives by it
 
 
 def linearised(
-    model: Model, rest: Equilibrium, frequency: Array, source: int = 0, output: int = 0
+    model: Model, rest: Equilibrium, frequency: Array, source: int = 0, output: int = 0, step: float = _STEP
 ) -> Complex:
-    """C (2 pi i f - A)^-1 B + D of the motion around an equilibrium, from one input to one output."""
+    """C (2 pi i f - A)^-1 B + D of the motion around an equilibrium, from one input to one output.
+
+    ``step``: small change of the input, in its unit, from which B and D are taken.
+    """
     kernels, p = model.kernels(), model.values()
     n, m, k, q = len(model.states), len(model.inputs), len(p), len(model.outputs)
     x, u = np.ascontiguousarray(rest.state), np.zeros(m)
     A, C = np.empty((n, n)), np.empty((q, n))
     kernels.jac(0.0, x, u, p, np.empty(n), A, np.empty((n, k)))
     kernels.out_jac(0.0, x, u, p, np.empty(q), C, np.empty((q, k)))
-    B, D = _by_input(model, x, u, source, output)
+    B, D = _by_input(model, x, u, source, output, step)
     s = 2j * np.pi * frequency
     shifted = s[:, None, None] * np.eye(n) - A
     return np.asarray(
@@ -77,9 +51,9 @@ def linearised(
     )
 
 
-def _by_input(model: Model, x: Array, u: Array, source: int, output: int) -> tuple[Array, float]:
+def _by_input(model: Model, x: Array, u: Array, source: int, output: int, h: float) -> tuple[Array, float]:
     """Derivatives of rates and of an output by one input."""
-    kernels, p, h = model.kernels(), model.values(), 1e-6
+    kernels, p = model.kernels(), model.values()
     rates, outs = np.empty((2, len(x))), np.empty((2, len(model.outputs)))
     for i, side in enumerate((-h, h)):
         moved = u.copy()
@@ -90,12 +64,12 @@ def _by_input(model: Model, x: Array, u: Array, source: int, output: int) -> tup
 
 
 def check_transfer(
-    subject: Subject, given: TransferFunction | Record | None, rests: list[Equilibrium]
-) -> tuple[Check, TransferFunction | None]:
+    subject: Subject, given: FrequencyResponse | Record | None, rests: list[Equilibrium]
+) -> tuple[Check, FrequencyResponse | None]:
     """The measured transfer function beside the model's; also the measured one, if it was given."""
     still = opened(subject.model)
     try:
-        if isinstance(given, TransferFunction):
+        if isinstance(given, FrequencyResponse):
             return _against_linearised(subject, still, given, rests), given
         if given is not None:
             measured, own = _both(still, given)
@@ -111,7 +85,7 @@ def check_transfer(
         return impossible(NAME, TITLE, str(error)), None
 
 
-def _both(still: Model, record: Record) -> tuple[TransferFunction, TransferFunction]:
+def _both(still: Model, record: Record) -> tuple[FrequencyResponse, FrequencyResponse]:
     """H1 of the record and of the model's own answer to the recorded input."""
     if not still.inputs or depends_on_time(still):
         raise DataError("The model has no input that a transfer function could start from.")
@@ -125,38 +99,47 @@ def _both(still: Model, record: Record) -> tuple[TransferFunction, TransferFunct
     answer, own = data.outputs[i], run.outputs[i]
     if not np.isfinite(own).all():
         raise DataError("The model escapes under the recorded input.")
-    answer = np.where(np.isfinite(answer), answer, np.nanmean(answer))
-    return h1(drive, answer, record.rate, names=names), h1(drive, own, record.rate, names=names)
+    averager = ResponseAverager(3, record.rate, default_lines(len(drive)))
+    averager.add(np.stack([drive, answer, np.where(np.isfinite(answer), own, np.nan)]))
+    return averager.response(1, names=names), averager.response(2, names=names)
 
 
 def _against_linearised(
-    subject: Subject, still: Model, given: TransferFunction, rests: list[Equilibrium]
+    subject: Subject, still: Model, given: FrequencyResponse, rests: list[Equilibrium]
 ) -> Check:
     stable = [e for e in rests if e.stable]
     if not stable or not still.inputs:
         raise DataError("The model has no stable rest, or no input, for a transfer function to hold beside.")
     source = still.inputs.index(given.input) if given.input in still.inputs else 0
     output = still.outputs.index(given.output) if given.output in still.outputs else int(subject.shown[0])
-    curves = [linearised(still, e, given.frequency, source, output) for e in stable]
+    step = _STEP * _size_of_input(subject, still.inputs[source])
+    curves = [linearised(still, e, given.frequency, source, output, step) for e in stable]
     best = int(np.argmin([_miss(given, c) for c in curves]))
     where = ", ".join(f"{n} = {v:.3g}" for n, v in zip(subject.model.states, stable[best].state, strict=True))
     return _compared(subject, given, curves[best], f"the model linearised at {where}")
 
 
-def _miss(measured: TransferFunction, own: Complex) -> float:
-    good = measured.coherence >= _COHERENT
+def _size_of_input(subject: Subject, name: str) -> float:
+    """Standard deviation of an input where the record has it; 1 where it does not."""
+    channel = subject.record.channels.get(name)
+    size = float(np.nanstd(channel.data)) if channel is not None else 0.0
+    return size if np.isfinite(size) and size > 0 else 1.0
+
+
+def _miss(measured: FrequencyResponse, own: Complex) -> float:
+    good = measured.coherence >= COHERENT
     if np.count_nonzero(good) < 5:
         raise DataError("The coherence is below 0.8 nearly everywhere: the transfer function says nothing.")
     size = float(np.linalg.norm(measured.response[good]))
     return float(np.linalg.norm((own - measured.response)[good]) / size)
 
 
-def _compared(subject: Subject, measured: TransferFunction, own: Complex, what: str) -> Check:
+def _compared(subject: Subject, measured: FrequencyResponse, own: Complex, what: str) -> Check:
     miss = _miss(measured, own)
     status = graded(miss, _NEAR, _FAR)
-    good = measured.coherence >= _COHERENT
+    good = measured.coherence >= COHERENT
     words = (
-        f"Where the coherence is above {_COHERENT:g}, the measured transfer function and that of {what} "
+        f"Where the coherence is above {COHERENT:g}, the measured transfer function and that of {what} "
         f"differ by {100 * miss:.2g} %."
     )
     f, unit = measured.frequency, "Hz" if subject.unit == "s" else f"1/{subject.unit}"
@@ -182,6 +165,6 @@ def _compared(subject: Subject, measured: TransferFunction, own: Complex, what: 
     )
     coherence = Panel("Coherence", f"frequency [{unit}]", "coherence [–]", (
         Trace("measured", f, measured.coherence, "measured"),
-        Trace("counts", f[[0, -1]], np.full(2, _COHERENT), "limit"),
+        Trace("counts", f[[0, -1]], np.full(2, COHERENT), "limit"),
     ))  # fmt: skip
     return Check(NAME, TITLE, status, words, {"miss": miss}, (), (size, angle, coherence))

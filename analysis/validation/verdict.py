@@ -9,6 +9,7 @@ from itertools import pairwise
 from analysis.base.progress import SILENT, Progress
 from analysis.base.record import Record
 from analysis.model import Model
+from analysis.signal.frequency_response import FrequencyResponse
 from analysis.validation.bifurcation import Sweep, check_bifurcation
 from analysis.validation.check import Check
 from analysis.validation.dimension import check_dimension
@@ -20,7 +21,7 @@ from analysis.validation.residuals import check_residuals
 from analysis.validation.response import check_response
 from analysis.validation.section import check_section
 from analysis.validation.subject import prepare_subject
-from analysis.validation.transfer import TransferFunction, check_transfer
+from analysis.validation.transfer import check_transfer
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ def validate(
     *,
     frequency: float | None = None,
     others: Sequence[Record] = (),
-    transfer: TransferFunction | Record | None = None,
+    transfer: FrequencyResponse | Record | None = None,
     sweep: Sweep | None = None,
     stated: float | None = None,
 ) -> Validation:

@@ -18,8 +18,9 @@ from analysis.base.record import Excitation, Record
 from analysis.model import Model
 from analysis.orbits.orbit import PeriodicOrbit
 from analysis.reconstruct.exponents import LargestExponent
+from analysis.signal.frequency_response import FrequencyResponse
 from analysis.simulation.simulate import simulate
-from analysis.validation import TransferFunction, energy_distance, prepare_subject
+from analysis.validation import energy_distance, prepare_subject
 from analysis.validation import orbits as orbits_module
 from analysis.validation.bifurcation import (
     Setting,
@@ -293,11 +294,11 @@ def test_given_two_modes_then_frequency_and_damping_of_the_higher_peak_are_found
     main = 1 / (s**2 + 2 * 0.02 * TURN * 5 * s + (TURN * 5) ** 2)
     other = 3 / (s**2 + 2 * 0.03 * TURN * 14 * s + (TURN * 14) ** 2)
     coherence = np.ones(len(f))
-    frequency, damping = main_mode(TransferFunction(f, main + other, coherence))
+    frequency, damping = main_mode(FrequencyResponse(f, main + other, coherence))
     assert frequency == pytest.approx(5 * np.sqrt(1 - 0.02**2), rel=1e-3)
     assert damping == pytest.approx(0.02, rel=0.02)
     coherence[(f > 4) & (f < 6)] = 0.4  # there the transfer function says nothing
-    frequency, damping = main_mode(TransferFunction(f, main + other, coherence))
+    frequency, damping = main_mode(FrequencyResponse(f, main + other, coherence))
     assert frequency == pytest.approx(14 * np.sqrt(1 - 0.03**2), rel=1e-3)
     assert damping == pytest.approx(0.03, rel=0.03)
 
@@ -313,7 +314,7 @@ def test_given_a_measured_mode_then_its_frequency_is_graded(
     natural = 2.0 * factor  # sqrt(k) = 2; the damped frequency hardly differs
     f = np.linspace(0.1, 0.6, 800)
     s = 2j * np.pi * f
-    measured = TransferFunction(f, 1 / (s**2 + 0.2 * factor * s + natural**2), np.ones(len(f)))
+    measured = FrequencyResponse(f, 1 / (s**2 + 0.2 * factor * s + natural**2), np.ones(len(f)))
     found = check_equilibria(subject, rests, measured)
     assert found.status == status
     assert found.numbers["measured_damping_ratio"] == pytest.approx(0.05, rel=1e-6)

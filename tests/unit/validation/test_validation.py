@@ -11,14 +11,13 @@ import pytest
 from analysis.base.progress import SILENT
 from analysis.base.record import Excitation, Record
 from analysis.model import Model
+from analysis.signal.frequency_response import FrequencyResponse, frequency_response
 from analysis.signal.inputs import Inputs
 from analysis.simulation.simulate import simulate
 from analysis.validation import (
     Sweep,
-    TransferFunction,
     Validation,
     energy_distance,
-    h1,
     prepare_subject,
     validate,
 )
@@ -254,14 +253,14 @@ def test_given_recordings_at_other_drives_then_the_bifurcation_diagram_is_tested
 def test_given_a_broadband_record_then_h1_is_the_exact_transfer_function(broadband: np.ndarray) -> None:
     record = shaken({"k3": 0.0}, broadband, 0.0, 100.0)
     f, x = record["f"][800:], record["x"][800:]
-    found = h1(f, x, 100.0)
+    found = frequency_response(Record.from_arrays(100.0, {"f": f, "x": x}), "f", "x")
     s = 2j * np.pi * found.frequency
     exact = 1 / (s**2 + 1.2 * s + 400.0)
     inside = (found.frequency > 1) & (found.frequency < 7) & (found.coherence > 0.95)
     assert np.count_nonzero(inside) > 20
     assert np.median(np.abs(found.response - exact)[inside] / np.abs(exact)[inside]) < 0.05
     frequency, damping = main_mode(
-        TransferFunction(found.frequency, 1 / (s**2 + 1.2 * s + 400.0), found.coherence)
+        FrequencyResponse(found.frequency, 1 / (s**2 + 1.2 * s + 400.0), found.coherence)
     )
     assert frequency == pytest.approx(np.sqrt(400 - 0.36) / DRIVE, rel=1e-6)
     assert damping == pytest.approx(0.03, rel=1e-6)
@@ -280,12 +279,32 @@ def test_given_a_measured_transfer_function_then_the_linearised_model_is_held_be
     stiffness = -0.28 + 2 * 0.178 * x0 + 3 * 0.336 * x0**2 - 4 * 0.064 * x0**3
     s = 2j * np.pi * f
     np.testing.assert_allclose(exact, 1 / (s**2 + 0.035 * s + stiffness), rtol=1e-6)
-    given = TransferFunction(f, exact, np.ones(len(f)))
+    given = FrequencyResponse(f, exact, np.ones(len(f)))
     for values, expected in (({}, "passed"), ({"k1": -0.6}, "failed")):
         subject = prepare_subject(model, noisy_beam, values)
         transfer, measured = check_transfer(subject, given, rest_states(subject))
         assert transfer.status == expected
         assert check_equilibria(subject, rest_states(subject), measured).status == expected
+
+
+def test_given_a_weak_gain_from_a_large_input_then_the_linearised_response_keeps_its_digits() -> None:
+    text = """
+[states]
+x = "v"
+v = "-2*v - 900*(x - 1e6) + 1e-9*f"
+[inputs]
+f = "measured"
+"""
+    times = np.arange(2000) / 100.0
+    force = 1e9 * np.random.default_rng(3).normal(size=len(times))
+    model = Model.from_toml(text)
+    x = simulate(model, times, [1e6, 0.0], None, Inputs.from_samples(0.0, 0.01, [force], "hold")).states[0]
+    subject = prepare_subject(model, Record.from_arrays(100.0, {"x": x, "f": force}), {})
+    f = np.linspace(1.0, 10.0, 50)
+    s = 2j * np.pi * f
+    given = FrequencyResponse(f, 1e-9 / (s**2 + 2 * s + 900), np.ones(len(f)), "f", "x")
+    check, _ = check_transfer(subject, given, rest_states(subject))
+    assert check.numbers["miss"] < 1e-5
 
 
 @pytest.mark.parametrize(("values", "passed"), [({}, True), ({"mu": 0.0}, False)])
