@@ -26,6 +26,7 @@ from drivers.base.limits import STOP_RAMP, Limits
 from drivers.base.overload import overloads
 from drivers.base.protocols import Block, ChannelSpan, DriveState, InstrumentError, LinkLost, Samples
 from drivers.base.waveform import Waveform
+from drivers.instruments.written_samples import WrittenSamples, fall_from
 from drivers.rig.player import Player, PlayerMark
 from drivers.rig.profile import ChannelProfile, RigError, RigProfile
 
@@ -36,7 +37,8 @@ SHORTEST_AHEAD, LONGEST_AHEAD = 0.005, 0.5  # s, of a profile
 # driver; more at each further attempt.
 REPLACE_SECONDS = (0.001, 0.008, 0.02)
 CALLS, SLOW_CALL = 8, 5  # so many are remembered; by its place among them, in order, one that is slow
-PACE_SECONDS = 0.002  # between two looks at STOP while nothing is to be written
+PACE_SECONDS = 0.001  # between two looks at STOP while nothing is to be written
+COUNT_SLACK = 0.005  # s, by which a count of the device may run ahead of the time that it is asked at
 STALLED_SECONDS = 0.04  # beyond what a stop takes: then the output's clock is taken for stalled
 READ_TIMEOUT = 5.0  # s beyond the time that the samples take
 OVERRUN, OLDER_FIRMWARE_OVERRUN, TIMED_OUT, UNSUPPORTED = -200279, -200278, -200284, -200452
@@ -313,10 +315,12 @@ class NidaqExciter:
         self._player = Player(profile.limits, self._rate)
         self._states: deque[DriveState] = deque(maxlen=4096)
         self._marks: deque[PlayerMark] = deque()  # before each piece that has not been played
-        self._written = self._played = 0  # samples since the start of the output's task
+        self._sent = WrittenSamples(self._rate)  # by the output's task
+        self._played = 0  # of them, by the device
         self._counted_at = 0.0  # time.monotonic() at which the device had played so many
         self._call_seconds = deque(CALLS * [0.001], CALLS)  # that the last calls of the driver took
         self._silent_from = 0  # the sample of the task with which the last drive was over
+        self._latest = DriveState()  # while it still played, as written last
         self._device_counts = True  # it tells how many samples it has played
         self._falling = False  # what STOP could still replace was replaced
         self._base = 0  # the player's count at the input's sample 0
@@ -324,6 +328,7 @@ class NidaqExciter:
         self._thread: threading.Thread | None = None
         self._streaming = threading.Event()
         self.failure = ""
+        self._dropped = ""  # why the output is no longer in step with the input, after a STOP in a rise
         self._task: Any = None
         self._stopping = threading.Event()
         self._closed = False
@@ -344,6 +349,8 @@ class NidaqExciter:
     def play(self, waveform: Waveform) -> None:
         if self.failure:
             raise InstrumentError(f"The drive has failed, start the acquisition again: {self.failure}")
+        if self._dropped:
+            raise InstrumentError(self._dropped)
         self._player.play(waveform)
 
     def change(self, frequency: float | None = None, amplitude: float | None = None) -> None:
@@ -372,6 +379,8 @@ class NidaqExciter:
         if self._player.latch.reason:
             self._skip_ramp_if_idle()
         state = self._player.state()
+        if not state.playing and self._is_playing():  # the end of the drive is written, and not yet played
+            state = replace(self._latest, index=state.index, reason=state.reason)
         return replace(state, index=(state.index - self._base) // self._oversampling)
 
     def _skip_ramp_if_idle(self) -> None:
@@ -395,7 +404,7 @@ class NidaqExciter:
 
     def _is_playing(self) -> bool:
         """Whether the device has not played the end of the drive yet, whatever buffers lie in between."""
-        return self._player.state().playing or self._played < self._silent_from
+        return self._player.state().playing or (self._streaming.is_set() and self._played < self._silent_from)
 
     def _give_up(self, reason: str) -> None:
         """End the task at once and set the output to zero; the drive needs a new start of the stream."""
@@ -427,15 +436,14 @@ class NidaqExciter:
         from nidaqmx.constants import AcquisitionType, RegenerationMode
         from nidaqmx.stream_writers import AnalogSingleChannelWriter
 
-        self.failure = ""
+        self.failure = self._dropped = ""
         session = self._source.session
         task = nidaqmx.Task(grpc_options=session) if session else nidaqmx.Task()
         try:
             task.ao_channels.add_ao_voltage_chan(self._output, min_val=-self._range, max_val=self._range)
             device = self._source.device
-            clock = f"/{device}/ai/SampleClock" if self._oversampling == 1 else ""
             task.timing.cfg_samp_clk_timing(
-                self._rate, clock, sample_mode=AcquisitionType.CONTINUOUS, samps_per_chan=self._ahead
+                self._rate, self._clock, sample_mode=AcquisitionType.CONTINUOUS, samps_per_chan=self._ahead
             )
             task.out_stream.regen_mode = RegenerationMode.DONT_ALLOW_REGENERATION
             task.out_stream.output_buf_size = self._ahead
@@ -445,7 +453,8 @@ class NidaqExciter:
             self._states.clear()
             self._marks.clear()
             self._base = self._player.state().index
-            self._written = self._played = self._silent_from = 0
+            self._sent = WrittenSamples(self._rate)
+            self._played = self._silent_from = 0
             self._device_counts = True
             self._write(self._ahead, 1.0)
             task.start()
@@ -453,6 +462,10 @@ class NidaqExciter:
             task.close()
             self._task = None
             raise
+
+    @property
+    def _clock(self) -> str:
+        return f"/{self._source.device}/ai/SampleClock" if self._oversampling == 1 else ""
 
     def begin(self) -> None:
         """Keep the output's buffer filled from now on, and the watchdog content."""
@@ -511,8 +524,11 @@ class NidaqExciter:
                     self._falling = False
                 elif not self._falling:
                     self._falling = True
+                    if self._device_counts and self._sent.rises_after(self._played):
+                        self._fall_at_once()
+                        return
                     self._replace_written()
-                room = self._ahead - (self._written - self._ask_played())
+                room = self._ahead - (self._sent.count - self._ask_played())
                 if room < self._chunk:
                     self._pause((self._chunk - room) / self._rate)
                     continue
@@ -545,7 +561,8 @@ class NidaqExciter:
                     raise
                 self._device_counts = False
         if not self._device_counts:  # then writing waits until there is room in the buffer
-            self._played = max(0, self._written - self._ahead)
+            self._played = max(0, self._sent.count - self._ahead)
+        self._sent.forget_before(self._played)
         with self._lock:
             while len(self._marks) > 1 and self._marks[1].count - self._base <= self._played:
                 self._marks.popleft()
@@ -559,12 +576,68 @@ class NidaqExciter:
             self._states.append(state)
             self._marks.append(mark)
         self._writer.write_many_sample(samples, timeout)
-        self._note_written(state, count)
-
-    def _note_written(self, state: DriveState, count: int) -> None:
-        self._written += count
+        self._sent.add(samples)
         if state.playing:
-            self._silent_from = self._written
+            self._silent_from, self._latest = self._sent.count, state
+
+    def _fall_at_once(self) -> None:
+        """STOP in a rise: what was written would go on up, and the device may have it in its own memory.
+
+        The task is stopped, which leaves the converter at its last value, and one that falls from there to
+        zero is played on the same clock. What is written afterwards would belong to samples of the input that
+        nobody knows, so the drive needs a new start of the acquisition.
+        """
+        reason = self._player.latch.reason or "STOP"
+        begin = time.monotonic()
+        self._task.stop()
+        played = self._count_at_stop(0.5 * (begin + time.monotonic()))
+        with self._lock:
+            while self._states and self._states[-1].index >= self._base + played:
+                self._states.pop()
+            self._states.append(DriveState(self._base + played, reason=reason))
+        samples = fall_from(self._sent.held_after(played), self.limits, self._rate)
+        self._played, self._silent_from = 0, len(samples)
+        self._dropped = (
+            "STOP came while the drive rose, and what had been written ahead was dropped: open the rig "
+            "again before anything is played."
+        )
+        self._player.silence(reason)
+        self._play_out(samples)
+        self._streaming.clear()
+        self._end_task()
+        self._write_now(0.0)
+        if self.watchdog is not None:
+            self.watchdog.stop()
+
+    def _count_at_stop(self, stopped: float) -> int:
+        """How many samples the device had played when it was stopped; if it does not tell, by the clock."""
+        from nidaqmx.errors import DaqError
+
+        since = stopped - self._counted_at
+        by_clock = min(self._played + round(since * self._rate), self._sent.count)
+        try:
+            told = int(self._task.out_stream.total_samp_per_chan_generated)
+        except DaqError:
+            return by_clock
+        latest = self._played + round((time.monotonic() - self._counted_at + COUNT_SLACK) * self._rate)
+        return told if self._played <= told <= min(latest, self._sent.count) else by_clock
+
+    def _play_out(self, samples: Samples) -> None:
+        """Play so many samples on the input's clock, which runs; returns when they are played."""
+        from nidaqmx.constants import AcquisitionType
+
+        task, count = self._task, len(samples)
+        task.timing.cfg_samp_clk_timing(
+            self._rate, self._clock, sample_mode=AcquisitionType.FINITE, samps_per_chan=count
+        )
+        task.out_stream.output_buf_size = count
+        task.triggers.start_trigger.disable_start_trig()
+        self._writer.write_many_sample(samples, 1.0)
+        task.start()
+        end = time.monotonic() + count / self._rate + STALLED_SECONDS
+        while self._played < count and time.monotonic() < end:
+            time.sleep(PACE_SECONDS)
+            self._played = int(task.out_stream.total_samp_per_chan_generated)
 
     def _replace_written(self) -> None:
         """STOP: let what was written and not played yet fall to zero too, where the driver allows that.
@@ -591,7 +664,7 @@ class NidaqExciter:
 
     def _replace_from(self, first: int) -> bool:
         """Replace the samples of the task from one on; False if there are none."""
-        count, start = self._written - first, self._base + first
+        count, start = self._sent.count - first, self._base + first
         earlier = [mark for mark in self._marks if mark.count <= start]
         if count <= 0 or not earlier:
             return False
@@ -607,6 +680,7 @@ class NidaqExciter:
             while self._states and self._states[-1].index >= state.index:
                 self._states.pop()
             self._states.append(state)
+        self._sent.replace_from(first, samples)
         return True
 
     def _end_task(self) -> None:

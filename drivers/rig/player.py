@@ -179,6 +179,14 @@ class Player:
         self._ramp_from, self._ramp_count = mark.ramp_from, mark.ramp_count
         self._limiter.output = mark.output
 
+    def silence(self, reason: str) -> None:
+        """Nothing plays from here on: what was given out and not played has been dropped behind its back."""
+        with self._lock:
+            self._pending = self._generator = None
+            self._kind, self._level, self._reason = "none", 0.0, reason
+            self._ramp(0.0)
+            self._limiter.output = 0.0
+
     def fall_from(self, mark: PlayerMark, skip: int, count: int) -> tuple[DriveState, NDArray[np.float64]]:
         """STOP in samples that were given out: those from ``skip`` after the mark on, falling to zero.
 

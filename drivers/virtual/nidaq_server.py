@@ -49,6 +49,7 @@ from drivers.virtual.simulated_device import (
 MEGABYTES = 256 << 20
 # What some of the package's numbers mean (nidaqmx.constants).
 _DONT_REGENERATE = 10158
+_FINITE = 10178
 _RESET_TIMER, _CLEAR_EXPIRATION = 0, 1
 
 
@@ -127,6 +128,7 @@ class DeviceServer:
             if self.device.expired:
                 raise DaqFailure(EXPIRED)
             self.device.generator = task
+            task.waiting = bool(task.trigger)  # the trigger of an input that runs already has passed
         elif isinstance(task, Watchdog):
             self.device.watchdog_until = time.monotonic() + task.timeout
         task.running = True
@@ -217,6 +219,7 @@ class DeviceServer:
             task.size = max(int(r.samps_per_chan), 10)
         elif isinstance(task, AnalogOutput):
             task.source, task.size = r.source, int(r.samps_per_chan)
+            task.finite = r.sample_mode_raw == _FINITE
             running = [t for t in self._tasks.values() if isinstance(t, AnalogInput) and t.rate]
             if r.source.endswith("ai/SampleClock") and running:
                 task.rate = running[-1].rate
@@ -238,6 +241,11 @@ class DeviceServer:
         task = self._find(r.task)
         if isinstance(task, AnalogOutput):
             task.trigger = r.trigger_source
+
+    def do_DisableStartTrig(self, r: Any) -> None:
+        task = self._find(r.task)
+        if isinstance(task, AnalogOutput):
+            task.trigger = ""
 
     def do_SetBufferAttributeUInt32(self, r: Any) -> None:
         _known({0x186D: 0, 0x186C: 0}, r.attribute_raw)
@@ -366,6 +374,8 @@ class DeviceServer:
             self._set_output(samples)
             return {"samps_per_chan_written": len(samples)}
         self.device.update()
+        if task.stopped:
+            task.written, task.stopped = 0, False
         samples = task.overwrite(samples, self.device.fifo)
         deadline = time.monotonic() + r.timeout
         while task.queued + len(samples) > task.size + self.device.fifo and not task.failure:
@@ -431,6 +441,7 @@ class DeviceServer:
         if isinstance(task, AnalogOutput) and self.device.generator is task:
             self.device.update()
             self.device.generator = None
+            task.discard()
         if isinstance(task, Watchdog):
             self.device.watchdog_until = None
         task.running = False

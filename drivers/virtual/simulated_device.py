@@ -140,6 +140,8 @@ class SimulatedDevice:
         self._zero, self._done, self._rate, self._oversampling = self.now(), 0, rate, oversampling
         self._dry_looks = 0
         self.input = task
+        if self.generator is not None:
+            self.generator.waiting = False
 
     def end(self) -> None:
         self.update()
@@ -169,7 +171,9 @@ class SimulatedDevice:
         due = int((self.now() - self._zero) * self._rate) - self._done
         if due <= 0:
             return
-        generator = self.generator if self.generator is not None and self.generator.running else None
+        generator = self.generator
+        if generator is not None and (generator.waiting or not generator.running):
+            generator = None
         if generator is not None:
             # A simulation that was kept from running must not empty the buffer at one stroke: the program
             # gets its turns to write in between, as it has with a device that never pauses.
@@ -196,6 +200,8 @@ class SimulatedDevice:
         Both sides share this machine's cores, unlike those of a real device, which fails at once. Looks are
         counted, not seconds: a simulation that was kept from running looks at nothing.
         """
+        if generator.finite:
+            return due
         ready = generator.queued // self._oversampling
         if ready or generator.regenerate:
             self._dry_looks = 0
@@ -287,6 +293,9 @@ class AnalogOutput(Task):
     trigger: str = ""
     size: int = 0
     regenerate: bool = True
+    finite: bool = False  # it ends with what was written; the converter stays at the last value
+    waiting: bool = False  # for its start trigger
+    stopped: bool = False  # since the last write: the next one is the first of a new start
     written: int = 0
     failure: int = 0
     queue: deque[NDArray[np.float64]] = field(default_factory=deque)
@@ -296,6 +305,11 @@ class AnalogOutput(Task):
     @property
     def played(self) -> int:
         return self.written - self.queued
+
+    def discard(self) -> None:
+        """Stopped: what was not played never will be; how many were played can still be asked."""
+        self.written, self.queued, self.stopped = self.played, 0, True
+        self.queue.clear()
 
     def overwrite(self, samples: NDArray[np.float64], taken: int) -> NDArray[np.float64]:
         """Replace what was written and not played from the offset on; what is left of ``samples`` behind it.
@@ -327,7 +341,7 @@ class AnalogOutput(Task):
         self.queued -= done
         if done < count:
             out[done:] = out[done - 1] if done else last
-            if not self.regenerate:
+            if not self.regenerate and not self.finite:
                 self.failure, self.running = UNDERFLOW, False
         return out
 

@@ -30,7 +30,7 @@ from drivers.rig.player import Player
 from drivers.rig.profile import ChannelProfile, RigError, RigProfile, load_rig, open_rig
 from drivers.virtual.nidaq_server import DeviceServer, InProcessChannel, device_of, serve
 from drivers.virtual.plant import Plant, Shaker, Specimen
-from drivers.virtual.simulated_device import SimulatedDevice, Wire
+from drivers.virtual.simulated_device import DaqFailure, SimulatedDevice, Wire
 from tests.heart import Heart
 from tests.waiting import GUARD, wait_until
 
@@ -71,9 +71,15 @@ def bench(*channels: ChannelProfile, rate: float = RATE, **source: Any) -> RigPr
 class Bench:
     """A simulated device, the real package's session with it, and the rig opened on it."""
 
-    def __init__(self, profile: RigProfile, wires: dict[str, Wire], **options: Any) -> None:
+    def __init__(
+        self,
+        profile: RigProfile,
+        wires: dict[str, Wire],
+        server: type[DeviceServer] = DeviceServer,
+        **options: Any,
+    ) -> None:
         self.device = SimulatedDevice(still_plant, wires, **options)
-        self.calls = DeviceServer(self.device)
+        self.calls = server(self.device)
         self.session = GrpcSessionOptions(InProcessChannel(self.calls), "")
         self.source = NidaqSource(profile, self.session)
         self.exciter = NidaqExciter(profile, self.source)
@@ -321,55 +327,84 @@ def test_given_the_acquisition_stops_then_the_drive_ramps_down_first(simple: Ben
     assert got[0].start_index == 0 and not got[0].drive.playing
 
 
-def stop_while_rising(bench: Bench, blocks_before: int) -> tuple[np.ndarray[Any, Any], int, int]:
-    """Every sample of the output, how many had been written at STOP, and where it leaves the rise."""
-    written: list[int] = []
-    replace_written = bench.exciter._replace_written
-
-    def noted() -> None:
-        written.append(bench.exciter._written)
-        replace_written()
-
-    bench.exciter._replace_written = noted  # type: ignore[method-assign]
-    bench.source.start()
-    bench.exciter.play(Sine(2.0, 20.0))
-    got = blocks(bench.source, blocks_before, 20)
+def stop_and_read_on(bench: Bench, got: list[Any], frequency: float = 20.0) -> tuple[Any, int]:
+    """Every sample of the output until it is silent, and where it leaves what it would have played."""
     bench.exciter.request_stop("STOP")
-    while got[-1].data[0].any() or not written:
+    while got[-1].data[0].any():
         got += blocks(bench.source, 1, 20)
-    bench.source.stop()
-    bench.exciter._replace_written = replace_written  # type: ignore[method-assign]
-    bench.exciter.arm()
     output = np.concatenate([block.data[0] for block in got])
     start = int(np.flatnonzero(output)[0]) - 1  # the first sample of the drive is zero
     free = Player(bench.exciter.limits, RATE)
-    free.play(Sine(2.0, 20.0))
-    rise = free.take(len(output) - start)
-    return output, written[0], start + int(np.flatnonzero(np.abs(output[start:] - rise) > 1e-9)[0])
+    free.play(Sine(2.0, frequency))
+    played = free.take(len(output) - start)
+    return output, start + int(np.flatnonzero(np.abs(output[start:] - played) > 1e-9)[0])
 
 
-def test_given_stop_while_the_drive_rises_then_what_was_written_ahead_falls_too(simple: Bench) -> None:
-    replaced = 0
-    for attempt in range(6):  # a machine that is busy at that moment may be too late for it once
-        output, written, falls = stop_while_rising(simple, 14 + attempt)
-        last = int(np.flatnonzero(output)[-1])
-        assert last - falls <= STOP_RAMP * RATE + 1 and simple.exciter.failure == ""
-        fall = np.abs(output[falls:])
-        period = round(RATE / 20.0)
-        assert fall[period:].max(initial=0.0) <= np.abs(output[falls - period : falls]).max()
-        replaced += falls < written
-        if replaced:
+def test_given_stop_while_the_drive_plays_then_what_was_written_ahead_falls_too(simple: Bench) -> None:
+    for _ in range(6):  # a machine that is busy at that moment may be too late for it once
+        simple.source.start()
+        simple.exciter.play(Sine(2.0, 20.0))
+        got = until_steady(simple.source, 20)
+        written = simple.exciter._sent.count
+        output, falls = stop_and_read_on(simple, got)
+        assert np.flatnonzero(output)[-1] - falls <= STOP_RAMP * RATE + 1 and simple.exciter.failure == ""
+        simple.source.stop()
+        simple.exciter.arm()
+        if falls < written:
             return
     raise AssertionError("what had been written was never replaced")
+
+
+class Forgetful(DeviceServer):
+    """A device that does not tell of a stopped task how many samples it has played."""
+
+    def do_GetWriteAttributeUInt64(self, r: Any) -> dict[str, Any]:
+        if not self._find(r.task).running:
+            raise DaqFailure(-200983)
+        return super().do_GetWriteAttributeUInt64(r)
+
+
+@pytest.mark.parametrize(("fifo", "server"), [(0, DeviceServer), (8191, DeviceServer), (8191, Forgetful)])
+def test_given_stop_while_the_drive_rises_then_it_falls_at_once_whatever_the_device_has_taken(
+    fifo: int, server: type[DeviceServer]
+) -> None:
+    rising = Bench(bench(DRIVE, TABLE), WIRES, fifo=fifo, server=server)
+    rising.source.start()
+    rising.exciter.play(Sine(2.0, 5.0))
+    got = blocks(rising.source, 14, 20)
+    while not got[-1].data[0].any():
+        got += blocks(rising.source, 1, 20)
+    output, leaves = stop_and_read_on(rising, got, 5.0)
+    held = abs(output[leaves - 1])
+    assert held > 0 and np.abs(output[leaves:]).max() <= held + 1e-9
+    steps = np.abs(np.diff(output))
+    natural = 2 * np.pi * 5.0 * 2.0 / RATE + 2.0 * np.pi / 2 / STOP_RAMP / RATE
+    if server is DeviceServer:  # told where it stands: no step
+        assert steps[leaves - 1 :].max() <= natural
+    states = [block.drive for block in got if block.drive is not None]
+    assert states[-1].reason == "STOP" and not states[-1].playing and states[13].playing
+    wait_until(lambda: not rising.exciter.state().playing)
+    rising.exciter.arm()
+    with pytest.raises(InstrumentError, match="open the rig again"):
+        rising.exciter.play(Sine(2.0, 20.0))
+    rising.source.stop()
+    rising.source.start()
+    rising.exciter.play(Sine(2.0, 20.0))
+    until_steady(rising.source)
+    rising.close()
 
 
 def test_given_a_device_with_a_deep_memory_then_no_more_is_written_ahead_and_stop_is_as_quick() -> None:
     """The driver's buffer seems empty all the time: the device has taken thousands of samples out of it."""
     deep = Bench(bench(DRIVE, TABLE), WIRES, fifo=8191)
-    output, written, falls = stop_while_rising(deep, 14)
-    assert written <= falls <= written + deep.exciter._ahead  # cannot be replaced: the ramp follows behind
+    deep.source.start()
+    deep.exciter.play(Sine(2.0, 20.0))
+    got = until_steady(deep.source, 20)
+    written = deep.exciter._sent.count
+    assert written - got[-1].start_index < 2 * deep.exciter._ahead + 20
+    output, falls = stop_and_read_on(deep, got)
+    assert written <= falls  # cannot be replaced: the ramp follows behind
     assert np.flatnonzero(output)[-1] - falls <= STOP_RAMP * RATE + 1 and deep.exciter.failure == ""
-    assert written - 14 * 20 < 2 * deep.exciter._ahead
     deep.close()
 
 

@@ -49,8 +49,8 @@ def _trace_drive(rig: VirtualRig, trace: Path) -> None:
     step = max(1, round(TRACE_SECONDS * rate))
     file = trace.open("a", encoding="utf-8")
 
-    def traced(count: int) -> Samples:
-        values = take(count)
+    def traced(count: int, correction: Samples | None = None) -> Samples:
+        values = take(count, correction)
         begin = rig._zero + rig._index / rig.rate
         file.writelines(f"{begin + i / rate:.4f} {values[i]:.6g}\n" for i in range(0, count, step))
         file.flush()

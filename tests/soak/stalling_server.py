@@ -11,6 +11,7 @@ from drivers.rig.profile import load_rig
 from drivers.virtual import nidaq_server, simulated_device
 
 TRACE_SECONDS = 0.001
+FIFO = 8191  # samples of the output that an X Series device takes into its own memory, out of reach
 
 
 class StallingCalls(nidaq_server.DeviceServer):
@@ -26,7 +27,7 @@ def main(trace: Path, flag: Path) -> None:
     StallingCalls.flag = flag
     nidaq_server.DeviceServer = StallingCalls  # type: ignore[misc]
     simulated_device.UPDATE_SECONDS = TRACE_SECONDS
-    device = nidaq_server.device_of(load_rig("two_well_beam_modern"), trace)
+    device = nidaq_server.device_of(load_rig("two_well_beam_modern"), trace, fifo=FIFO)
     server, port, _ = nidaq_server.serve(device)
     sys.stdout.write(f"ready {port}\n")
     sys.stdout.flush()

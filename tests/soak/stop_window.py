@@ -60,6 +60,9 @@ def _obey(rig: GuardedRig, engine: Engine, words: list[str]) -> bool | None:
         rig.exciter.change(amplitude=numbers[0])
     elif name == "arm":
         rig.arm()
+    elif name == "restart":
+        engine.stop()
+        engine.start()
     elif name == "sequence":
         plan = sequence_from_text(SEQUENCE.format(a=numbers[0], f=numbers[1], g=numbers[1] + 1))
         run = SequenceRun(plan, tempfile.mkdtemp(prefix="sequence-"))

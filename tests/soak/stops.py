@@ -290,6 +290,8 @@ def _leave(bench: Bench, state: str) -> None:
     time.sleep(0.7 if state == "instrument busy" else 0.1)
     if (answer := bench.ask("arm")) != "ok":
         raise AssertionError(f"{bench.driver}, {state}: {answer}")
+    if bench.driver == "nidaqmx":
+        assert bench.ask("restart") == "ok"  # a STOP in a rise has brought the output out of step
 
 
 @dataclass
