@@ -52,6 +52,7 @@ class Settings:
     report_logo: str = ""  # picture above the title of reports
     report_left_out: list[str] = field(default_factory=list)  # parts that reports go without
     layout: dict[str, list[int]] = field(default_factory=dict)  # sizes of the movable divisions by name
+    views: dict[str, list[str]] = field(default_factory=dict)  # live views chosen, by rig and kind of drive
     plots: dict[str, str] = field(default_factory=dict)  # choices made in plots, by plot and name
 
     @property

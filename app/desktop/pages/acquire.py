@@ -6,14 +6,13 @@ from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
-    QMenu,
     QSplitter,
-    QStackedWidget,
     QTabWidget,
     QVBoxLayout,
     QWidget,
 )
 
+from app.desktop.opening import OpenedRig
 from app.desktop.page import Page
 from app.desktop.plots.live import LivePlot, LiveResponse, Portrait, Section, Spectrogram, Spectrum
 from app.desktop.plots.scope import Scope
@@ -23,6 +22,7 @@ from app.desktop.widgets.drivepanel import DrivePanel
 from app.desktop.widgets.livepanel import LivePanel
 from app.desktop.widgets.recordpanel import RecordPanel
 from app.desktop.widgets.sequencepanel import SequencePanel
+from app.desktop.widgets.views import Views
 from app.desktop.workbench import Workbench
 from drivers.base.protocols import Block
 
@@ -42,14 +42,22 @@ class AcquirePage(Page):
         self.response = LiveResponse(self.theme, self.feed)
         self.portrait = Portrait(self.theme, self.feed)
         self.section = Section(self.theme, self.feed, self.portrait)
-        self.plots: tuple[LivePlot, ...] = (
-            self.spectrum, self.spectrogram, self.response, self.portrait, self.section
-        )  # fmt: skip
+        plots: dict[str, LivePlot] = {
+            "spectrum": self.spectrum,
+            "waterfall": self.spectrogram,
+            "response": self.response,
+            "portrait": self.portrait,
+            "section": self.section,
+        }
+        self.plots = tuple(plots.values())
+        self.views = Views(self.theme, bench.settings, plots)
         self.drive_panel = DrivePanel(bench)
         self.record_panel = RecordPanel(bench)
         self.sequence_panel = SequencePanel(bench)
         self.live_panel = LivePanel(bench)
         self._frame = 0
+        self._driven: OpenedRig | None = None  # the rig whose drive the views follow
+        self._waveform = ""  # what it played last
         self._scope_tools()
         self._arrange()
         self.strip.chosen.connect(self._channels_chosen)
@@ -86,27 +94,16 @@ class AcquirePage(Page):
         channels = scrolled(self.strip)
         channels.setFixedWidth(px(150))
         row.addWidget(channels)
-        self.frequencies = QStackedWidget()
-        views = (self.spectrum, self.spectrogram, self.response)
-        for plot in views:
-            self.frequencies.addWidget(plot)
-            self._view_chooser(plot, views)
-        below = QSplitter(Qt.Orientation.Horizontal)
-        for widget in (self.frequencies, self.portrait, self.section):
-            below.addWidget(widget)
-        below.setSizes([100, 100, 100])
         plots = QSplitter(Qt.Orientation.Vertical)
         plots.addWidget(top)
-        plots.addWidget(below)
+        plots.addWidget(self.views)
         plots.setStretchFactor(0, 5)
         plots.setStretchFactor(1, 4)
-        for splitter in (below, plots):
-            splitter.setHandleWidth(px(8))
-            splitter.setChildrenCollapsible(False)
-        self.splitters = {"acquire.plots": plots, "acquire.below": below}
-        for name, splitter in self.splitters.items():
-            if sizes := self.bench.settings.layout.get(name):
-                splitter.setSizes(sizes)
+        plots.setHandleWidth(px(8))
+        plots.setChildrenCollapsible(False)
+        if sizes := self.bench.settings.layout.get("acquire.plots"):
+            plots.setSizes(sizes)
+        self.splitter = plots
         controls = QWidget()
         column = QVBoxLayout(controls)
         column.setContentsMargins(0, 0, px(2), 0)
@@ -126,28 +123,30 @@ class AcquirePage(Page):
         whole.addWidget(self.tabs)
         self.body.addLayout(whole, 1)
 
-    def _view_chooser(self, plot: LivePlot, views: tuple[LivePlot, ...]) -> None:
-        """The heading of the card becomes a button that offers the other views of the same signals."""
-        menu = QMenu(plot)
-        for view in views:
-            action = menu.addAction(view.title)
-            assert action is not None
-            action.triggered.connect(lambda _=False, view=view: self.frequencies.setCurrentWidget(view))
-        switch = IconButton(self.theme, "down", "Show spectrum, waterfall or response")
-        switch.clicked.connect(lambda: menu.popup(switch.mapToGlobal(switch.rect().bottomLeft())))
-        plot.head.insertWidget(1, switch)
-
     # -- living
 
     def on_hide(self) -> None:
-        for name, splitter in self.splitters.items():
-            self.bench.settings.layout[name] = splitter.sizes()
+        self.bench.settings.layout["acquire.plots"] = self.splitter.sizes()
+        self.views.keep_sizes()
 
     def _restart(self) -> None:
         """Other channels: rebuild the plots."""
         self.strip.rebuild(self.rig.channels)
         for plot in self.plots:
             plot.restart()
+        self._follow_drive()
+
+    def _follow_drive(self) -> None:
+        """The views that suit what is played, or what the rig's own profile would play."""
+        rig = self.rig.rig
+        if rig is None or self.freeze.isChecked():  # who looks closely keeps the picture
+            return
+        if self.feed.drive.playing:
+            self._waveform = self.feed.drive.waveform
+        elif self._driven is not rig:
+            self._waveform = rig.drive.kind if rig.drive is not None and rig.exciter is not None else ""
+        self._driven = rig
+        self.views.follow(rig.name if rig.profile is not None else "replay", self._waveform)
 
     def _channels_chosen(self, shown: list[int]) -> None:
         if shown:
@@ -168,6 +167,7 @@ class AcquirePage(Page):
             self.strip.show_stats(self.feed.stats)
             self.drive_panel.follow(self.rig.drive())
             self.record_panel.tick()
+            self._follow_drive()
 
     def _freeze(self, on: bool) -> None:
         self.scope.freeze(on)

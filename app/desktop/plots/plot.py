@@ -12,11 +12,11 @@ import pyqtgraph as pg
 from numpy.typing import NDArray
 from PyQt6.QtCore import QPointF, QRect, QRectF, Qt
 from PyQt6.QtGui import QKeyEvent, QPainter, QPixmap, QResizeEvent
-from PyQt6.QtWidgets import QApplication, QFileDialog, QGraphicsItem, QGraphicsView, QMenu, QSizePolicy
+from PyQt6.QtWidgets import QApplication, QFileDialog, QGraphicsItem, QGraphicsView, QMenu
 
 from app.desktop.plots.cursors import Cursors
 from app.desktop.theme import Theme
-from app.desktop.widgets.basics import Card, IconButton, label
+from app.desktop.widgets.basics import Card, Elided, IconButton
 
 Samples = NDArray[np.float64]
 ROOMY = 240  # width of a card that has room for all its buttons
@@ -56,8 +56,7 @@ class Plot(Card):
         self.box.setContentsMargins(theme.px(10), theme.px(6), theme.px(8), theme.px(6))
         self.box.setSpacing(theme.px(2))
         self.setMinimumSize(theme.px(168), theme.px(140))
-        self.readout = label("", "small")
-        self.readout.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.readout = Elided("small")
         self.readout.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.head.setSpacing(theme.px(1))
         self.head.insertWidget(1, self.readout, 1)

@@ -91,7 +91,7 @@ def test_given_silence_then_the_waterfall_is_dark_and_its_axis_ends_where_the_si
     page = window.page
     assert isinstance(page, AcquirePage)
     fall = page.spectrogram
-    page.frequencies.setCurrentWidget(fall)
+    page.views.choose(("waterfall",))
     fall._clear()
     assert fall._image.getLevels()[0] == fall._levels.min() < fall._image.getLevels()[1]  # dark, not yellow
     qtbot.waitUntil(lambda: fall._levels.max() > -1.0, timeout=GUARD)  # some of the drive is in it

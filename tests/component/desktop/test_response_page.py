@@ -82,7 +82,7 @@ def test_given_a_random_drive_then_the_live_response_averages_and_begins_anew_wi
     window: MainWindow, qtbot: QtBot
 ) -> None:
     page = window.pages["acquire"]
-    page.frequencies.setCurrentWidget(page.response)
+    page.views.choose(("response",))
     page.response.segment.choose(0)
     window.bench.rig.play(RandomNoise(0.5, 2, 60))
     live = page.response
