@@ -53,6 +53,7 @@ class Curve:
     upper: list[float]
     x_label: str = ""  # with unit, such as "x [mm]"
     y_label: str = ""
+    formula: str = ""  # a sentence on the simplest formulas within the band
 
 
 @dataclass(frozen=True)

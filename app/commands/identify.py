@@ -197,6 +197,9 @@ def _show(result: Identification) -> None:
         print("residual: " + ", ".join(f"{name} {value:.4g}" for name, value in figures.items()))
     for profile in result.extra.get("profile", {}).values():
         print(profile["words"])
+    for curve in result.curves.values():
+        if curve.formula:
+            print(curve.formula)
     if "bootstrap" in result.extra:
         _show_bootstrap(result.extra["bootstrap"])
     for sentence in (*result.undetermined, *result.warnings):

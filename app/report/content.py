@@ -120,6 +120,7 @@ def _study(study: Study, several: bool) -> Iterator[Block]:
         yield Picture(
             lambda figure: _curves_figure(figure, result), "Identified functions with 95 % bands.", height=2.8
         )
+        yield from (Paragraph(curve.formula) for curve in result.curves.values() if curve.formula)
     yield from _correlations(result)
     yield from _check(study)
 

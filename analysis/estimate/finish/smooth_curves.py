@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.identification import Z95, Curve, Estimate, Identification
+from analysis.estimate.finish.curve_formulas import formulas, sentence
 
 if TYPE_CHECKING:
     from analysis.estimate.finish.fitted import Fitted
@@ -52,7 +53,16 @@ def with_curves(result: Identification, fitted: Fitted) -> Identification:
     if not penalties:
         return result
     smooth, covariance, weights = smoothed(M, theta, [S for *_, S in penalties])
-    return _rewritten(result, names, smooth, covariance, M, penalties, weights)
+    told = {name: _formulas(name, spline, M, theta, own) for name, spline, own, _ in penalties}
+    return _rewritten(result, names, smooth, covariance, M, penalties, weights, told)
+
+
+def _formulas(name: str, spline: Spline, M: Array, theta: Array, own: list[int]) -> str:
+    """Which formulas agree with a curve as it was found, before its smoothing, other unknowns adjusted."""
+    other = [i for i in range(len(theta)) if i not in own]
+    across = M[np.ix_(own, other)]
+    information = M[np.ix_(own, own)] - across @ _inverse(M[np.ix_(other, other)]) @ across.T
+    return sentence(name, formulas(spline, theta[own], information))
 
 
 def smoothed(M: Array, theta: Array, penalties: list[Array]) -> tuple[Array, Array, Array]:
@@ -70,6 +80,7 @@ def _rewritten(
     M: Array,
     penalties: list[tuple[str, Spline, list[int], Array]],
     weights: Array,
+    told: dict[str, str],
 ) -> Identification:
     parameters, errors = dict(result.parameters), np.sqrt(np.maximum(np.diag(covariance), 0.0))
     for name, value, error in zip(names, smooth, errors, strict=True):
@@ -83,7 +94,7 @@ def _rewritten(
         whole[np.ix_(places, places)] = covariance
     curves, said, freedom = dict(result.curves), [], {}
     for name, spline, own, _ in penalties:
-        curves[name] = _curve(name, spline, smooth[own], covariance[np.ix_(own, own)])
+        curves[name] = _curve(name, spline, smooth[own], covariance[np.ix_(own, own)], told[name])
         freedom[name] = float(np.trace((covariance @ M)[np.ix_(own, own)]))
         said += _beyond(name, spline, np.diag(M)[own])
     extra: dict[str, Any] = {
@@ -108,12 +119,13 @@ REFERENCES = (
 )
 
 
-def _curve(name: str, spline: Spline, coefficients: Array, covariance: Array) -> Curve:
+def _curve(name: str, spline: Spline, coefficients: Array, covariance: Array, formula: str) -> Curve:
     x = np.linspace(*spline.ends, _POINTS)
     basis = spline.basis(x)
     y = basis @ coefficients
     width = Z95 * np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", basis, covariance, basis), 0.0))
-    return Curve(x.tolist(), y.tolist(), (y - width).tolist(), (y + width).tolist(), spline.argument, name)
+    band = (y - width).tolist(), (y + width).tolist()
+    return Curve(x.tolist(), y.tolist(), *band, spline.argument, name, formula)
 
 
 def _beyond(name: str, spline: Spline, information: Array) -> list[str]:

@@ -68,7 +68,8 @@ class ResultTable(QWidget):
         self._colour()
         self._make_room()
         first = [] if result.converged else ["The fit did not converge: do not trust these numbers."]
-        self.notes.setText("\n".join([*first, *result.undetermined, *result.warnings]))
+        named = [curve.formula for curve in result.curves.values() if curve.formula]
+        self.notes.setText("\n".join([*first, *result.undetermined, *result.warnings, *named]))
         self.frame.setVisible(bool(self.notes.text()))
 
     def compare(self, results: list[Identification]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -9,6 +12,7 @@ from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline
 
 from analysis import Model, ModelError, Record, identify
+from analysis.estimate.finish.curve_formulas import formulas, sentence
 from analysis.estimate.finish.smooth_curves import smoothed
 from analysis.model.functions import Spline
 
@@ -57,6 +61,55 @@ def test_given_a_regression_then_the_band_covers_and_a_straight_line_is_found_st
         assert 3.0 < np.median(freedom) < 12.0
 
 
+DEAD_ZONE = "(max(u - {0}, 0) + min(u + {0}, 0))"
+NAMED: list[tuple[Callable[[Array], Array], tuple[str, ...], list[tuple[float, int]]]] = [
+    # the curve, its terms, its constants with their powers of one over the argument
+    (lambda u: -3 * u, ("u",), [(-3.0, 1)]),
+    (lambda u: u + 3 * u**3, ("u", "u**3"), [(1.0, 1), (3.0, 3)]),
+    (lambda u: 0.5 * u + 2 * u * np.abs(u), ("u", "u*abs(u)"), [(0.5, 1), (2.0, 2)]),
+    (lambda u: 0.4 - u**2, ("1", "u**2"), [(0.4, 0), (-1.0, 2)]),
+    (lambda u: 2 * np.sin(3 * u), ("sin({0}*u)",), [(2.0, 0), (3.0, 1)]),
+    (lambda u: np.tanh(6 * u) + 0.5 * u, ("tanh({0}*u)", "u"), [(1.0, 0), (0.5, 1), (6.0, 1)]),
+    (lambda u: 5 * (np.maximum(u - 0.3, 0) + np.minimum(u + 0.3, 0)), (DEAD_ZONE,), [(5.0, 1), (0.3, -1)]),
+]
+
+
+@pytest.mark.parametrize(("truth", "terms", "constants"), NAMED, ids=[" + ".join(n[1]) for n in NAMED])
+@pytest.mark.parametrize("scale", [1.0, 1e-6])
+def test_given_a_curve_with_a_formula_then_it_is_named_with_its_constants(
+    truth: Callable[[Array], Array],
+    terms: tuple[str, ...],
+    constants: list[tuple[float, int]],
+    scale: float,
+) -> None:
+    spline, distances = Spline("u", 16, -scale, scale), []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        u = rng.uniform(-1, 1, 500)
+        B = spline.basis(scale * u)
+        y = truth(u) + 0.04 * rng.normal(size=len(u))
+        found = formulas(spline, np.linalg.lstsq(B, y, rcond=None)[0], B.T @ B / 0.04**2)
+        (named,) = (f for f in found if f.terms == terms)
+        assert named.probability >= 0.01 and named.freedom == 18 - len(constants)
+        for estimate, (value, power) in zip(named.constants, constants, strict=True):
+            distances.append((estimate.value * scale**power - value) / (estimate.stderr * scale**power))
+    assert 0.4 < np.sqrt(np.mean(np.square(distances))) < 1.7
+
+
+def test_given_a_curve_without_a_formula_then_none_is_named() -> None:
+    spline, rng = Spline("x - y", 12, -1.0, 1.0), np.random.default_rng(2)
+    u = rng.uniform(-1, 1, 500)
+    B = spline.basis(u)
+    for truth, said in (
+        (u + np.exp(-20 * u**2), "No formula of at most 4 constants lies within the band of H."),
+        (u**2, "Within its band H is "),
+    ):
+        y = truth + 0.02 * rng.normal(size=len(u))
+        told = sentence("H", formulas(spline, np.linalg.lstsq(B, y, rcond=None)[0], B.T @ B / 0.02**2))
+        assert told.startswith(said)
+    assert "*(x - y)**2 (p = " in told
+
+
 def test_given_no_data_in_a_part_of_the_range_then_the_curve_goes_on_straight_with_a_wide_band() -> None:
     spline = Spline("x", 12, -1.0, 2.0)
     rng = np.random.default_rng(0)
@@ -100,6 +153,9 @@ def test_given_an_unknown_spring_then_it_is_found_with_its_band_beside_the_dampi
     again = Model.from_toml(result.model_text)
     assert again.equations.functions["H"].ends == (x[0], x[-1])
     assert 3.0 < result.extra["degrees of freedom"]["H"] <= 6.0
+    assert re.match(
+        r"Within its band H is (9\.0\d*|8\.9\d*)\*x \+ (6\.0|5\.9)\d*\*x\*\*3 \(p = ", curve.formula
+    )
 
 
 def test_given_what_a_method_cannot_find_then_one_sentence() -> None:
