@@ -24,7 +24,7 @@ from app.campaign.child import DONE, Outcome
 from app.campaign.recordings import Seen
 from drivers.base.files import read_text, replaced
 
-INDEX, RECORDINGS, FITS = "index.jsonl", "recordings.json", "fits"
+INDEX, RECORDINGS, FITS, LOCK = "index.jsonl", "recordings.json", "fits", ".lock"
 
 
 class Store:
@@ -34,9 +34,10 @@ class Store:
         self.folder = folder
         if folder.exists() and not folder.is_dir():
             raise DataError(f"{folder} is a file: a campaign needs a folder for its results.")
+        self._made = [path for path in (folder, *folder.parents) if not path.exists()]  # innermost first
         try:
             (folder / FITS).mkdir(parents=True, exist_ok=True)
-            self._lock = (folder / ".lock").open("ab")
+            self._lock = (folder / LOCK).open("ab")
         except OSError as error:
             raise DataError(f"{folder} cannot be written: {error.strerror}.") from None
         if not _locked(self._lock):
@@ -51,8 +52,20 @@ class Store:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._index.close()
+        with contextlib.suppress(OSError):  # of a full disk: what could be written is there
+            self._index.close()
+        if not self.done and not (self.folder / RECORDINGS).exists():
+            self._leave_nothing()
         self._lock.close()
+
+    def _leave_nothing(self) -> None:
+        """Remove an empty store, with the folders that were made for it: the study was refused."""
+        with contextlib.suppress(OSError):
+            (self.folder / INDEX).unlink(missing_ok=True)
+            (self.folder / FITS).rmdir()
+            (self.folder / LOCK).unlink(missing_ok=True)
+            for path in self._made:
+                path.rmdir()
 
     def keep(self, outcome: Outcome) -> None:
         """Put a finished job on the disk: its result first, its line in the index after that."""

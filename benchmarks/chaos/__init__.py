@@ -1,8 +1,39 @@
 """Verdicts, exponents and dimensions from one channel of 20 000 samples, against truth from the equations.
 
-    python -m benchmarks.chaos [orbits] [--seeds 1] [--regular 20] [--only NAME]
+    python -m benchmarks.chaos [orbits] [--seeds 1] [--regular 20] [--only NAME] [--cluster WHERE]
 
 The largest exponent is compared with that of the variational equations, the dimension with the
 Kaplan-Yorke dimension (an upper bound of the correlation dimension, within a few hundredths for these flows).
-``orbits`` compares periodic orbits and their multipliers with Newton's method on the equations.
+``orbits`` compares periodic orbits and their multipliers with Newton's method on the equations. The records
+are examined by the engine of campaigns, on all processors or on a Dask cluster.
 """
+
+from __future__ import annotations
+
+import argparse
+
+from benchmarks.chaos import motions, orbits
+from benchmarks.chaos.systems import KNOWN, NEW
+
+NOISES = (0.0, 0.01)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.chaos", description=__doc__)
+    parser.add_argument("what", nargs="?", default="motion", choices=("motion", "orbits"))
+    parser.add_argument("--seeds", type=int, default=1, help="records of each chaotic system")
+    parser.add_argument("--regular", type=int, default=20, help="records of each kind that is not chaos")
+    parser.add_argument("--only", default="", help="chaotic systems whose name holds this; - for none")
+    parser.add_argument("--cluster", help="Dask: local, or the address of a scheduler")
+    args = parser.parse_args()
+    for title, flows in (("known", KNOWN), ("new", NEW)):
+        chosen = [flow for flow in flows if args.only in flow.name]
+        if args.what == "motion":
+            motions.compare(title, chosen, args.seeds, NOISES, args.cluster)
+        else:
+            bounded = [flow for flow in chosen if flow.name != "pendulum"]  # its angle runs away
+            orbits.compare(title, bounded, args.seeds, NOISES, args.cluster)
+    if args.what == "motion":
+        motions.regular(args.regular, NOISES, args.cluster)
+    else:
+        orbits.invented(args.regular, args.cluster)

@@ -102,6 +102,11 @@ NEW = (
 )
 
 
+def flow_named(name: str) -> Flow:
+    """The flow of that name."""
+    return next(flow for flow in (*KNOWN, *NEW) if flow.name == name)
+
+
 def _torus(rng: np.random.Generator, samples: int) -> Array:
     """Two or three frequencies with combinations."""
     t, angles = np.arange(samples), rng.uniform(0, 2 * np.pi, 3)

@@ -212,3 +212,18 @@ def test_what_is_no_address_of_a_cluster_is_one_sentence(
         assert main(["campaign", str(fleet), "--out", str(tmp_path / "out"), "--cluster", cluster]) == 1
         said = capsys.readouterr().err
         assert f"`{cluster}` is no cluster" in said and "tcp://host:8786" in said
+
+
+def test_a_study_that_is_refused_leaves_no_folder_behind(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = make(tmp_path / "a", 1, STUDY.replace("*.h5", "nothing*.h5"))
+    out = tmp_path / "new"
+    assert main(["campaign", str(path), "--out", str(out)]) == 1
+    assert "No recording matches" in capsys.readouterr().err
+    assert not out.exists()
+    own = tmp_path / "mine"
+    own.mkdir()
+    (own / "notes.txt").write_text("of the laboratory")
+    assert main(["campaign", str(path), "--out", str(own)]) == 1
+    assert [found.name for found in own.iterdir()] == ["notes.txt"]

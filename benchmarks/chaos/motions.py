@@ -1,0 +1,135 @@
+"""Kind of motion, largest exponent and dimension from one channel, against the equations."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from analysis.motion.dimension import Dimension, dimension_of_all
+from analysis.motion.exponent import Exponent
+from analysis.motion.verdict import examine
+from analysis.reconstruct.delay import delay_by_mutual_information
+from analysis.reconstruct.dimension import false_neighbours
+from analysis.signal.noise import noise_level
+from analysis.signal.timescale import theiler_window
+from app.campaign.calls import draws
+from app.output import terminal_progress
+from benchmarks.chaos.systems import NOT_CHAOS, Array, Flow, flow_named
+
+SAMPLES = 20_000
+TURNS = 3000  # of the variational equations
+
+
+def compare(title: str, flows: list[Flow], seeds: int, noises: Sequence[float], cluster: str | None) -> None:
+    """A line for each record, then those of all: kinds, errors of the exponents and what intervals hold."""
+    if not flows or not seeds:
+        return
+    names = [flow.name for flow in flows]
+    known = draws(
+        "benchmarks.chaos.motions:exponents", [{"name": n} for n in names], terminal_progress(), cluster
+    )
+    truths = dict(zip(names, known, strict=True))
+    each = [{"name": name, "seed": seed, "noises": list(noises)} for name in names for seed in range(seeds)]
+    rows: list[tuple[bool, float, bool, bool]] = []
+
+    def came(number: int, answer: list[dict[str, Any]]) -> None:
+        name = str(each[number]["name"])
+        rows.extend(_row(name, truths[name], one) for one in answer)
+
+    draws("benchmarks.chaos.motions:chaotic_draw", each, terminal_progress(), cluster, came=came)
+    table = np.array(rows, dtype=float)
+    print(
+        f"{title}: {len(rows)} cases; called chaotic {100 * table[:, 0].mean():.0f} %; median error "
+        f"of the exponent {100 * np.nanmedian(table[:, 1]):.1f} %; held by its interval "
+        f"{100 * table[:, 2].mean():.0f} %; dimension held {100 * table[:, 3].mean():.0f} %",
+        flush=True,
+    )
+
+
+def _row(name: str, truth: dict[str, float], one: dict[str, Any]) -> tuple[bool, float, bool, bool]:
+    """One record held against the equations: chaotic, error of the exponent, exponent and dimension held."""
+    top, error, full = truth["exponent"], truth["stderr"], truth["dimension"]
+    size, e = one["dimension"], one["exponent"]
+    ratio = e["value"] / top if e else np.nan
+    held = bool(e) and e["lower"] - 2 * error <= top <= e["upper"] + 2 * error
+    inside = size["lower"] <= full <= size["upper"]
+    print(
+        f"{name:22s} noise {one['noise']:4g} {one['kind']:12s} exponent {ratio:5.2f} ± "
+        f"{e['stderr'] / top if e else np.nan:4.2f} of {top:.4g} {'in' if held else 'OUT'}, "
+        f"dimension {size['value']:.2f} ± {size['stderr']:.2f} of {full:.2f} "
+        f"{'in' if inside else 'OUT'}, {one['seconds']:.0f} s",
+        flush=True,
+    )
+    return one["kind"] == "chaotic", abs(ratio - 1), held, inside
+
+
+def exponents(name: str) -> dict[str, float]:
+    """In a process of the engine: the largest exponent of the equations and the dimension they give."""
+    flow = flow_named(name)
+    truth = flow.spectrum(TURNS)
+    full = truth.dimension + (0.0 if flow.period is None else 1.0)
+    return {
+        "exponent": float(truth.exponents[0]),
+        "stderr": float(truth.stderr[0]),
+        "dimension": float(full),
+    }
+
+
+def chaotic_draw(name: str, seed: int, noises: list[float]) -> list[dict[str, Any]]:
+    """In a process of the engine: one motion at each level of noise."""
+    flow = flow_named(name)
+    clean = flow.states(SAMPLES, seed)[flow.channel]
+    rng = np.random.default_rng(seed)
+    found = []
+    for noise in noises:
+        x = clean + noise * clean.std() * rng.standard_normal(SAMPLES)
+        begun = time.process_time()
+        motion = examine(x, flow.dt, period=flow.samples_a_period, rng=rng)
+        size = _dimension(x, flow.samples_a_period, rng)
+        found.append(
+            {
+                "noise": noise,
+                "kind": motion.kind,
+                "exponent": _plain(motion.exponent) if motion.exponent else None,
+                "dimension": _plain(size),
+                "seconds": time.process_time() - begun,
+            }
+        )
+    return found
+
+
+def _plain(found: Exponent | Dimension) -> dict[str, float]:
+    """A value with its error and interval, as it travels."""
+    return {name: float(getattr(found, name)) for name in ("value", "stderr", "lower", "upper")}
+
+
+def _dimension(x: Array, period: float | None, rng: np.random.Generator) -> Dimension:
+    noise, theiler = noise_level(x).value, theiler_window(x)
+    delay = delay_by_mutual_information(x, 1.0).samples
+    dimension = false_neighbours(x, delay, theiler=theiler, noise=noise).dimension
+    unfolded = dimension if period is None else max(dimension - 1, 2)
+    return dimension_of_all(x, delay, unfolded, theiler, noise, period, rng)
+
+
+def regular(count: int, noises: Sequence[float], cluster: str | None) -> None:
+    """What records of motions that are not chaos are called."""
+    each = [
+        {"name": name, "seed": seed, "noise": noises[seed % len(noises)]}
+        for name in NOT_CHAOS
+        for seed in range(count)
+    ]
+    kinds = draws("benchmarks.chaos.motions:regular_draw", each, terminal_progress(), cluster)
+    for name in NOT_CHAOS if count else ():
+        called = Counter(kind for kind, one in zip(kinds, each, strict=True) if one["name"] == name)
+        print(f"{name}: {count} records, called {dict(called)}", flush=True)
+
+
+def regular_draw(name: str, seed: int, noise: float) -> str:
+    """In a process of the engine: what one record is called."""
+    rng = np.random.default_rng(1000 + seed)
+    x = NOT_CHAOS[name](rng, SAMPLES)
+    return examine(x + noise * x.std() * rng.standard_normal(SAMPLES), 1.0, rng=rng).kind
