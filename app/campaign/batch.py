@@ -55,7 +55,7 @@ def identify_all(
     study = Study((model.name,), Recordings(tuple(map(str, paths))), model.name, (method,), channels=channels)
     with Store(folder) as store:
         known = store.seen()
-        seen, bad = look_at_all(paths, known, None, progress)
+        seen, bad = look_at_all(map(str, paths), known, None, progress)
         bad |= misfits(model.name, model.outputs, tuple(model.inputs), channels, seen)
         good = [s for s in seen if s.path not in bad]
         if not good:

@@ -77,7 +77,7 @@ def _fit(fit: FitSummary) -> Iterator[Block]:
         return
     yield Heading(fit.label)
     yield _spreads(fit)
-    for p in fit.parameters:
+    for p in (p for p in fit.parameters if p.points):
         yield Picture(partial(_draw_trend, p=p), _caption(p), height=2.6)
     shown = [p for p in fit.parameters if len(p.points) >= 8]
     for first in range(0, len(shown), 3):
@@ -157,10 +157,7 @@ def _draw_distributions(figure: Any, some: Sequence[ParameterSummary]) -> None:
 
 def _correlations(fit: FitSummary) -> Iterator[Block]:
     """How parameters vary together from recording to recording."""
-    by_name = {
-        p.name: {(q.recording, q.specimen, i): q.value for i, q in enumerate(p.points)}
-        for p in fit.parameters
-    }
+    by_name = {p.name: {(q.recording, q.part): q.value for q in p.points} for p in fit.parameters if p.points}
     common = sorted(set.intersection(*(set(v) for v in by_name.values()))) if len(by_name) > 1 else []
     if len(common) < 8:
         return

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from analysis import DataError, Progress, ShakedownError
 from app.session import fingerprint
@@ -15,9 +15,8 @@ SHOWN = 3  # names in a sentence about many files
 TEXT = 200  # characters of a metadata entry that are kept
 
 
-@dataclass(frozen=True)
-class Seen:
-    """What is known of a recording without its samples."""
+class Seen(NamedTuple):
+    """What is known of a recording without its samples. A tuple: there are thousands at every start."""
 
     path: str  # absolute
     stamp: str  # of the file: tells whether it must be read again
@@ -26,41 +25,42 @@ class Seen:
     rate: float
     samples: int
     start: str = ""  # ISO 8601
-    metadata: Mapping[str, Any] = field(default_factory=dict)  # numbers and texts of the recording
+    metadata: Mapping[str, Any] = {}  # numbers and texts of the recording
     units: tuple[str, ...] = ()  # of the channels
 
     @property
     def name(self) -> str:
-        return Path(self.path).stem
-
-    def to_list(self) -> list[Any]:
-        """The fields, for a file of thousands of them; :meth:`from_list` reads them back."""
-        return list(vars(self).values())
+        return _stem(self.path)
 
     @classmethod
     def from_list(cls, fields: list[Any]) -> Seen:
+        """What a file of them holds."""
         path, stamp, sha256, channels, rate, samples, start, metadata, units = fields
         if not (isinstance(path, str) and isinstance(sha256, str) and isinstance(metadata, dict)):
             raise TypeError("not what is known of a recording")
         return cls(path, stamp, sha256, tuple(channels), rate, samples, start, metadata, tuple(units))
 
 
-def find(base: Path, files: Sequence[str], folder: str, tags: Sequence[str], library: Path) -> list[Path]:
-    """The files that a study names, in order, each once; DataError for a name that matches nothing."""
-    from drivers.formats import FORMATS
+def find(base: Path, files: Sequence[str], folder: str, tags: Sequence[str], library: Path) -> list[str]:
+    """The files that a study names, in order, each once; DataError for a name that matches nothing.
 
-    found: dict[Path, None] = {}
+    Paths are texts here: thousands are joined, sorted and compared at every start.
+    """
+    found: dict[str, None] = {}
     for pattern in files:
         matches = _matching(base, pattern)
         if not matches:
             raise DataError(f"No recording matches `{pattern}` in {base}.")
         found.update(dict.fromkeys(matches))
     if folder:
+        from drivers.formats import FORMATS
+
         endings = {suffix for form in FORMATS for suffix in form.suffixes}
         inside = base / folder
         if not inside.is_dir():
             raise DataError(f"The folder {inside} of the study is not there.")
-        matches = [p for p in sorted(inside.iterdir()) if p.suffix.lower() in endings and p.is_file()]
+        inside_it = sorted(inside.iterdir())
+        matches = [str(p) for p in inside_it if p.suffix.lower() in endings and p.is_file()]
         if not matches:
             raise DataError(f"The folder {inside} holds no recording.")
         found.update(dict.fromkeys(matches))
@@ -76,7 +76,7 @@ def find(base: Path, files: Sequence[str], folder: str, tags: Sequence[str], lib
     return paths
 
 
-def look(path: Path, rate: float | None) -> Seen:
+def look(path: str, rate: float | None) -> Seen:
     """Open a recording and remember what the study needs of it."""
     from drivers.formats import open_lazily
 
@@ -90,29 +90,29 @@ def look(path: Path, rate: float | None) -> Seen:
         if about.excitation.amplitude is not None:
             meta.setdefault("amplitude", about.excitation.amplitude)
     return Seen(
-        str(path), mark, fingerprint(path), about.names, about.rate, about.samples, about.start or "", meta,
+        path, mark, fingerprint(path), about.names, about.rate, about.samples, about.start or "", meta,
         tuple(channel.unit for channel in about.channels),
     )  # fmt: skip
 
 
 def look_at_all(
-    paths: Iterable[Path], known: Mapping[str, Seen], rate: float | None, progress: Progress
+    paths: Iterable[str], known: Mapping[str, Seen], rate: float | None, progress: Progress
 ) -> tuple[list[Seen], dict[str, str]]:
     """Every recording, those that have not changed from memory; a sentence for each that cannot be read."""
     seen, bad = [], {}
     paths = list(paths)
     for number, path in enumerate(paths):
-        old = known.get(str(path))
+        old = known.get(path)
         if old is not None and old.stamp == stamp(path):
             seen.append(old)
             continue
-        if path.is_dir():
+        if Path(path).is_dir():
             continue  # a glob matches folders too
-        progress.report(number / len(paths), f"Looking at {path.name}")
+        progress.report(number / len(paths), f"Looking at {Path(path).name}")
         try:
             seen.append(look(path, rate))
         except ShakedownError as error:
-            bad[str(path)] = str(error)
+            bad[path] = str(error)
     first: dict[str, Seen] = {}
     for s in seen:
         other = first.setdefault(s.sha256, s)
@@ -123,9 +123,12 @@ def look_at_all(
 
 def check_units(seen: Iterable[Seen], wanted: Iterable[str]) -> None:
     """DataError where a channel is in one unit here and another there: parameters would not compare."""
+    kinds: dict[tuple[tuple[str, ...], ...], Seen] = {}  # most recordings are alike
+    for s in seen:
+        kinds.setdefault((s.channels, s.units), s)
     for name in wanted:
         first: dict[str, Seen] = {}
-        for s in seen:
+        for s in kinds.values():
             unit = s.units[s.channels.index(name)] if name in s.channels else ""
             if unit:
                 first.setdefault(_spelt(unit), s)
@@ -143,13 +146,18 @@ def _spelt(unit: str) -> str:
     return "\u00b5" + micro[1:] if micro[:2] in ("um", "us", "uV", "ug", "uN", "ue") else micro
 
 
-def stamp(path: Path) -> str:
+def stamp(path: str) -> str:
     """Size, time of change and number of the file; empty where there is none."""
     try:
-        status = path.stat()
+        status = os.stat(path)  # noqa: PTH116 - thousands at every start
     except OSError:
         return ""
     return f"{status.st_size} {status.st_mtime_ns} {status.st_ino}"
+
+
+def _stem(path: str) -> str:
+    """The name of a file without its ending."""
+    return os.path.splitext(os.path.basename(path))[0]  # noqa: PTH119, PTH122
 
 
 def few(names: Iterable[str]) -> str:
@@ -159,32 +167,36 @@ def few(names: Iterable[str]) -> str:
     return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def _matching(base: Path, pattern: str) -> list[Path]:
-    path = Path(pattern).expanduser()
+def _matching(base: Path, pattern: str) -> list[str]:
+    path = base / Path(pattern).expanduser()
+    if path.is_file():
+        return [str(path)]
     if not any(sign in pattern for sign in "*?["):
-        whole = path if path.is_absolute() else base / path
-        return [whole] if whole.is_file() else []
-    # As texts: thousands of paths are sorted and joined many times faster.
-    found = glob.glob(str(path), root_dir=base, recursive=True)  # noqa: PTH207
-    return [base / name for name in sorted(found)]
+        return []
+    start = path.parent
+    while not start.is_dir():  # folders that are there by this name: brackets in it are no pattern
+        start = start.parent
+    found = glob.glob(str(path.relative_to(start)), root_dir=start, recursive=True)  # noqa: PTH207
+    return [os.path.join(start, name) for name in sorted(found)]  # noqa: PTH118
 
 
-def _tagged(library: Path, tags: Sequence[str]) -> list[Path]:
+def _tagged(library: Path, tags: Sequence[str]) -> list[str]:
     from app.library import details, scan
 
     entries = scan(library, {}, Progress())
     pending = [e.path for e in entries if e.pending]
     entries = [e for e in entries if not e.pending] + details(library, pending, Progress())
-    return sorted(e.path for e in entries if not e.problem and set(tags) <= set(e.tags))
+    return sorted(str(e.path) for e in entries if not e.problem and set(tags) <= set(e.tags))
 
 
-def _check_names(paths: Sequence[Path]) -> None:
+def _check_names(paths: Sequence[str]) -> None:
     """Rows of a table are known by the recording's name: two of one name could not be told apart."""
-    first: dict[str, Path] = {}
+    first: dict[str, str] = {}
     for path in paths:
-        other = first.setdefault(path.stem, path)
+        name = _stem(path)
+        other = first.setdefault(name, path)
         if other is not path:
             raise DataError(
-                f"Two recordings are named {path.stem} ({other} and {path}): a table could not tell them "
+                f"Two recordings are named {name} ({other} and {path}): a table could not tell them "
                 f"apart; rename one or leave it out."
             )

@@ -16,15 +16,17 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from analysis import DataError, Identification, ShakedownError, parse_json
+from analysis import DataError, ShakedownError
 from app.campaign.child import DONE, Outcome
 from app.campaign.recordings import Seen
 from drivers.base.files import read_text, replaced
 
 INDEX, RECORDINGS, FITS, LOCK = "index.jsonl", "recordings.json", "fits", ".lock"
+TOGETHER = 1000  # lines of the index that are read at once
 
 
 class Store:
@@ -97,13 +99,13 @@ class Store:
     def seen(self) -> dict[str, Seen]:
         """What is known of recordings; nothing where that cannot be read."""
         try:
-            raw = parse_json(read_text(self.folder / RECORDINGS, "a list of recordings"))
+            raw = json.loads(read_text(self.folder / RECORDINGS, "a list of recordings"))
             return {path: Seen.from_list(entry) for path, entry in raw.items()}
-        except (ShakedownError, ValueError, AttributeError, TypeError):
+        except (ShakedownError, ValueError, AttributeError, TypeError, RecursionError):
             return {}
 
     def keep_seen(self, seen: Iterable[Seen]) -> None:
-        table = {s.path: s.to_list() for s in seen}
+        table = {s.path: s for s in seen}
         with replaced(self.folder / RECORDINGS) as part:
             part.write_text(json.dumps(table), encoding="utf-8")
 
@@ -122,6 +124,8 @@ class Store:
 
     def _reread(self, key: str) -> dict[str, Any] | None:
         """The row of a stored result; one that is damaged is removed, to be done again."""
+        from analysis import Identification
+
         path = self.fit_path(key)
         try:
             text = read_text(path, "a result")
@@ -138,18 +142,33 @@ def fit_path(folder: Path, key: str) -> Path:
     return folder / FITS / key[:2] / f"{key}.json"
 
 
-def rows(folder: Path, start: int = 0) -> Iterator[dict[str, Any]]:
-    """The rows of the index from that byte on; a line that was cut off is left out."""
+def rows(folder: Path) -> Iterator[dict[str, Any]]:
+    """The rows of the index; a line that was cut off is left out."""
     try:
         with (folder / INDEX).open("rb") as file:
-            file.seek(start)
-            for line in file:
-                with contextlib.suppress(ValueError):
-                    row = json.loads(line)
-                    if line.endswith(b"\n") and isinstance(row, dict) and "key" in row:
-                        yield row
+            while lines := list(islice(file, TOGETHER)):
+                yield from (row for row in _parsed(lines) if isinstance(row, dict) and "key" in row)
     except FileNotFoundError:
         return
+
+
+def _parsed(lines: list[bytes]) -> Iterable[Any]:
+    """What the lines hold; all at once, which is several times faster, unless one of them is damaged."""
+    if not lines[-1].endswith(b"\n"):
+        lines = lines[:-1]
+    try:
+        found = json.loads(b"[" + b",".join(lines) + b"]")
+        if len(found) == len(lines):
+            return found
+    except (ValueError, RecursionError):
+        pass
+    return _each_parsed(lines)
+
+
+def _each_parsed(lines: Iterable[bytes]) -> Iterator[Any]:
+    for line in lines:
+        with contextlib.suppress(ValueError, RecursionError):
+            yield json.loads(line)
 
 
 def units(folder: Path) -> dict[str, str]:

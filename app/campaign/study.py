@@ -307,22 +307,27 @@ def misfits(
     seen: Sequence[Seen],
 ) -> dict[str, str]:
     """A sentence for each recording without the channels that a model needs."""
-    found = {}
-    for s in seen:
-        there = {*s.channels, *channels}
-        if strange := [c for c in channels.values() if c not in s.channels]:
-            lacking = f"no channel {', '.join(strange)} for the inputs and outputs"
-        elif outputs and not there.intersection(outputs):
-            lacking = f"none of the outputs {', '.join(outputs)}"
-        elif missing := [name for name in inputs if name not in there]:
-            lacking = f"no channel {', '.join(missing)}"
-        else:
-            continue
-        found[s.path] = (
-            f"it has {lacking} of model {model} (its channels are {', '.join(s.channels)}; "
-            f"[channels] names those that stand for others)."
-        )
-    return found
+    words = {own: _misfit(model, outputs, inputs, channels, own) for own in {s.channels for s in seen}}
+    return {s.path: words[s.channels] for s in seen if words[s.channels]}
+
+
+def _misfit(
+    model: str, outputs: Sequence[str], inputs: Sequence[str], channels: Mapping[str, str], own: Sequence[str]
+) -> str:
+    """What a recording with these channels lacks; empty if it lacks nothing."""
+    there = {*own, *channels}
+    if strange := [c for c in channels.values() if c not in own]:
+        lacking = f"no channel {', '.join(strange)} for the inputs and outputs"
+    elif outputs and not there.intersection(outputs):
+        lacking = f"none of the outputs {', '.join(outputs)}"
+    elif missing := [name for name in inputs if name not in there]:
+        lacking = f"no channel {', '.join(missing)}"
+    else:
+        return ""
+    return (
+        f"it has {lacking} of model {model} (its channels are {', '.join(own)}; [channels] names those that "
+        f"stand for others)."
+    )
 
 
 def _parts(vary: Vary) -> list[tuple[str, int, int]]:

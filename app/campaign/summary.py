@@ -32,6 +32,7 @@ from analysis import (
 )
 from app.campaign.child import DONE
 from app.campaign.jobs import BLOCK, HELD_OUT, PARAMETRIC, SEGMENT, WHOLE
+from app.campaign.recordings import few
 from app.campaign.table import OWN, Row, parameters
 
 LEVEL = 0.05  # chance that a campaign without any change reports one; the same for outliers
@@ -44,6 +45,7 @@ class Point:
     """One estimate of a parameter."""
 
     recording: str
+    part: int  # segment of the recording
     specimen: str
     place: Any  # what the series is ordered by
     value: float
@@ -89,6 +91,7 @@ class ParameterSummary:
     control: Control | None = None
     specimens: tuple[str, ...] = ()  # those that the control limits are of, in order of first appearance
     changes: tuple[Change, ...] = ()
+    undetermined: tuple[str, ...] = ()  # recordings whose fit says nothing about it
 
     @property
     def label(self) -> str:
@@ -203,6 +206,7 @@ def ordered(rows: Iterable[Row], order: str) -> list[Row]:
     def key(row: Row) -> tuple[Any, ...]:
         value: Any = natural(row["recording"]) if order == "name" else row.get(order)
         value = moment(value) if order == "start" else value
+        value = None if isinstance(value, float) and math.isnan(value) else value
         return value is None, value if value is not None else 0, natural(row["recording"]), row["number"]
 
     rows = list(rows)
@@ -233,18 +237,25 @@ def _entries(table: Sequence[Row], parameters: Sequence[str], varied: Sequence[s
     return [
         name
         for name in (table[0] if table else ())
-        if name not in own and all(type(row[name]) in (int, float) for row in table)
+        if name not in own
+        and all(type(row[name]) in (int, float) and math.isfinite(row[name]) for row in table)
     ]
 
 
 def _tests(rows: Sequence[Row], name: str) -> int:
     """Series of a parameter that are looked at."""
-    specimens = [row["specimen"] for row in rows if _counts(row) and row.get(name) is not None]
+    specimens = [row["specimen"] for row in rows if _counts(row) and _determined(row, name)]
     return len(set(specimens)) if len(specimens) > len(set(specimens)) else min(len(specimens), 1)
 
 
 def _counts(row: Row) -> bool:
     return usable(row) and row["part"] in (WHOLE, SEGMENT)
+
+
+def _determined(row: Row, name: str) -> bool:
+    """Whether a row has the parameter with an error that it can be weighed by."""
+    value, error = row.get(name), row.get(f"{name} stderr")
+    return value is not None and error is not None and math.isfinite(value) and 0 < error < math.inf
 
 
 def _fit(
@@ -273,7 +284,7 @@ def _fit(
         sum(usable(row) for row in rows),
         Counter(_state(row) for row in rows if not usable(row)),
         sum(usable(row) and not row["verdict"] for row in rows),
-        tuple(p for p in told if p.points),
+        tuple(p for p in told if p.points or p.undetermined),
         float(sum(bics)) if bics else None,
         float(np.median(scores)) if scores else None,
         _draws(rows, list(columns)),
@@ -286,6 +297,7 @@ def _parameter(
     points = tuple(
         Point(
             row["recording"],
+            row["number"],
             row["specimen"],
             row.get(order),
             row[name],
@@ -293,7 +305,10 @@ def _parameter(
             {entry: row[entry] for entry in entries},
         )
         for row in rows
-        if row.get(name) is not None and row[f"{name} stderr"]
+        if _determined(row, name)
+    )
+    undetermined = tuple(
+        row["recording"] for row in rows if row.get(name) is not None and not _determined(row, name)
     )
     specimens = tuple(dict.fromkeys(p.specimen for p in points))
     effects = limits = None
@@ -305,7 +320,14 @@ def _parameter(
         except ShakedownError:  # such as an error bar of no width: there is nothing to weigh by
             effects = limits = None
     return ParameterSummary(
-        name, points, unit, effects, limits, specimens, tuple(_changes(points, specimens, level))
+        name,
+        points,
+        unit,
+        effects,
+        limits,
+        specimens,
+        tuple(_changes(points, specimens, level)),
+        undetermined,
     )
 
 
@@ -391,6 +413,12 @@ def _sentences(fit: FitSummary, several: bool) -> Iterable[str]:
             typical = f"a single estimate errs by {size(e.error)}"
             mean = f"{p.name} = {with_error(e.mean)} over {e.specimens} specimens"
             yield f"{prefix}{mean}; {spread}, {typical}."
+        elif len(p.points) < FEWEST:
+            each = ", ".join(f"{_pm(point.value, point.error)} ({point.recording})" for point in p.points)
+            yield from [f"{prefix}{p.name} = {each}."] if each else []
+        if p.undetermined:
+            left = f"{len(p.undetermined)} of {len(p.undetermined) + len(p.points)} fits"
+            yield f"{prefix}{p.name} is not determined by {left}, which are left out ({few(p.undetermined)})."
         for change in p.changes:
             yield f"{prefix}{change.words(p.name)}."
         if p.outliers:
@@ -420,7 +448,7 @@ def _fit_dict(fit: FitSummary) -> dict[str, Any]:
 
 
 def _parameter_dict(p: ParameterSummary) -> dict[str, Any]:
-    made: dict[str, Any] = {"outliers": p.outliers}
+    made: dict[str, Any] = {"outliers": p.outliers, "undetermined": list(p.undetermined)}
     if p.effects is not None:
         e = p.effects
         made |= {

@@ -61,7 +61,7 @@ def _record(job: Job) -> Record:
     from drivers.formats import read
 
     path = Path(job.recording)
-    mark = stamp(path)
+    mark = stamp(job.recording)
     if not mark:
         raise OutOfReach(
             f"{platform.node()} cannot see {path}: the folder must be there under the same name on every "

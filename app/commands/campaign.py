@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,10 @@ from analysis import ShakedownError
 from app.output import add_json_option, plain, sentence, terminal_progress, write_json
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from app.campaign.run import Tally
+    from app.campaign.store import Store
     from app.campaign.study import Plan
 
 LISTED = 10  # failures and jobs that are printed
@@ -44,10 +48,7 @@ def run(args: argparse.Namespace) -> int:
     if args.workers < 0:
         raise ShakedownError("--workers must not be negative.")
     with Store(results_folder(args.out, study_path)) as store:
-        known = store.seen()
-        plan = plan_of(known, store.done)
-        if any(known.get(s.path) is not s for s in plan.seen):
-            store.keep_seen(plan.seen)
+        plan = _planned(store, plan_of)
         if args.retry:
             store.forget_failures()
         progress = terminal_progress()
@@ -60,6 +61,20 @@ def run(args: argparse.Namespace) -> int:
             return _show_estimate(plan, each, missing, together, args.json)
         tally = run_jobs(plan.jobs, store, started, progress, lambda words: _say(f"on {words}"))
         return _finish(plan, store.folder, tally, args.json)
+
+
+def _planned(store: Store, plan_of: Callable[[Any, Any], Plan]) -> Plan:
+    """The plan; what it looked at is kept. It is made of thousands of small things that all stay: whether
+    some are no longer needed is not asked meanwhile."""
+    gc.disable()
+    try:
+        known = store.seen()
+        plan = plan_of(known, store.done)
+    finally:
+        gc.enable()
+    if any(known.get(s.path) is not s for s in plan.seen):
+        store.keep_seen(plan.seen)
+    return plan
 
 
 def _study(path: Path) -> Any:

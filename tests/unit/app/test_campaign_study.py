@@ -1,5 +1,6 @@
 """A study file is checked as a whole: one sentence for each mistake, before anything runs."""
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -160,3 +161,26 @@ def test_models_are_compared_over_the_recordings_that_both_were_fitted_to() -> N
     ]
     table.append({**table[-1], "recording": "3", "specimen": "3", "status": "failed", "BIC": None})
     assert [fit.bic for fit in summarise(table).fits] == [12.0, 10.0]
+
+
+def test_a_parameter_that_some_recordings_do_not_determine_is_told_and_left_out() -> None:
+    blank = {"model": "m", "method": "auto", "part": "whole", "verdict": "fits", "converged": True}
+    told = {"a": (4.0, 0.1), "b": (4.1, None), "c": (4.2, 0.1), "d": (4.1, math.inf), "e": (4.05, 0.1)}
+    table = [
+        {**blank, "recording": r, "specimen": r, "status": "done", "number": 0, "k": k, "k stderr": e}
+        | {"failure": None, "T": math.nan if r == "a" else 20.0}
+        for r, (k, e) in told.items()
+    ]
+    summary = summarise(table, "T")
+    (p,) = summary.fits[0].parameters
+    assert [point.recording for point in p.points] == ["c", "e", "a"]  # a does not say where it belongs
+    assert p.undetermined == ("b", "d") and p.effects is not None and p.effects.specimens == 3
+    assert "k is not determined by 2 of 5 fits, which are left out (b, d)." in summary.sentences()
+    assert summarise(table[:1]).sentences() == ["k = 4.00 \u00b1 0.10 (a)."]
+
+
+def test_brackets_in_the_name_of_a_folder_are_no_pattern(tmp_path: Path) -> None:
+    path = make(
+        tmp_path / "lot 7 [neu]", 2, STUDY.replace('"runs/*.h5"', '"../lot 7 [neu]/runs/run*[01].h5"')
+    )
+    assert [Path(s.path).name for s in planned(path).seen] == ["run000.h5", "run001.h5"]
