@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis import DataError, ShakedownError
+from app import project as projects
 from app.ctrl_c import CtrlC
 from app.output import add_json_option, table, terminal_progress, write_json
 from app.rig_access import check_free, open_for_command
@@ -26,9 +27,17 @@ TAIL_SECONDS = 0.5  # recorded after a STOP, so that the ramp and the first of t
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("rig", help="name of a rig (see `shakedown rigs`) or a profile file")
+    inside = projects.find_folder() is not None  # a project has a rig, and a folder for recordings
     parser.add_argument(
-        "--out", required=True, metavar="FILE", help="recording to write; a folder for a sequence"
+        "rig",
+        nargs="?" if inside else None,
+        help="name of a rig (see `shakedown rigs`) or a profile file; in a project by default its own",
+    )
+    parser.add_argument(
+        "--out",
+        required=not inside,
+        metavar="FILE",
+        help="recording to write; a folder for a sequence; in a project by default named by date and time",
     )
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--seconds", type=float, help="how long to record; without it until Ctrl-C")
@@ -74,6 +83,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.captures < 1 or (args.settle is not None and args.settle < 0):
         raise DataError("--captures is a number from 1 on, --settle a time that is not negative.")
+    _take_from_project(args)
     profile = with_specimen(load_rig(args.rig), args.specimen)
     if args.drive:
         profile = _with_drive(profile, args)
@@ -101,6 +111,27 @@ def run(args: argparse.Namespace) -> int:
     if not write_json(args.json, result):
         _print(result)
     return 1 if result["problem"] else 0
+
+
+def _take_from_project(args: argparse.Namespace) -> None:
+    """Rig and place of the recording as the project says, where the command does not."""
+    from app.library import free_path
+
+    args.project = projects.find()
+    if args.project is None:
+        return
+    if args.rig is None:
+        args.rig = args.project.rig
+        if (kept := args.project.folder / projects.RIG).is_file():
+            args.rig = str(kept)
+        if not args.rig:
+            raise DataError(
+                "The project names no rig yet: `shakedown project set --rig NAME`, or name one here."
+            )
+    if args.out is None:
+        name = Path(args.sequence).stem if args.sequence else ""
+        path = free_path(args.project.recordings, name)
+        args.out = str(path.with_suffix("") if args.sequence else path)
 
 
 def _with_drive(profile: RigProfile, args: argparse.Namespace) -> RigProfile:
@@ -259,10 +290,13 @@ def _metadata(rig: Rig, args: argparse.Namespace) -> dict[str, Any]:
     from app.desktop.settings import Settings
     from drivers.acquisition.metadata import recording_metadata
 
-    operator = Settings.load().operator if args.operator is None else args.operator
+    test = args.project
+    operator = args.operator
+    if operator is None:
+        operator = (test.operator if test is not None else "") or Settings.load().operator
     return recording_metadata(
         rig.source, rig.profile, operator=operator, notes=args.note, driven=not args.no_drive,
-        seed=args.seed,
+        seed=args.seed, test={} if test is None else test.metadata(),
     )  # fmt: skip
 
 

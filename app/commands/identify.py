@@ -6,10 +6,13 @@ import argparse
 import math
 import sys
 from dataclasses import fields
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from analysis import METHODS, ShakedownError, identify, option_types, own_module, parse_options
+from app import project as projects
+from app.commands.project import keep_in_project
 from app.output import add_json_option, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
@@ -76,6 +79,7 @@ def run(args: argparse.Namespace) -> int:
         result = _bootstrapped(result, model, args)
     if not write_json(args.json, result.to_json()):
         _show(result)
+    keep_in_project(lambda project: projects.keep_fit(project, result, Path(args.files[0]).stem))
     if args.plot:
         from app.figures.identification import save_figure
 

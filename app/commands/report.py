@@ -12,7 +12,10 @@ from app.report.findings import PARTS
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "source", metavar="SESSION", help="a session folder, or a result of `identify --json`"
+        "source",
+        metavar="SESSION",
+        nargs="?",
+        help="a session folder, a project, or a result of `identify --json` (default: the project we are in)",
     )
     parser.add_argument(
         "--recording", action="append", default=[], metavar="FILE", help="what a single result was found from"
@@ -32,15 +35,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from app.commands.project import project_at
     from app.overwriting import check_target
     from app.report import report_files, write_report
     from app.report.findings import gather, session_of
     from app.report.logo import read_logo
 
-    source = Path(args.source)
+    source = Path(args.source) if args.source else project_at(None).folder
     session = session_of(source, [Path(r) for r in args.recording])
-    beside = source / "report" if source.is_dir() else source.with_name(source.stem + "-report")
-    target = Path(args.out) if args.out else beside
+    target = Path(args.out) if args.out else _beside(source)
     for path in report_files(target):
         check_target(str(path), path.suffix.lower(), [source], args.force)
     logo = read_logo(args.logo) if args.logo else b""
@@ -55,3 +58,12 @@ def run(args: argparse.Namespace) -> int:
         for path in written:
             print(path)
     return 0
+
+
+def _beside(source: Path) -> Path:
+    """Where a report goes that nobody gave a name."""
+    from app.project import NAME
+
+    if (source / NAME).is_file():
+        return source / "reports" / source.name
+    return source / "report" if source.is_dir() else source.with_name(source.stem + "-report")

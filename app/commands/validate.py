@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis import ShakedownError
+from app import project as projects
+from app.commands.project import keep_in_project
 from app.output import add_json_option, as_words, plain, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
@@ -67,6 +70,9 @@ def run(args: argparse.Namespace) -> int:
         if identified is not None and identified.verdict:
             print(f"As identified, the model {identified.headline}.\n")
         _show(found)
+    keep_in_project(
+        lambda project: projects.keep_validation(project, answer, Path(args.file).stem, model.name)
+    )
     if args.plot:
         from app.figures.validation import save_validation
 

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis import SILENT, DataError, Identification, Progress, ShakedownError
+from app import project as projects
+from app.project import Project
+from app.session import NAME as SESSION
 from app.session import Found, Recorded, Session, fingerprint
 
 if TYPE_CHECKING:
@@ -99,6 +102,8 @@ def gather(session: Session, progress: Progress = SILENT) -> Findings:
 
 def session_of(path: Path, recordings: Sequence[Path] = ()) -> Session:
     """A session folder as it is, or one made up from a single result and its recordings."""
+    if (path / projects.NAME).is_file() and not (path / SESSION).is_file():
+        return session_of_project(projects.load(path))
     if path.is_dir() or path.suffix == ".toml":
         return Session.load(path)
     result = _result(path)
@@ -108,6 +113,23 @@ def session_of(path: Path, recordings: Sequence[Path] = ()) -> Session:
     session = Session(path.parent, f"{result.model}: identification by {result.method}")
     session.recordings = [Recorded(str(f)) for f in there]
     session.results = [Found(path.name, tuple(r.file for r in session.recordings))]
+    return session
+
+
+def session_of_project(project: Project) -> Session:
+    """The fits of a project and what they were found from; without any fit its newest recording."""
+    session = Session(project.folder, project.name, project.words(), project.created)
+    there = {path.name: path for path in projects.recordings(project)}
+    used: list[Path] = []
+    for path in projects.fits(project):
+        names = [Path(str(r.get("file", ""))).name for r in _result(path).recordings]
+        mine = [there[name] for name in names if name in there]
+        used += [recording for recording in mine if recording not in used]
+        session.results.append(Found(f"fits/{path.name}", tuple(f"recordings/{p.name}" for p in mine)))
+    if not there:
+        raise DataError(f"There is nothing to report: {project.folder} holds no recording.")
+    for path in used or list(there.values())[-1:]:
+        session.recordings.append(Recorded(f"recordings/{path.name}"))
     return session
 
 

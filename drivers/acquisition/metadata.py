@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from analysis import __version__
@@ -21,11 +21,13 @@ def recording_metadata(
     tags: Sequence[str] = (),
     driven: bool = True,
     seed: int | None = None,
+    test: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The facts of a recording that is about to be made.
 
     ``rig`` is the profile's key and ``rig_title`` its name for people; a source without a profile (a replay)
-    has its title only. ``drive`` is the profile's own one, unless the shaker is not used.
+    has its title only. ``drive`` is the profile's own one, unless the shaker is not used. ``test``: what is
+    known of the test that the recording belongs to.
     """
     metadata: dict[str, Any] = {
         "rig": title or source.name if profile is None else profile.key,
@@ -36,6 +38,8 @@ def recording_metadata(
         "calibration": _calibration(source),
         "versions": {"shakedown": __version__},
     }
+    if test:
+        metadata["test"] = dict(test)
     if profile is None:
         return metadata
     if profile.model:
