@@ -1,7 +1,7 @@
 """A project: one folder with all that belongs to a test.
 
     project.toml     title, specimen, operator, temperature, notes, rig, fields of one's own
-    rig.toml         profile of the rig as it was used
+    rigs/            profiles of the rigs as they were used
     recordings/      the library of the window
     models/          models that were fitted
     fits/            results, as `shakedown identify --json` writes them
@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from analysis import Identification
 
 NAME = "project.toml"
-RIG = "rig.toml"
-FOLDERS = ("recordings", "models", "fits", "validations", "reports")
+FOLDERS = ("rigs", "recordings", "models", "fits", "validations", "reports")
 LEAST_TEMPERATURE = -273.15  # °C
 
 
@@ -54,6 +53,11 @@ class Project:
     @property
     def recordings(self) -> Path:
         return self.folder / "recordings"
+
+    @property
+    def rig_path(self) -> Path:
+        """Its own profile of the rig; it may not be there."""
+        return self.folder / "rigs" / f"{self.rig}.toml"
 
     @property
     def name(self) -> str:
@@ -135,10 +139,9 @@ def find() -> Project | None:
 
 def keep_fit(project: Project, result: Identification, recording: str) -> Path:
     """Keep a fit and its model's text; each fit has a file of its own."""
-    stem = _stem(f"{recording}-{result.model}-{result.method}")
-    path = _free(project.folder / "fits", stem, ".json")
+    path = _free(project.folder / "fits", stem(f"{recording}-{result.model}-{result.method}"), ".json")
     _put(path, result.to_json() + "\n")
-    model = project.folder / "models" / f"{_stem(result.model)}.toml"
+    model = project.folder / "models" / f"{stem(result.model)}.toml"
     if result.model_text and _differs(model, result.model_text):
         _put(_free(model.parent, model.stem, ".toml"), result.model_text)
     return path
@@ -146,16 +149,16 @@ def keep_fit(project: Project, result: Identification, recording: str) -> Path:
 
 def keep_validation(project: Project, answer: Mapping[str, Any], recording: str, model: str) -> Path:
     """Keep what `validate --json` says."""
-    path = _free(project.folder / "validations", _stem(f"{recording}-{model}"), ".json")
+    path = _free(project.folder / "validations", stem(f"{recording}-{model}"), ".json")
     _put(path, json.dumps(answer, indent=2) + "\n")
     return path
 
 
 def keep_rig(project: Project, name: str, text: str) -> None:
     """Keep the profile of the rig that is used; an earlier one that differs stays beside it."""
-    path = project.folder / RIG
+    path = project.folder / "rigs" / f"{stem(name)}.toml"
     if path.is_file() and _differs(path, text):
-        _put(_free(project.folder, "rig-earlier", ".toml"), read_text(path, "a rig profile"))
+        _put(_free(path.parent, f"{path.stem}-earlier", ".toml"), read_text(path, "a rig profile"))
     if not path.is_file() or _differs(path, text):
         _put(path, text)
     if project.rig != name:
@@ -180,14 +183,15 @@ def _files(project: Project, folder: str, ending: str) -> list[Path]:
         raise DataError(f"{project.folder} cannot be read: {error.strerror or error}.") from None
 
 
-def _stem(text: str) -> str:
+def stem(text: str) -> str:
+    """A file name without ending for words of a person."""
     return safe_stem(re.sub(r"[^\w.+-]+", "-", text, flags=re.UNICODE).strip("-.")[:80]) or "unnamed"
 
 
-def _free(folder: Path, stem: str, ending: str) -> Path:
-    path, number = folder / f"{stem}{ending}", 2
+def _free(folder: Path, name: str, ending: str) -> Path:
+    path, number = folder / f"{name}{ending}", 2
     while os.path.lexists(path):
-        path, number = folder / f"{stem}-{number}{ending}", number + 1
+        path, number = folder / f"{name}-{number}{ending}", number + 1
     return path
 
 

@@ -121,9 +121,8 @@ def _take_from_project(args: argparse.Namespace) -> None:
     if args.project is None:
         return
     if args.rig is None:
-        args.rig = args.project.rig
-        if (kept := args.project.folder / projects.RIG).is_file():
-            args.rig = str(kept)
+        own = args.project.rig_path
+        args.rig = str(own) if own.is_file() else args.project.rig
         if not args.rig:
             raise DataError(
                 "The project names no rig yet: `shakedown project set --rig NAME`, or name one here."

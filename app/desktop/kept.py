@@ -2,6 +2,7 @@
 
     work/work.json        the record's file, the model's text and where it came from, the fits
     work/findings.pickle  orbits and checks: arrays, for this version of the program alone
+    work/NUMBER/          the same for a project. Not in its folder: what came by mail is never unpickled
 
 Written when the window closes, the texts also a moment after they were changed. A file that cannot be read,
 or that belongs to somebody else, is passed over: the work then begins anew.
@@ -10,22 +11,26 @@ or that belongs to somebody else, is passed over: the work then begins anew.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import pickle
 import stat
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis import ShakedownError
+from app import project as projects
 from app.desktop.settings import config_folder
+from app.project import Project
 from drivers.base import system
 
 if TYPE_CHECKING:
     from analysis import Identification
 
 FINDINGS = ("mapping", "embedding", "orbits", "orbits_found", "validation")
+MOST_FITS = 20  # of a project that are brought back
 MOST = 60_000_000  # bytes of findings; larger ones are found again in less time than they are read
 
 
@@ -39,10 +44,11 @@ class Kept:
     results: list[Identification] = field(default_factory=list)
     results_of: str = ""  # file of the record that the newest result was found from
     findings: dict[str, Any] = field(default_factory=dict)
+    project: str = ""  # folder of the project that the work belongs to
 
     def save(self, findings: bool = True) -> None:
         """Write in one move; ``findings``: the arrays too."""
-        folder = _folder()
+        folder = _folder(self.project)
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         text = {
             "record": self.record,
@@ -57,13 +63,13 @@ class Kept:
             _write(folder / "findings.pickle", data if len(data) <= MOST else pickle.dumps({}))
 
     @classmethod
-    def load(cls) -> Kept:
-        """What was left behind; empty where nothing can be read."""
+    def load(cls, project: str = "") -> Kept:
+        """What was left behind in a project, or without one; empty where nothing can be read."""
         from analysis import Identification
 
-        kept = cls()
+        kept = cls(project=project)
         try:
-            raw = json.loads((_folder() / "work.json").read_text(encoding="utf-8"))
+            raw = json.loads((_folder(project) / "work.json").read_text(encoding="utf-8"))
             for name in ("record", "model", "model_source", "results_of"):
                 value = raw.get(name)
                 setattr(kept, name, value if isinstance(value, str) else "")
@@ -72,15 +78,34 @@ class Kept:
             return kept
         # Whatever class has changed since then: the findings are left out, and found again when asked for.
         with contextlib.suppress(Exception):
-            path = _folder() / "findings.pickle"
+            path = _folder(project) / "findings.pickle"
             if _is_ours(path):
                 found = pickle.loads(path.read_bytes())
                 kept.findings = {name: found[name] for name in FINDINGS if name in found}
         return kept
 
 
-def _folder() -> Path:
-    return config_folder() / "work"
+def from_project(project: Project, kept: Kept) -> Kept:
+    """What there is of a project that was never open here, such as one from an archive: its newest fits."""
+    from analysis import Identification
+    from drivers.base.files import read_text
+
+    results = []
+    with contextlib.suppress(ShakedownError, OSError):
+        for path in projects.fits(project)[-MOST_FITS:]:
+            with contextlib.suppress(ShakedownError, ValueError):  # the others are of use all the same
+                results.append(Identification.from_json(read_text(path, "a result")))
+    if not results:
+        return kept
+    names = [Path(str(r.get("file", ""))).name for r in results[-1].recordings]
+    there = [str(project.recordings / name) for name in names if (project.recordings / name).is_file()]
+    record = next(iter(there), "")
+    return replace(kept, results=results, record=kept.record or record, results_of=record)
+
+
+def _folder(project: str) -> Path:
+    folder = config_folder() / "work"
+    return folder / hashlib.sha256(project.encode()).hexdigest()[:16] if project else folder
 
 
 def _write(path: Path, data: bytes) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 
 from PyQt6 import sip
 from PyQt6.QtCore import QTimer
@@ -14,6 +15,7 @@ from app.desktop.settings import Settings
 from app.desktop.theme import Theme
 from app.desktop.window import MainWindow
 from app.desktop.workbench import Workbench
+from app.project import find_folder
 
 PICTURES = 256 << 10  # kB for ready pictures of axes: those of every page, on a 4K screen too
 
@@ -34,14 +36,19 @@ def start(rig: str | None = None, files: list[str] | None = None) -> int:
     app.setApplicationName("Shakedown")
     app.setDesktopFileName("shakedown")
     settings = Settings.load()
-    if rig:
-        settings.rig = rig
-    window = build(settings)
-    crashes = CrashDesk(window.bench)
-    window.show_page(settings.page)
-    window.show()
-    QTimer.singleShot(0, lambda: window.begin(files or []))  # after the first paint
-    code = app.exec()
-    crashes.end()
-    sip.delete(window)  # while the application lives: what it draws with is gone after it
-    return code
+    if (inside := find_folder()) is not None:
+        settings.project = str(inside)
+    while True:
+        window = build(settings)
+        settings.rig, rig = rig or settings.rig, None  # asked for: it goes before the project's own
+        crashes = CrashDesk(window.bench)
+        window.show_page(settings.page)
+        window.show()
+        QTimer.singleShot(0, partial(window.begin, files or []))  # after the first paint
+        code = app.exec()
+        crashes.end()
+        ended = window.next_project is None
+        sip.delete(window)  # while the application lives: what it draws with is gone after it
+        if ended:
+            return code
+        settings, files = Settings.load(), []  # the next window works in another project

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from analysis import DataError
 from app.desktop.settings import config_folder
+from app.project import Project
+from drivers.base.files import read_text
 from drivers.base.protocols import Exciter, Source
 from drivers.base.waveform import Waveform
 from drivers.rig.profile import Rig, RigProfile
@@ -50,6 +53,18 @@ def rig_paths() -> dict[str, Path]:
 
     own = sorted(rigs_folder().glob("*.toml")) if rigs_folder().is_dir() else []
     return {**rig_files(), **{path.stem: path for path in own}}
+
+
+def rig_of(project: Project) -> str:
+    """The rig of a project: its own profile, or the known one of that name if it is the same."""
+    own, known = project.rig_path, rig_paths().get(project.rig)
+    if not own.is_file():
+        return project.rig
+    try:
+        same = known is not None and read_text(known, "a rig profile") == read_text(own, "a rig profile")
+    except DataError:  # said when it is opened
+        same = False
+    return project.rig if same else str(own)
 
 
 def open_rig(name: str, specimen: int = 0) -> OpenedRig:

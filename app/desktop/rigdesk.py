@@ -114,6 +114,7 @@ class RigDesk(QObject):
         self.calibrating = False
         self.finishing = False  # stopped, on its way to disk
         self.operator = ""
+        self.test: dict[str, Any] = {}  # what is known of the test, for each recording
         self.specimen = 0  # number of the one on virtual rigs, where theirs differ; 0: the profile's
         self._ready.connect(self._take)
         self._shown_drive = DriveStatus()
@@ -389,7 +390,7 @@ class RigDesk(QObject):
         path = free_path(self._library(), name)  # says now if the folder cannot be used
         metadata = recording_metadata(
             rig.source, rig.profile, title=rig.title, operator=self.operator, notes=notes, tags=tags,
-            driven=self._drive.playing,
+            driven=self._drive.playing, test=self.test,
         )  # fmt: skip
         length = None if seconds is None else max(1, round(seconds * rig.source.rate))
         self._capture = engine.record(recording_to(path, rig.source, metadata), length, trigger)
@@ -428,7 +429,7 @@ class RigDesk(QObject):
         if self.recording or self.sequencer.running:
             raise InstrumentError("A recording is being made already: stop it first.")
         self._asked_to_stop = True  # the drive goes on and off by the plan
-        self.sequencer.start(sequence, folder, self._rig.rig, self._engine, self.operator)
+        self.sequencer.start(sequence, folder, self._rig.rig, self._engine, self.operator, self.test)
 
     # -- watching
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
@@ -37,9 +39,17 @@ class Sequencer(QObject):
     def running(self) -> bool:
         return self._thread is not None and self._thread.is_alive()
 
-    def start(self, sequence: Sequence, folder: Path, rig: Rig, engine: Engine, operator: str) -> None:
+    def start(
+        self,
+        sequence: Sequence,
+        folder: Path,
+        rig: Rig,
+        engine: Engine,
+        operator: str,
+        test: Mapping[str, Any] | None = None,
+    ) -> None:
         """Run a plan into a folder; what is done there already is not done again."""
-        metadata = recording_metadata(rig.source, rig.profile, operator=operator, driven=False)
+        metadata = recording_metadata(rig.source, rig.profile, operator=operator, driven=False, test=test)
         self._run = SequenceRun(sequence, folder, metadata)
         self._cancel, self.paused = threading.Event(), False
         self._thread = threading.Thread(

@@ -38,6 +38,8 @@ class Settings:
     scale: float = 0.0  # size of text and controls; 0: chosen from the screen
     rig: str = "two_well_beam_modern"  # last rig
     library: str = ""  # folder of recordings; empty: the usual place
+    project: str = ""  # folder of the project in hand; its recordings are the library then
+    recent_projects: list[str] = field(default_factory=list)  # folders, newest first
     operator: str = ""
     page: str = "acquire"  # page shown at the start
     window: list[int] = field(default_factory=list)  # x, y, width, height
@@ -57,12 +59,22 @@ class Settings:
 
     @property
     def library_folder(self) -> Path:
+        if self.project:
+            return Path(self.project) / "recordings"
         return Path(self.library) if self.library else data_folder() / "recordings"
 
     def remember(self, path: str | Path) -> None:
         """Put a file on top of the recent ones."""
         text = str(path)
         self.recent = [text, *(r for r in self.recent if r != text)][:RECENT]
+
+    def remember_project(self, folder: str) -> None:
+        """Put a project on top of the recent ones."""
+        self.recent_projects = [folder, *(p for p in self.recent_projects if p != folder)][:RECENT]
+
+    def forget_project(self, folder: str) -> None:
+        """A project that is not there any more."""
+        self.recent_projects = [p for p in self.recent_projects if p != folder]
 
     def save(self) -> None:
         """Write the file in one move, so that a crash leaves the old one whole."""

@@ -9,7 +9,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from PyQt6.QtCore import QEvent, QLockFile, QObject, QSize, Qt, QTimer
+from PyQt6.QtCore import QEvent, QLockFile, QObject, QPoint, QSize, Qt, QTimer
 from PyQt6.QtGui import QCloseEvent, QIcon, QKeyEvent, QKeySequence, QResizeEvent, QShortcut, QWheelEvent
 from PyQt6.QtWidgets import (
     QApplication,
@@ -28,9 +28,10 @@ from PyQt6.QtWidgets import (
 from app.desktop import tasks
 from app.desktop.help import Help
 from app.desktop.icons import icon, pixmap
-from app.desktop.kept import Kept
+from app.desktop.kept import Kept, from_project
 from app.desktop.page import Page
 from app.desktop.pages import STAGES, Stage
+from app.desktop.projectmenu import ProjectMenu
 from app.desktop.settings import config_folder
 from app.desktop.tour import Tour
 from app.desktop.widgets.basics import Elided, IconButton, label, timer
@@ -65,6 +66,7 @@ class MainWindow(QMainWindow):
         self.page: Page | None = None
         self.tour: Tour | None = None
         self.help_window: Help | None = None
+        self.next_project: str | None = None  # the window ends for this project
         with contextlib.suppress(OSError):  # a home that cannot be written is told of when settings are saved
             config_folder().mkdir(parents=True, exist_ok=True)
         self._only = QLockFile(str(config_folder() / "window.lock"))  # held by the first window
@@ -118,7 +120,12 @@ class MainWindow(QMainWindow):
             )
         )
         brand.addWidget(sign)
-        brand.addWidget(label("Shakedown", "brand"), 1)
+        words = QVBoxLayout()
+        words.setSpacing(0)
+        words.addWidget(label("Shakedown", "brand"))
+        self.project_name = Elided("small")
+        words.addWidget(self.project_name)
+        brand.addLayout(words, 1)
         box.addLayout(brand)
         box.addSpacing(px(12))
         group = QButtonGroup(self)
@@ -133,7 +140,12 @@ class MainWindow(QMainWindow):
         self.theme_button = IconButton(self.theme, "sun", "Light or dark (Ctrl+T)")
         self.settings_button = IconButton(self.theme, "settings", "Settings (Ctrl+,)")
         self.tour_button = IconButton(self.theme, "help", "Show me around")
-        for tool in (self.theme_button, self.settings_button, self.tour_button):
+        self.project_button = IconButton(self.theme, "folder", "Project: open, make, archive")
+        self.project_menu = ProjectMenu(self.bench, self, self.turn_to)
+        self.project_button.clicked.connect(
+            lambda: self.project_menu.popup(self.project_button.mapToGlobal(QPoint(0, 0)))
+        )
+        for tool in (self.theme_button, self.settings_button, self.tour_button, self.project_button):
             tool.setIconSize(QSize(px(20), px(20)))
             foot.addWidget(tool)
         foot.addStretch(1)
@@ -221,7 +233,9 @@ class MainWindow(QMainWindow):
         bench.asked_for.connect(self.show_page)
         bench.record_changed.connect(self._show_in_hand)
         bench.model_changed.connect(self._show_in_hand)
+        bench.project_changed.connect(self._show_project)
         self._show_in_hand()
+        self._show_project()
 
     # -- behaviour
 
@@ -324,6 +338,21 @@ class MainWindow(QMainWindow):
         self._fill(self.record_chip, record.name if record else "No record yet")
         self._fill(self.model_chip, model.name if model else "No model yet")
 
+    def _show_project(self) -> None:
+        project = self.bench.project
+        self.project_name.setVisible(project is not None)
+        self.setWindowTitle("Shakedown" if project is None else f"{project.name} – Shakedown")
+        if project is not None:
+            self.project_name.setText(project.name)
+            self.project_name.setToolTip(f"Project in {project.folder}")
+
+    def turn_to(self, project: str) -> None:
+        """End this window as closing it does; the next one works in another project (empty: in none)."""
+        before = self.bench.settings.project
+        self.bench.settings.project, self.next_project = project, project
+        if not self.close():  # a recording is running, and is to go on
+            self.bench.settings.project, self.next_project = before, None
+
     def _fill(self, chip: QPushButton, text: str) -> None:
         metrics = chip.fontMetrics()
         room = chip.width() - self.theme.px(62)
@@ -356,6 +385,8 @@ class MainWindow(QMainWindow):
                 "Another window is open. Both share the library; settings are kept by the one closed last."
             )
             self.bench.say(words, "warn")
+        if self.bench.project_problem:
+            self.bench.say(self.bench.project_problem, "bad")
         self._bring_back(with_record=not files)
         for name in files:
             self.bench.take_file(Path(name))
@@ -364,7 +395,9 @@ class MainWindow(QMainWindow):
 
     def _bring_back(self, with_record: bool) -> None:
         """The work of the last time: the model's text, the record, and what was found from it."""
-        kept = Kept.load()
+        kept = Kept.load(self.bench.settings.project)
+        if self.bench.project is not None and not kept.results:
+            kept = from_project(self.bench.project, kept)
         if kept.model.strip():
             page = self._built(next(s for s in STAGES if s.key == "identify"))
             if page.model_card.restore(kept.model, kept.model_source):  # type: ignore[attr-defined]

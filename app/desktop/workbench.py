@@ -10,13 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from PyQt6.QtCore import QObject, pyqtSignal
 
-from analysis import Progress, ShakedownError
+from analysis import DataError, Progress, ShakedownError
+from app import project as projects
+from app.commands.validate import payload
 from app.desktop.feed import Feed
 from app.desktop.kept import Kept
+from app.desktop.opening import rig_of, rig_paths
 from app.desktop.rigdesk import RigDesk
 from app.desktop.settings import Settings
 from app.desktop.theme import Theme
 from app.desktop.worker import Workers
+from app.project import Project
+from drivers.base.files import read_text
 from drivers.virtual.specimens import new_number
 
 if TYPE_CHECKING:
@@ -69,6 +74,7 @@ class Workbench(QObject):
     noticed = pyqtSignal(object)  # Notice
     marker_asked = pyqtSignal()  # this moment of the recording is to be marked
     asked_for = pyqtSignal(str)  # page to bring to the front
+    project_changed = pyqtSignal()  # what is known of the test
     restored = pyqtSignal()  # the work of the last time is back in hand
 
     def __init__(self, settings: Settings, theme: Theme) -> None:
@@ -76,8 +82,10 @@ class Workbench(QObject):
         self.settings = settings
         self.theme = theme
         self.workers = Workers(self)
-        self.rig = RigDesk(lambda: settings.library_folder)
-        self.rig.operator = settings.operator
+        self.rig = RigDesk(self._library)
+        self.project: Project | None = None
+        self.project_problem = ""  # why the project of the last time is not in hand
+        self._take_project()
         self.rig.specimen = new_number() if settings.new_specimens else 0
         self.rig.recording_changed.connect(self._mark_recording)
         self.feed = Feed(self.rig)
@@ -117,6 +125,68 @@ class Workbench(QObject):
 
     # -- from one start to the next
 
+    # -- the project
+
+    def _take_project(self) -> None:
+        """The project of the settings, its rig and what its recordings say; without one if it is gone."""
+        settings = self.settings
+        if settings.project:
+            try:
+                self.project = projects.load(settings.project)
+                settings.project = str(self.project.folder)
+                settings.remember_project(settings.project)
+                settings.rig = rig_of(self.project) or settings.rig
+            except ShakedownError as error:
+                self.project_problem = f"{error} The window works without a project."
+                settings.forget_project(settings.project)
+                settings.project = ""
+        self._describe_test()
+        self.rig.recorded.connect(self._keep_rig)
+
+    def _describe_test(self) -> None:
+        project = self.project
+        self.rig.test = {} if project is None else project.metadata()
+        self.rig.operator = (project.operator if project is not None else "") or self.settings.operator
+
+    def reload_project(self) -> Project | None:
+        """Read the project anew: somebody else may have changed it; None, and said, if it is gone."""
+        if self.project is None:
+            return None
+        try:
+            self.project = projects.load(self.project.folder)
+        except ShakedownError as error:
+            self.say(str(error), "bad")
+            return None
+        self._describe_test()
+        self.project_changed.emit()
+        return self.project
+
+    def _library(self) -> Path:
+        """Where recordings go; refused if the project's folder is gone, such as with the disk it was on."""
+        project = self.project
+        if project is not None and not (project.folder / projects.NAME).is_file():
+            raise DataError(f"the folder of the project, {project.folder}, is not there any more.")
+        return self.settings.library_folder
+
+    def _keep_rig(self) -> None:
+        """The project keeps the profile that its newest recording was made with."""
+        opened = self.rig.rig
+        if self.project is None or opened is None or opened.profile is None:
+            return
+        path = rig_paths().get(opened.name)
+        if path is not None:  # the project's own profile is there already
+            self._keep(
+                lambda project: projects.keep_rig(project, opened.name, read_text(path, "a rig profile"))
+            )
+
+    def _keep(self, keep: Callable[[Project], object]) -> None:
+        """Keep something in the project, if there is one; what goes wrong is said."""
+        if self.project is not None:
+            try:
+                keep(self.project)
+            except ShakedownError as error:
+                self.say(f"Not kept in the project: {error}", "warn")
+
     def kept(self) -> Kept:
         """The work in hand, for the next start."""
         record, fitted = self._record, self._fitted
@@ -127,6 +197,7 @@ class Workbench(QObject):
             self.results[-MOST_RESULTS:],
             str(fitted.path) if fitted is not None and fitted.path is not None else "",
             self.findings,
+            "" if self.project is None else str(self.project.folder),
         )
 
     def restore(self, kept: Kept) -> None:
@@ -180,6 +251,8 @@ class Workbench(QObject):
         """Put a fit in hand; ``record``: what it was found from, by default the record in hand."""
         self._fitted = record or self._record
         self.results.append(result)
+        name = self._fitted.name if self._fitted is not None else "record"
+        self._keep(lambda project: projects.keep_fit(project, result, name))
         self.findings.pop("validation", None)  # it was of the result before
         self.result_changed.emit()
 
@@ -234,6 +307,9 @@ class Workbench(QObject):
     def find(self, name: str, value: Any) -> None:
         """Hand a finding on to later pages."""
         self.findings[name] = value
+        if name == "validation" and self.result is not None and self._record is not None:
+            answer, of, model = payload(value), self._record.name, self.result.model
+            self._keep(lambda project: projects.keep_validation(project, answer, of, model))
         self.finding_changed.emit(name)
 
     def start_drive(self) -> None:

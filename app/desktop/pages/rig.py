@@ -20,7 +20,7 @@ from PyQt6.QtWidgets import (
 )
 
 from analysis import ShakedownError
-from app.desktop.opening import rig_paths, rigs_folder
+from app.desktop.opening import rig_of, rig_paths, rigs_folder
 from app.desktop.page import Page
 from app.desktop.widgets.basics import Card, button, label
 from app.desktop.widgets.channeltable import ChannelTable
@@ -30,6 +30,7 @@ from app.desktop.widgets.leaverig import may_leave_rig
 from app.desktop.widgets.selftest import SelfTest
 from app.desktop.widgets.specimen import SpecimenLine
 from app.desktop.workbench import Workbench
+from app.project import NAME as PROJECT
 from drivers.rig.profile import RigProfile, load_rig
 
 NAME = Qt.ItemDataRole.UserRole
@@ -124,7 +125,7 @@ class RigPage(Page):
         """Read the list of profiles again."""
         self.list.blockSignals(True)
         self.list.clear()
-        for name, path in rig_paths().items():
+        for name, path in self._paths().items():
             item = QListWidgetItem(_title(path))
             item.setData(NAME, name)
             item.setToolTip(str(path))
@@ -136,6 +137,13 @@ class RigPage(Page):
             self.list.setCurrentRow(0)
         self._chosen()
 
+    def _paths(self) -> dict[str, Path]:
+        """Every profile that can be chosen; the project's own one first, where it is not a known one."""
+        project = self.bench.project
+        own = "" if project is None else rig_of(project)
+        known = rig_paths()
+        return known if not own or own in known else {own: Path(own), **known}
+
     def name(self) -> str:
         item = self.list.currentItem()
         return str(item.data(NAME)) if item is not None else ""
@@ -145,7 +153,7 @@ class RigPage(Page):
         if not name:
             return
         try:
-            self.profile = load_rig(rig_paths()[name])
+            self.profile = load_rig(self._paths()[name])
         except ShakedownError as error:
             self.profile = None
             self.title.setText(name)
@@ -163,7 +171,7 @@ class RigPage(Page):
             f"{kind}  ·  {profile.rate:g} samples per second  ·  {len(profile.channels)} channels"
             f"  ·  at most {profile.limits.peak:g} V{drive}"
         )
-        self.channels.show_profile(profile, rig_paths()[name])
+        self.channels.show_profile(profile, self._paths()[name])
         self._follow()
 
     def open(self) -> None:
@@ -188,5 +196,7 @@ def _title(path: Path) -> str:
     except ShakedownError:
         return f"{path.stem} (has a mistake)"
     kind = "virtual" if profile.virtual else "real instruments"
-    own = f"{path.stem}, " if path.parent == rigs_folder() else ""  # a copy has the name of its original
+    own = "of this project, " if (path.parent.parent / PROJECT).is_file() else ""
+    if path.parent == rigs_folder():
+        own = f"{path.stem}, "  # a copy has the name of its original
     return f"{profile.name}\n{own}{kind}, {profile.rate:g} Hz"

@@ -7,8 +7,8 @@ from PyQt6.QtWidgets import QMessageBox, QWidget
 from app.desktop.rigdesk import RigDesk
 
 
-def may_leave_rig(rig: RigDesk, parent: QWidget) -> bool:
-    """Whether another rig may be opened; asks if that ends a drive, a recording or a sequence."""
+def may_leave_rig(rig: RigDesk, parent: QWidget, question: str = "Open another rig?") -> bool:
+    """Whether the rig may be let go; asks if that ends a drive, a recording or a sequence."""
     status = rig.drive_status()
     running = [
         f"the shaker plays {status.text}" if status.driving else "",
@@ -22,7 +22,7 @@ def may_leave_rig(rig: RigDesk, parent: QWidget) -> bool:
     box.setObjectName("leave rig")
     box.setIcon(QMessageBox.Icon.Question)
     box.setWindowTitle("Another rig")
-    box.setText(f"{words[0].upper()}{words[1:]}. Open another rig?")
+    box.setText(f"{words[0].upper()}{words[1:]}. {question}")
     box.setInformativeText("The drive ramps to zero first; what was recorded is saved.")
     box.addButton("Stop and open", QMessageBox.ButtonRole.AcceptRole)
     stay = box.addButton("Stay here", QMessageBox.ButtonRole.RejectRole)

@@ -91,8 +91,9 @@ def test_given_a_rig_that_changes_then_the_earlier_profile_stays(project: projec
     projects.keep_rig(projects.load(project.folder), "beam", "name = 'two'\n")
     projects.keep_rig(projects.load(project.folder), "beam", "name = 'two'\n")
     assert projects.load(project.folder).rig == "beam"
-    assert sorted(p.name for p in project.folder.glob("rig*.toml")) == ["rig-earlier.toml", "rig.toml"]
-    assert (project.folder / "rig-earlier.toml").read_text() == "name = 'one'\n"
+    assert projects.load(project.folder).rig_path.read_text() == "name = 'two'\n"
+    assert (project.folder / "rigs" / "beam-earlier.toml").read_text() == "name = 'one'\n"
+    assert len(list((project.folder / "rigs").iterdir())) == 2
 
 
 def test_given_an_archive_then_it_unpacks_to_the_same_project(
