@@ -28,7 +28,7 @@ from analysis import Progress, ShakedownError
 from app import project as projects
 from app.desktop.settings import data_folder
 from app.desktop.theme import Theme
-from app.desktop.widgets.basics import IconButton, add_row, entry, form, label
+from app.desktop.widgets.basics import IconButton, add_row, entry, form, label, menu_heading
 from app.desktop.widgets.leaverig import may_leave_rig
 from app.desktop.widgets.notes import Notes
 from app.desktop.widgets.number import Number
@@ -52,11 +52,11 @@ class ProjectMenu(QMenu):
         self.clear()
         project = self.bench.project
         if project is not None:
-            self.addSection(project.name)
+            menu_heading(self, project.name)
             self.addAction("About this test …", self.describe)
             self.addAction("Archive as one file …", self.ask_archive)
             self.addAction("Close the project", partial(self.go, ""))
-            self.addSection("Another project")
+            menu_heading(self, "Another project")
         self.addAction("New project …", self.ask_new)
         self.addAction("Open a project …", self.ask_open)
         self.addAction("Open an archive …", self.ask_unpack)
@@ -64,7 +64,7 @@ class ProjectMenu(QMenu):
             p for p in self.bench.settings.recent_projects if project is None or p != str(project.folder)
         ]
         if recent:
-            self.addSection("Recent")
+            menu_heading(self, "Recent")
             for path in recent:
                 action = self.addAction(Path(path).name, partial(self.go, path))
                 assert action is not None

@@ -1,9 +1,9 @@
 """Every code block and command of the documentation runs as printed.
 
 ```python blocks of a page run in order in one process; lines starting with `$ ` in ```console blocks run in
-the same folder. The commands of the pages that a newcomer starts with, and what only a shell understands, run
-in a shell, with the program on the path; the other commands through the program's own entry in the process of
-their page, which starts once. `make` targets are what continuous integration runs.
+the same folder, or where `cd` went. The commands of the pages that a newcomer starts with, and what only a
+shell understands, run in a shell, with the program on the path; the other commands through the program's own
+entry in the process of their page, which starts once. `make` targets are what continuous integration runs.
 """
 
 from __future__ import annotations
@@ -52,13 +52,15 @@ def is_plain(line: str) -> bool:
 def script(page: Path) -> str:
     """One Python program that runs the page from top to bottom."""
     in_a_shell = page.relative_to(ROOT).as_posix() in IN_A_SHELL
-    parts = ["import subprocess as _subprocess", "from app.cli import main as _main"]
+    parts = ["import os as _os", "import subprocess as _subprocess", "from app.cli import main as _main"]
     for kind, body in runnable(page):
         if kind == "python":
             parts.append(body)
             continue
         for line in commands(body):
-            if in_a_shell or not is_plain(line):
+            if line.startswith("cd "):
+                parts.append(f"_os.chdir({line[3:]!r})")
+            elif in_a_shell or not is_plain(line):
                 parts.append(f"_subprocess.run({line!r}, shell=True, check=True)")
             else:
                 parts.append(f"assert _main({shlex.split(line)[1:]!r}) == 0, {line!r}")

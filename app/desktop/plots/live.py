@@ -15,7 +15,7 @@ from app.desktop.feed import Feed
 from app.desktop.plots.plot import Plot, axis_text
 from app.desktop.plots.response import ResponseRows
 from app.desktop.theme import Theme
-from app.desktop.widgets.basics import IconButton
+from app.desktop.widgets.basics import IconButton, menu_heading
 
 DRIVES = ("drive", "force", "f", "w", "u")  # channels that drive the specimen
 ROOM_FOR_PHASE = 330  # height of a card from which the phase is drawn too
@@ -80,7 +80,7 @@ def _fill(menu: QMenu, choices: list[Choice]) -> None:
     """One section for each choice, the present one ticked."""
     menu.clear()
     for choice in choices:
-        menu.addSection(choice.words)
+        menu_heading(menu, choice.words)
         group = QActionGroup(menu)
         for i, name in enumerate(choice.names):
             action = menu.addAction(name)

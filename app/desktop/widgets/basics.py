@@ -12,6 +12,7 @@ from PyQt6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QLineEdit,
+    QMenu,
     QProgressBar,
     QPushButton,
     QScrollArea,
@@ -166,6 +167,15 @@ def add_row(theme: Theme, layout: QFormLayout, words: str, field: QWidget, tip: 
     layout.addRow(name, field)
     if isinstance(field, Number):
         field.show_words_in(layout)
+
+
+def menu_heading(menu: QMenu, words: str) -> None:
+    """A line between entries with words: those of Qt's own sections are not drawn with a style sheet."""
+    if menu.actions():
+        menu.addSeparator()
+    action = menu.addAction(words)
+    assert action is not None
+    action.setEnabled(False)
 
 
 class Lamp(QWidget):

@@ -10,7 +10,7 @@ from PyQt6.QtWidgets import QMenu, QSplitter
 from app.desktop.plots.live import LivePlot
 from app.desktop.settings import Settings
 from app.desktop.theme import Theme
-from app.desktop.widgets.basics import IconButton
+from app.desktop.widgets.basics import IconButton, menu_heading
 
 SUGGESTED = {
     "sine": ("spectrum", "portrait", "section"),  # a loop, and one dot in each period
@@ -110,11 +110,11 @@ class Views(QSplitter):
         others = [other for other in self._plots if other not in self.shown]
         before, after = self.shown[:place], self.shown[place + 1 :]
         if others:
-            menu.addSection("Show here instead")
+            menu_heading(menu, "Show here instead")
             for other in others:
                 self._offer(menu, self._plots[other].title, (*before, other, *after))
         if others and len(self.shown) < self._room():
-            menu.addSection("Show beside it")
+            menu_heading(menu, "Show beside it")
             for other in others:
                 self._offer(menu, self._plots[other].title, (*before, name, other, *after))
         menu.addSeparator()
