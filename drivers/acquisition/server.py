@@ -258,7 +258,7 @@ class RigServer:
                 else (rig.exciter.unit, rig.exciter.limits, isinstance(rig.exciter, Modulated)),
                 tuple(rig.controllers),
                 rig.specimen is not None,
-                tuple(getattr(rig.exciter, "notices", ())),
+                tuple(rig.notices),
             )
         )
 

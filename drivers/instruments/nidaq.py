@@ -13,7 +13,7 @@ import contextlib
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -26,9 +26,20 @@ from drivers.base.limits import STOP_RAMP, Limits
 from drivers.base.overload import overloads
 from drivers.base.protocols import Block, ChannelSpan, DriveState, InstrumentError, LinkLost, Samples
 from drivers.base.waveform import Waveform
+from drivers.instruments.nidaq_channels import conversion
+from drivers.instruments.nidaq_errors import (
+    OLDER_FIRMWARE_OVERRUN,
+    OVERRUN,
+    PLAYED_ALREADY,
+    UNSUPPORTED,
+    first_sentence,
+    in_words,
+    patiently,
+)
+from drivers.instruments.nidaq_input import InputTasks, device_of
 from drivers.instruments.written_samples import WrittenSamples, fall_from
 from drivers.rig.player import Player, PlayerMark
-from drivers.rig.profile import ChannelProfile, RigError, RigProfile
+from drivers.rig.profile import RigError, RigProfile
 
 BUFFER_SECONDS = 10.0  # of the input: what may pile up before samples are lost
 AHEAD_SECONDS = 0.04  # of the output: what is written and not yet played
@@ -41,9 +52,6 @@ PACE_SECONDS = 0.001  # between two looks at STOP while nothing is to be written
 COUNT_SLACK = 0.005  # s, by which a count of the device may run ahead of the time that it is asked at
 STALLED_SECONDS = 0.04  # beyond what a stop takes: then the output's clock is taken for stalled
 READ_TIMEOUT = 5.0  # s beyond the time that the samples take
-OVERRUN, OLDER_FIRMWARE_OVERRUN, TIMED_OUT, UNSUPPORTED = -200279, -200278, -200284, -200452
-PLAYED_ALREADY = -200289
-STANDARD_GRAVITY = 9.80665
 
 
 def list_devices(session: Any = None) -> tuple[list[tuple[str, str]], str]:
@@ -59,7 +67,7 @@ def list_devices(session: Any = None) -> tuple[list[tuple[str, str]], str]:
     except (DaqNotFoundError, DaqNotSupportedError):
         return [], "The NI-DAQmx driver is not installed, so NI devices were not looked for."
     except Error as error:
-        return [], f"NI devices could not be listed: {_first_sentence(error)}"
+        return [], f"NI devices could not be listed: {first_sentence(error)}"
     return found, "" if found else "No NI device was found."
 
 
@@ -89,28 +97,6 @@ def open_exciter(profile: RigProfile, source: Any) -> NidaqExciter:
     return NidaqExciter(profile, source)
 
 
-@contextlib.contextmanager
-def in_words(doing: str) -> Iterator[None]:
-    """Turn the driver's errors into sentences. A lost server is a LinkLost."""
-    from nidaqmx.errors import Error, RpcError
-
-    try:
-        yield
-    except RpcError as error:
-        raise LinkLost(
-            f"The NI device server cannot be reached while {doing} ({_first_sentence(error)}); "
-            "what was recorded is safe. Check the server and the network, then open the rig again."
-        ) from None
-    except Error as error:
-        raise InstrumentError(f"NI-DAQmx, {doing}: {_first_sentence(error)}") from None
-
-
-def _first_sentence(error: Exception) -> str:
-    text = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
-    code = getattr(error, "error_code", None)
-    return f"{text.rstrip('.')} ({code})." if code else text
-
-
 class NidaqSource:
     """Analogue input of one or more NI devices on one clock."""
 
@@ -119,53 +105,27 @@ class NidaqSource:
     def __init__(self, profile: RigProfile, session: Any = None) -> None:
         self.session = session
         self.name = profile.name
-        self._profiles = profile.channels
         table = profile.instruments["source"]
         self._buffer_seconds = float(table.get("buffer_seconds", BUFFER_SECONDS))
         self.companion: NidaqExciter | None = None
-        self._running = False
+        self._running = self._closed = False
         self._overload_flags = True
+        self.inputs = InputTasks(session, profile.rate, max(2, round(self._buffer_seconds * profile.rate)))
         with in_words("opening the input"):
-            self._task: Any = self._open(profile, table["wiring"])
-            self.rate = float(self._task.timing.samp_clk_rate)
-        self.channels = tuple(c.info() for c in profile.channels)
-        self.device = str(next(iter(table["wiring"].values()))).split("/")[0]
-        self._gains = np.array([_conversion(c) for c in profile.channels])
+            self.inputs.open(profile.channels, table["wiring"])
+        self.rate, self.notices = self.inputs.rate, self.inputs.notices
+        self.channels = tuple(c.info() for c in self.inputs.channels)
+        self._gains = np.array([conversion(c) for c in self.inputs.channels])
         self._expected = 0
 
-    def _open(self, profile: RigProfile, wiring: Mapping[str, str]) -> Any:
-        import nidaqmx
-        from nidaqmx.constants import AcquisitionType, OverwriteMode
-        from nidaqmx.stream_readers import AnalogMultiChannelReader
-
-        task = nidaqmx.Task(grpc_options=self.session) if self.session else nidaqmx.Task()
-        try:
-            for channel in profile.channels:
-                _add_channel(task, channel, wiring[channel.name])
-            samples = max(2, round(self._buffer_seconds * profile.rate))
-            task.timing.cfg_samp_clk_timing(
-                profile.rate, sample_mode=AcquisitionType.CONTINUOUS, samps_per_chan=samples
-            )
-            # Lost samples are then a gap of known length and not the end of the task.
-            task.in_stream.overwrite = OverwriteMode.OVERWRITE_UNREAD_SAMPLES
-            self._reader = AnalogMultiChannelReader(task.in_stream)
-            self._reader.verify_array_shape = False
-        except BaseException:
-            task.close()
-            raise
-        return task
-
     def start(self) -> None:
-        from nidaqmx.constants import ReadRelativeTo
-
-        if self._task is None:
+        if self._closed:
             raise InstrumentError("The NI device was closed: open the rig again.")
         with in_words("starting"):
-            self._task.in_stream.relative_to = ReadRelativeTo.CURRENT_READ_POSITION
-            self._task.in_stream.offset = 0
+            patiently(self.inputs.reserve)
             if self.companion is not None:
                 self.companion.prepare()  # waits for our start trigger
-            self._task.start()
+            self.inputs.start()
         self._running, self._expected = True, 0
         if self.companion is not None:
             self.companion.begin()
@@ -186,43 +146,29 @@ class NidaqSource:
         """Read one block; the index of its first sample, and why samples before it were lost if some were."""
         from nidaqmx.errors import DaqReadError
 
-        count = into.shape[1]
-        data = into if into.flags.c_contiguous else np.empty_like(into)
         start, reason = self._expected, ""
         with in_words("reading"):
             for _ in range(3):
                 try:
-                    self._reader.read_many_sample(data, count, count / self.rate + READ_TIMEOUT)
+                    self.inputs.read(into, into.shape[1] / self.rate + READ_TIMEOUT)
                     break
                 except DaqReadError as error:
                     if error.error_code not in (OVERRUN, OLDER_FIRMWARE_OVERRUN):
                         raise
-                    start = self._skip_lost(count)
+                    start = self._skip_lost()
                     reason = "the device's buffer overran: the program read too slowly"
             else:
                 raise InstrumentError("The NI device's buffer overran three times in a row: lower the rate.")
             if reason:
-                self._read_on()
-        if data is not into:
-            into[:] = data
+                self.inputs.read_on()
         return start, reason
 
-    def _skip_lost(self, count: int) -> int:
+    def _skip_lost(self) -> int:
         """Go on at a sample that is certainly still there; its index, counted by the device itself."""
-        from nidaqmx.constants import ReadRelativeTo
-
-        stream = self._task.in_stream
-        acquired = int(stream.total_samp_per_chan_acquired)
-        resume = max(self._expected, acquired - round(0.5 * self._buffer_seconds * self.rate))
-        stream.relative_to = ReadRelativeTo.FIRST_SAMPLE
-        stream.offset = resume
+        kept = round(0.5 * self._buffer_seconds * self.rate)
+        resume = max(self._expected, self.inputs.acquired() - kept)
+        self.inputs.go_to(resume)
         return resume
-
-    def _read_on(self) -> None:
-        from nidaqmx.constants import ReadRelativeTo
-
-        self._task.in_stream.relative_to = ReadRelativeTo.CURRENT_READ_POSITION
-        self._task.in_stream.offset = 0
 
     def _flagged(self, start: int, count: int) -> tuple[ChannelSpan, ...]:
         """Overloads that the device itself reports, where it can."""
@@ -230,42 +176,38 @@ class NidaqSource:
 
         if not self._overload_flags:
             return ()
-        try:
-            with in_words("asking for overloads"):
-                try:
-                    if not self._task.in_stream.overloaded_chans_exist:
-                        return ()
-                    names = self._task.in_stream.overloaded_chans
-                except DaqError:
-                    self._overload_flags = False  # this device has no such flags
-                    return ()
-        except LinkLost:
-            raise
-        rows = [i for i, c in enumerate(self._profiles) if c.name in names]
+        with in_words("asking for overloads"):
+            try:
+                rows = self.inputs.overloaded()
+            except DaqError:
+                self._overload_flags = False  # this device has no such flags
+                return ()
         return tuple(ChannelSpan(row, start, start + count) for row in rows)
 
     def null_bridge(self, channel: str) -> float:
         """Take a bridge's present output as zero strain; that output, in V. The task must not be running."""
-        self._check_bridge(channel)
+        task = self._bridge(channel)
         with in_words(f"nulling '{channel}'"):
-            self._task.perform_bridge_offset_nulling_cal(channel)
-            return float(self._task.ai_channels[channel].ai_bridge_initial_voltage)
+            task.perform_bridge_offset_nulling_cal(channel)
+            return float(task.ai_channels[channel].ai_bridge_initial_voltage)
 
     def shunt_calibrate(self, channel: str, resistor: float = 100_000.0) -> float:
         """Correct a strain channel's gain with a shunt resistor (ohm) across one arm of its bridge; the gain.
 
         The task must not be running.
         """
-        self._check_bridge(channel)
+        task = self._bridge(channel)
         with in_words(f"shunt calibration of '{channel}'"):
-            self._task.perform_strain_shunt_cal(channel, shunt_resistor_value=resistor)
-            return float(self._task.ai_channels[channel].ai_bridge_shunt_cal_gain_adjust)
+            task.perform_strain_shunt_cal(channel, shunt_resistor_value=resistor)
+            return float(task.ai_channels[channel].ai_bridge_shunt_cal_gain_adjust)
 
-    def _check_bridge(self, channel: str) -> None:
-        if not any(c.name == channel and c.kind == "bridge" for c in self._profiles):
+    def _bridge(self, channel: str) -> Any:
+        """The task of a strain bridge."""
+        if not any(c.name == channel and c.kind == "bridge" for c in self.inputs.channels):
             raise InstrumentError(f"Channel '{channel}' is no strain bridge, so it has nothing to calibrate.")
-        if self._task is None:
+        if self._closed:
             raise InstrumentError("The NI device was closed: open the rig again.")
+        return self.inputs.task_of(channel)
 
     def stop(self) -> None:
         if not self._running:
@@ -274,15 +216,14 @@ class NidaqSource:
         if self.companion is not None:
             self.companion.rest()
         with contextlib.suppress(LinkLost), in_words("stopping"):
-            self._task.stop()
+            self.inputs.stop()
 
     def close(self) -> None:
         with contextlib.suppress(ShakedownError):
             self.stop()
-        task, self._task = self._task, None
+        self._closed = True
         with contextlib.suppress(ShakedownError), in_words("closing"):
-            if task is not None:
-                task.close()
+            self.inputs.close()
 
 
 class NidaqExciter:
@@ -305,6 +246,7 @@ class NidaqExciter:
                 f"[instruments.exciter]: ahead_seconds is a time from {SHORTEST_AHEAD:g} to "
                 f"{LONGEST_AHEAD:g} s (STOP may take as long), oversampling a number of at least 1."
             )
+        self._check_one_clock()
         self._ahead = max(4, round(self._ahead_seconds * self._rate))
         self._chunk = max(1, self._ahead // 4)
         self._range = float(table.get("range", 10.0))
@@ -339,6 +281,14 @@ class NidaqExciter:
         self.watchdog = self._open_watchdog(table.get("watchdog"), bool(table.get("watchdog_optional")))
         source.companion = self
         threading.Thread(target=self._enforce_stop, name="stop of the output", daemon=True).start()
+
+    def _check_one_clock(self) -> None:
+        """An output with a clock of its own keeps step with the inputs only on the device that has both."""
+        if self._oversampling > 1 and self._source.inputs.devices != (device_of(self._output),):
+            raise RigError(
+                "[instruments.exciter]: inputs and output are on different devices or modules, so the output "
+                "must run on the inputs' own clock: oversampling = 1."
+            )
 
     # -- the exciter
 
@@ -441,13 +391,12 @@ class NidaqExciter:
         task = nidaqmx.Task(grpc_options=session) if session else nidaqmx.Task()
         try:
             task.ao_channels.add_ao_voltage_chan(self._output, min_val=-self._range, max_val=self._range)
-            device = self._source.device
             task.timing.cfg_samp_clk_timing(
                 self._rate, self._clock, sample_mode=AcquisitionType.CONTINUOUS, samps_per_chan=self._ahead
             )
             task.out_stream.regen_mode = RegenerationMode.DONT_ALLOW_REGENERATION
             task.out_stream.output_buf_size = self._ahead
-            task.triggers.start_trigger.cfg_dig_edge_start_trig(f"/{device}/ai/StartTrigger")
+            task.triggers.start_trigger.cfg_dig_edge_start_trig(self._source.inputs.trigger)
             self._writer = AnalogSingleChannelWriter(task.out_stream, auto_start=False)
             self._task = task
             self._states.clear()
@@ -465,7 +414,7 @@ class NidaqExciter:
 
     @property
     def _clock(self) -> str:
-        return f"/{self._source.device}/ai/SampleClock" if self._oversampling == 1 else ""
+        return self._source.inputs.clock if self._oversampling == 1 else ""
 
     def begin(self) -> None:
         """Keep the output's buffer filled from now on, and the watchdog content."""
@@ -740,97 +689,3 @@ def _translated(error: Exception, doing: str) -> Exception:
             raise error
     except Exception as translated:
         return translated
-
-
-def _conversion(channel: ChannelProfile) -> tuple[float, float]:
-    """Factor and summand from what the driver gives (V, strain, g, N) to the channel's unit."""
-    if channel.kind in ("iepe", "force"):
-        return 1.0, channel.zero
-    return 1.0 / channel.sensitivity, channel.zero
-
-
-def _add_channel(task: Any, channel: ChannelProfile, terminal: str) -> None:
-    adders: dict[str, Callable[[Any, ChannelProfile, str], Any]] = {
-        "voltage": _add_voltage,
-        "iepe": _add_acceleration,
-        "force": _add_force,
-        "bridge": _add_strain,
-    }
-    created = adders[channel.kind](task.ai_channels, channel, terminal)
-    if channel.coupling == "ac":
-        from nidaqmx.constants import Coupling
-
-        created.ai_coupling = Coupling.AC
-
-
-def _add_voltage(channels: Any, channel: ChannelProfile, terminal: str) -> Any:
-    return channels.add_ai_voltage_chan(terminal, channel.name, min_val=-channel.range, max_val=channel.range)
-
-
-def _add_acceleration(channels: Any, channel: ChannelProfile, terminal: str) -> Any:
-    from nidaqmx.constants import AccelSensitivityUnits, AccelUnits, ExcitationSource
-
-    units = {
-        "g": AccelUnits.G,
-        "m/s^2": AccelUnits.METERS_PER_SECOND_SQUARED,
-        "m/s²": AccelUnits.METERS_PER_SECOND_SQUARED,
-    }
-    if channel.unit not in units:
-        raise RigError(
-            f"channel '{channel.name}': an accelerometer's unit is g or m/s^2, not '{channel.unit}'."
-        )
-    volts_per_g = channel.sensitivity * (1.0 if channel.unit == "g" else STANDARD_GRAVITY)
-    reach = channel.range / channel.sensitivity
-    return channels.add_ai_accel_chan(
-        terminal,
-        channel.name,
-        min_val=-reach,
-        max_val=reach,
-        units=units[channel.unit],
-        sensitivity=1000 * volts_per_g,
-        sensitivity_units=AccelSensitivityUnits.MILLIVOLTS_PER_G,
-        current_excit_source=ExcitationSource.INTERNAL,
-        current_excit_val=channel.excitation_current,
-    )
-
-
-def _add_force(channels: Any, channel: ChannelProfile, terminal: str) -> Any:
-    from nidaqmx.constants import ExcitationSource, ForceIEPESensorSensitivityUnits, ForceUnits
-
-    reach = channel.range / channel.sensitivity
-    return channels.add_ai_force_iepe_chan(
-        terminal,
-        channel.name,
-        min_val=-reach,
-        max_val=reach,
-        units=ForceUnits.NEWTONS,
-        sensitivity=1000 * channel.sensitivity,
-        sensitivity_units=ForceIEPESensorSensitivityUnits.MILLIVOLTS_PER_NEWTON,
-        current_excit_source=ExcitationSource.INTERNAL,
-        current_excit_val=channel.excitation_current,
-    )
-
-
-def _add_strain(channels: Any, channel: ChannelProfile, terminal: str) -> Any:
-    from nidaqmx.constants import ExcitationSource, StrainGageBridgeType
-
-    bridges = {
-        "quarter": StrainGageBridgeType.QUARTER_BRIDGE_I,
-        "half": StrainGageBridgeType.HALF_BRIDGE_I,
-        "full": StrainGageBridgeType.FULL_BRIDGE_I,
-    }
-    created = channels.add_ai_strain_gage_chan(
-        terminal,
-        channel.name,
-        min_val=-channel.range,
-        max_val=channel.range,
-        strain_config=bridges[channel.bridge],
-        voltage_excit_source=ExcitationSource.INTERNAL,
-        voltage_excit_val=channel.bridge_excitation,
-        gage_factor=channel.gauge_factor,
-        initial_bridge_voltage=channel.initial_bridge_voltage,
-        nominal_gage_resistance=channel.bridge_resistance,
-    )
-    if channel.shunt_gain != 1.0:  # the driver multiplies by it, and the next calibration starts from it
-        created.ai_bridge_shunt_cal_gain_adjust = channel.shunt_gain
-    return created

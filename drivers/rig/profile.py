@@ -57,7 +57,8 @@ class ChannelProfile:
     coupling: str = "dc"  # dc or ac
     noise: float = 0.0  # V rms, of the virtual sensor
     limit: float | None = None  # beyond this, in the unit, the drive is stopped
-    excitation_current: float = 0.004  # A, of IEPE sensors
+    excitation_current: float | None = None  # A, of IEPE sensors; None: 4 mA where the device has it
+    teds: bool = False  # sensitivity from the sensor's own data (IEEE 1451.4), of iepe and force
     bridge: str = "full"  # quarter, half, full
     gauge_factor: float = 2.0
     bridge_excitation: float = 2.5  # V
@@ -76,6 +77,10 @@ class ChannelProfile:
                 raise RigError(
                     f"channel '{self.name}': {name} is one of {', '.join(allowed)}, not '{value}'."
                 )
+        if self.teds is not False and (self.teds is not True or self.kind not in ("iepe", "force")):
+            raise RigError(
+                f"channel '{self.name}': teds is true or false, and for sensors of kind iepe or force only."
+            )
         if self.sensitivity == 0 or self.range <= 0:
             raise RigError(
                 f"channel '{self.name}': the sensitivity must not be 0 and the range must be positive."
@@ -281,6 +286,7 @@ def _profile(table: dict[str, Any], key: str) -> RigProfile:
 def open_rig(profile: RigProfile, clock: Clock | None = None, seed: int = 0) -> Rig:
     """Open every instrument of a profile; if one fails those opened before are closed again."""
     rig = Rig(profile, _driver("source", profile.instruments["source"])(profile, clock, seed))
+    rig.notices += getattr(rig.source, "notices", ())
     if isinstance(rig.source, Perturbable):
         rig.specimen = rig.source
     try:

@@ -21,18 +21,23 @@ import grpc
 import numpy as np
 from numpy.typing import NDArray
 
+from drivers.virtual import ni_checks
+from drivers.virtual.ni_products import C_MODULE, Teds
 from drivers.virtual.plant import Plant
 from drivers.virtual.simulated_device import (
     CURRENT_POSITION,
     EXPIRED,
     INVALID_TASK,
     MESSAGES,
+    NETWORK_TAKEN,
     NO_CHANNEL,
     NO_DEVICE,
     NO_ROOM,
+    NO_TEDS,
+    NOT_RESERVED,
     OVERRUN,
     RESET,
-    TIMEBASE,
+    TEDS_UNSUPPORTED,
     TIMED_OUT,
     UNSUPPORTED,
     AiChannel,
@@ -50,6 +55,7 @@ MEGABYTES = 256 << 20
 # What some of the package's numbers mean (nidaqmx.constants).
 _DONT_REGENERATE = 10158
 _FINITE = 10178
+_VERIFY, _COMMIT, _RESERVE, _UNRESERVE = 2, 3, 4, 5
 _RESET_TIMER, _CLEAR_EXPIRATION = 0, 1
 
 
@@ -82,13 +88,44 @@ class DeviceServer:
         return {"value": _known(versions, r.attribute_raw)}
 
     def do_GetSystemInfoAttributeString(self, r: Any) -> dict[str, Any]:
-        return {"value": _known({0x193B: self.device.name}, r.attribute_raw)}
+        return {"value": _known({0x193B: ", ".join(self.device.rack.devices)}, r.attribute_raw)}
 
     def do_GetDeviceAttributeString(self, r: Any) -> dict[str, Any]:
+        name, rack = r.device_name, self.device.rack
+        self._check_device(name)
+        every = [t if "/" in t else f"{self.device.name}/{t}" for t in self.device.wiring]
+        known = {
+            0x631: rack.devices[name].name,
+            0x231E: ", ".join(t for t in every if t.startswith(f"{name}/")),
+            0x231F: f"{name}/ao0" if name == rack.drive else "",
+        }
+        if rack.devices[name].category == C_MODULE:
+            known[0x29B7] = rack.chassis
+        return {"value": _known(known, r.attribute_raw)}
+
+    def do_GetDeviceAttributeInt32(self, r: Any) -> dict[str, Any]:
         self._check_device(r.device_name)
-        terminals = ", ".join(f"{self.device.name}/{t}" for t in self.device.wiring)
-        return {"value": _known({0x631: "PXIe-6363 (simulated)", 0x231E: terminals,
-                                 0x231F: f"{self.device.name}/ao0"}, r.attribute_raw)}  # fmt: skip
+        category = self.device.rack.devices[r.device_name].category
+        return {"value_raw": _known({0x29A9: category}, r.attribute_raw)}
+
+    def do_GetDeviceAttributeDoubleArray(self, r: Any) -> dict[str, Any]:
+        self._check_device(r.device_name)
+        currents = self.device.rack.devices[r.device_name].currents
+        return {"value": _known({0x29CB: list(currents)} if currents else {}, r.attribute_raw)}
+
+    def do_ReserveNetworkDevice(self, r: Any) -> None:
+        self._check_device(r.device_name)
+        if not self.device.rack.network or r.device_name != self.device.rack.chassis:
+            raise DaqFailure(UNSUPPORTED)
+        if self.device.network_holder not in (None, "us") and not r.override_reservation:
+            raise DaqFailure(NETWORK_TAKEN)
+        self.device.network_holder = "us"
+
+    def do_GetPhysicalChanAttributeUInt32(self, r: Any) -> dict[str, Any]:
+        teds = self._teds(r.physical_channel)
+        return {
+            "value": _known({0x21DA: teds.maker, 0x21DB: teds.model, 0x21DC: teds.serial}, r.attribute_raw)
+        }
 
     def do_GetDeviceAttributeUInt32(self, r: Any) -> dict[str, Any]:
         self._check_device(r.device_name)
@@ -101,7 +138,7 @@ class DeviceServer:
         """Every task of the device is aborted, whoever started it, and the output is zero."""
         self._check_device(r.device_name)
         for task in self._tasks.values():
-            task.running = False
+            task.running = task.reserved = False
             if isinstance(task, AnalogOutput | DigitalInput):
                 task.failure = RESET
         self.device.input = self.device.generator = None
@@ -117,12 +154,16 @@ class DeviceServer:
 
     def do_StartTask(self, r: Any) -> None:
         task = self._find(r.task)
-        if isinstance(task, AnalogInput):
+        if not task.reserved:
+            ni_checks.reserve(self.device, task, self._tasks.values())
+        if isinstance(task, AnalogInput) and task.source:  # its clock comes from another task
+            task.rewind()
+            self.device.followers.append(task)
+        elif isinstance(task, AnalogInput):
             output = self.device.generator
             ready = output is not None and output.running
             over = max(1, round(output.rate / task.rate)) if ready and output is not None else 1
-            task.position = task.acquired = task.held = 0
-            task.parts.clear()
+            task.rewind()
             self.device.begin(task, task.rate, over)
         elif isinstance(task, AnalogOutput):
             if self.device.expired:
@@ -132,6 +173,18 @@ class DeviceServer:
         elif isinstance(task, Watchdog):
             self.device.watchdog_until = time.monotonic() + task.timeout
         task.running = True
+
+    def do_TaskControl(self, r: Any) -> None:
+        task = self._find(r.task)
+        if r.action_raw == _VERIFY:
+            ni_checks.verify(self.device, task)
+        elif r.action_raw in (_COMMIT, _RESERVE):
+            ni_checks.reserve(self.device, task, self._tasks.values())
+        elif r.action_raw == _UNRESERVE:
+            self._stop(task)
+            task.reserved = False
+        else:
+            raise DaqFailure(UNSUPPORTED)
 
     def do_StopTask(self, r: Any) -> None:
         self._stop(self._find(r.task))
@@ -145,8 +198,15 @@ class DeviceServer:
         task = self._find(r.task)
         names = ", ".join(c.name for c in task.channels) if isinstance(task, AnalogInput) else "ao0"
         return {
-            "value": _known({0x1273: names, 0x1276: r.task.name, 0x230E: self.device.name}, r.attribute_raw)
+            "value": _known(
+                {0x1273: names, 0x1276: r.task.name, 0x230E: self._devices(task)}, r.attribute_raw
+            )
         }
+
+    def _devices(self, task: Task) -> str:
+        """The devices of a task; those of modules with the chassis in front."""
+        names = task.devices if isinstance(task, AnalogInput) else [self.device.rack.drive]
+        return ", ".join(dict.fromkeys(owner for n in names for owner in (self.device.rack.clock_of(n), n)))
 
     # -- input channels
 
@@ -162,14 +222,34 @@ class DeviceServer:
     def do_CreateAIStrainGageChan(self, r: Any) -> None:
         self._add_input(r, "strain")
 
-    def _add_input(self, r: Any, kind: str) -> None:
+    def do_CreateTEDSAIAccelChan(self, r: Any) -> None:
+        self._add_input(r, "accel", self._teds(r.physical_channel).sensitivity)
+
+    def do_CreateTEDSAIForceIEPEChan(self, r: Any) -> None:
+        self._add_input(r, "force", self._teds(r.physical_channel).sensitivity)
+
+    def _teds(self, physical: str) -> Teds:
+        """The data of the sensor at an input."""
+        terminal = self._terminal(physical, self.device.wiring)
+        if not self.device.rack.devices[physical.partition("/")[0]].reads_teds:
+            raise DaqFailure(TEDS_UNSUPPORTED)
+        teds = self.device.wiring[terminal].teds
+        if teds is None:
+            raise DaqFailure(NO_TEDS, details=f"Physical Channel Name: {physical}")
+        return teds
+
+    def _add_input(self, r: Any, kind: str, sensitivity: float | None = None) -> None:
         terminal = self._terminal(r.physical_channel, self.device.wiring)
         task = self._find(r.task)
         if not isinstance(task, AnalogInput):
             task = AnalogInput(self.device)
             self._tasks[r.task.name] = task
         name = r.name_to_assign_to_channel or r.physical_channel
-        task.channels.append(AiChannel(name, terminal, kind, r, self.device.wiring[terminal]))
+        if sensitivity is None and kind in ("accel", "force"):
+            sensitivity = r.sensitivity
+        owner = r.physical_channel.partition("/")[0]
+        wire = self.device.wiring[terminal]
+        task.channels.append(AiChannel(name, terminal, kind, r, wire, owner, sensitivity=sensitivity or 0.0))
 
     def do_SetChanAttributeInt32(self, r: Any) -> None:
         _known({0x64: 0, 0x17F4: 0, 0x1097: 0}, r.attribute_raw)  # coupling, excitation, terminals
@@ -179,13 +259,22 @@ class DeviceServer:
         task = self._find(r.task)
         # digital input, analogue output, analogue input
         kind = 10151 if isinstance(task, DigitalInput) else 10102 if isinstance(task, AnalogOutput) else 10100
-        return {"value_raw": _known({0x187F: kind, 0x1108: 10322, **task.attributes}, r.attribute_raw)}
+        units = {0x219C: 12509, 0x2F82: 15891}  # of sensitivities: mV/g, mV/N
+        known = {0x187F: kind, 0x1108: 10322, **units, **task.attributes}
+        return {"value_raw": _known(known, r.attribute_raw)}
 
     def do_GetChanAttributeDouble(self, r: Any) -> dict[str, Any]:
+        if r.attribute_raw in (0x692, 0x2F81):
+            (channel,) = self._named(r)
+            return {"value": channel.sensitivity}
         (channel,) = self._bridges(r)
         return {"value": _known({0x17ED: channel.initial, 0x193F: channel.gain}, r.attribute_raw)}
 
     def do_SetChanAttributeDouble(self, r: Any) -> None:
+        if r.attribute_raw in (0x17DD, 0x17DE):  # maximum, minimum
+            (channel,) = self._named(r)
+            channel.ends[1 if r.attribute_raw == 0x17DD else 0] = r.value
+            return
         (channel,) = self._bridges(r)
         setattr(channel, _known({0x17ED: "initial", 0x193F: "gain"}, r.attribute_raw), r.value)
 
@@ -197,10 +286,13 @@ class DeviceServer:
         for channel in self._bridges(r):
             channel.gain = 1 / channel.wire.lead
 
-    def _bridges(self, r: Any) -> list[AiChannel]:
+    def _named(self, r: Any) -> list[AiChannel]:
         task = self._find(r.task)
         assert isinstance(task, AnalogInput)
-        found = [c for c in task.channels if c.name == r.channel or not r.channel]
+        return [c for c in task.channels if c.name == r.channel or not r.channel]
+
+    def _bridges(self, r: Any) -> list[AiChannel]:
+        found = self._named(r)
         if not found or any(c.kind != "strain" for c in found):
             raise DaqFailure(UNSUPPORTED)
         return found
@@ -214,20 +306,39 @@ class DeviceServer:
 
     def do_CfgSampClkTiming(self, r: Any) -> None:
         task = self._find(r.task)
-        task.rate = TIMEBASE / round(TIMEBASE / r.rate)
+        task.source = r.source
         if isinstance(task, AnalogInput):
+            product = self.device.rack.devices[task.devices[0]]
+            lowest, highest = product.rates
+            task.rate = product.clock(r.rate) if lowest <= r.rate <= highest else r.rate
             task.size = max(int(r.samps_per_chan), 10)
         elif isinstance(task, AnalogOutput):
-            task.source, task.size = r.source, int(r.samps_per_chan)
+            task.size = int(r.samps_per_chan)
+            task.rate = self.device.rack.devices[self.device.rack.drive].clock(r.rate)
             task.finite = r.sample_mode_raw == _FINITE
             running = [t for t in self._tasks.values() if isinstance(t, AnalogInput) and t.rate]
-            if r.source.endswith("ai/SampleClock") and running:
+            if r.source.endswith("/SampleClock") and running:
                 task.rate = running[-1].rate
             elif running:  # an exact multiple comes from the same timebase
                 task.rate = running[-1].rate * round(r.rate / running[-1].rate)
 
     def do_GetTimingAttributeDouble(self, r: Any) -> dict[str, Any]:
         return {"value": _known({0x1344: self._find(r.task).rate}, r.attribute_raw)}
+
+    def do_GetTimingAttributeString(self, r: Any) -> dict[str, Any]:
+        return {"value": self._timing_terminal(r, {0x2F1B: "SampleClock"})}
+
+    def do_GetTrigAttributeString(self, r: Any) -> dict[str, Any]:
+        return {"value": self._timing_terminal(r, {0x2F1E: "StartTrigger"})}
+
+    def _timing_terminal(self, r: Any, names: Mapping[int, str]) -> str:
+        """A terminal of an input task; which of a chassis it is, is decided when the task is reserved."""
+        task, name = self._find(r.task), _known(names, r.attribute_raw)
+        if not isinstance(task, AnalogInput):
+            raise DaqFailure(UNSUPPORTED)
+        if not task.reserved and not task.running:
+            raise DaqFailure(NOT_RESERVED)
+        return self.device.rack.terminal(task.devices[0], name)
 
     def do_GetTimingAttributeInt32(self, r: Any) -> dict[str, Any]:
         return {
@@ -337,7 +448,7 @@ class DeviceServer:
     # -- writing
 
     def do_CreateAOVoltageChan(self, r: Any) -> None:
-        terminal = self._terminal(r.physical_channel, {"ao0": None})
+        terminal = self._terminal(r.physical_channel, {"ao0": None, f"{self.device.rack.drive}/ao0": None})
         self._tasks[r.task.name] = AnalogOutput(self.device, terminal=terminal)
 
     def do_SetWriteAttributeInt32(self, r: Any) -> None:
@@ -438,6 +549,8 @@ class DeviceServer:
             return
         if isinstance(task, AnalogInput) and self.device.input is task:
             self.device.end()
+        if isinstance(task, AnalogInput) and task in self.device.followers:
+            self.device.followers.remove(task)
         if isinstance(task, AnalogOutput) and self.device.generator is task:
             self.device.update()
             self.device.generator = None
@@ -447,15 +560,17 @@ class DeviceServer:
         task.running = False
 
     def _check_device(self, name: str) -> None:
-        if name != self.device.name:
+        if name not in self.device.rack.devices:
             raise DaqFailure(NO_DEVICE)
 
     def _terminal(self, physical: str, known: Mapping[str, Any]) -> str:
+        """The name by which a physical channel is known here: without its device if that is the first."""
         device, _, terminal = physical.partition("/")
         self._check_device(device)
-        if terminal not in known:
+        name = terminal if device == self.device.name and terminal in known else physical
+        if name not in known:
             raise DaqFailure(NO_CHANNEL)
-        return terminal
+        return name
 
 
 def _known(values: Mapping[int, Any], attribute: int) -> Any:

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drivers.base.clock import RealClock
+from drivers.virtual.ni_products import PXIE_6363, Rack, Teds
 from drivers.virtual.plant import Plant
 
-TIMEBASE = 100e6  # Hz: sample clocks are whole divisions of it
 UPDATE_SECONDS = 0.002
 DRY_LOOKS = 250  # of UPDATE_SECONDS, that the clock stands still for a program kept from writing
 
@@ -43,6 +43,11 @@ NO_DEVICE, NO_CHANNEL, BUSY, NO_ROOM, EXPIRED, INVALID_TASK = (
     -200088,
 )
 
+BAD_VALUE, MULTI_DEVICE, NOT_RESERVED = -200077, -200558, -200983
+NO_TERMINAL, NO_LINES = -89120, -89125
+NO_TEDS, TEDS_UNSUPPORTED = -200709, -200741
+NETWORK_UNRESERVED, NETWORK_TAKEN = -201388, -201420
+
 MESSAGES = {
     RESET: "Task has been aborted because the device was reset.",
     OVERRUN: "The application is not able to keep up with the hardware acquisition.",
@@ -52,7 +57,17 @@ MESSAGES = {
     PLAYED_ALREADY: "Attempted to write samples that can no longer be written.",
     NO_DEVICE: "Device identifier is invalid.",
     NO_CHANNEL: "Physical channel specified does not exist on this device.",
-    BUSY: "The specified resource is reserved.",
+    BUSY: "The specified resource is reserved. The operation could not be completed as specified.",
+    BAD_VALUE: "Requested value is not a supported value for this property. The property value may be "
+    "invalid because it conflicts with another property.",
+    MULTI_DEVICE: "All channels of this task must be on one device.",
+    NOT_RESERVED: "Cannot get property unless the task is reserved, committed or running.",
+    NO_TERMINAL: "Source terminal to be routed could not be found on the device.",
+    NO_LINES: "No registered trigger lines could be found between the devices in the route.",
+    NO_TEDS: "TEDS sensor not detected.",
+    TEDS_UNSUPPORTED: "TEDS are not supported on the given device.",
+    NETWORK_UNRESERVED: "Network device is not reserved by the host.",
+    NETWORK_TAKEN: "Network device is reserved by another host.",
     NO_ROOM: "Some or all of the samples to write could not be written to the buffer yet.",
     EXPIRED: "Watchdog timer has expired: outputs are locked.",
     INVALID_TASK: "Task specified is invalid or does not exist.",
@@ -62,8 +77,11 @@ MESSAGES = {
 class DaqFailure(Exception):
     """An error of the device, with its number and how many samples came before it."""
 
-    def __init__(self, code: int, read: int | None = None, written: int | None = None) -> None:
-        super().__init__(MESSAGES.get(code, "Unknown error."))
+    def __init__(
+        self, code: int, read: int | None = None, written: int | None = None, details: str = ""
+    ) -> None:
+        """``details``: the lines of the driver's message that name the setting."""
+        super().__init__("\n".join(filter(None, (MESSAGES.get(code, "Unknown error."), details))))
         self.code, self.read, self.written = code, read, written
 
 
@@ -75,6 +93,7 @@ class Wire:
     sensitivity: float = 1.0
     offset: float = 0.0
     lead: float = 1.0
+    teds: Teds | None = None  # that the sensor carries
 
 
 class SimulatedDevice:
@@ -91,8 +110,12 @@ class SimulatedDevice:
         trace: Path | None = None,
         fifo: int = 0,
         switch: Path | None = None,
+        rack: Rack | None = None,
     ) -> None:
-        self.name, self.wiring = name, dict(wiring)
+        """``rack``: several devices or modules; their wires are named with them, as in cDAQ1Mod1/ai0."""
+        self.rack = Rack({name: PXIE_6363}) if rack is None else rack
+        self.name, self.wiring = name if rack is None else next(iter(rack.devices)), dict(wiring)
+        self.network_holder: str | None = "us"  # the computer for which a chassis on the network is reserved
         self.has_watchdog, self.overload_flags = watchdog, overload_flags
         self.make_plant = make_plant
         self.fifo = fifo  # samples of the output that the device takes out of the driver's buffer at once
@@ -105,6 +128,7 @@ class SimulatedDevice:
         self._fifo: deque[float] = deque()
         self._dry_looks = 0  # in which nothing had been written for the output to play
         self.input: AnalogInput | None = None
+        self.followers: list[AnalogInput] = []  # tasks on the clock of ``input``
         self.generator: AnalogOutput | None = None
         self.watchdog_until: float | None = None
         self.expired = False
@@ -142,6 +166,8 @@ class SimulatedDevice:
         self.input = task
         if self.generator is not None:
             self.generator.waiting = False
+        for follower in self.followers:
+            follower.rewind()
 
     def end(self) -> None:
         self.update()
@@ -192,7 +218,8 @@ class SimulatedDevice:
             terminal: w.sensitivity * quantities[self._plant.row(w.quantity)] + w.offset
             for terminal, w in self.wiring.items()
         }
-        self.input.acquire(volts, due)
+        for task in (self.input, *self.followers):
+            task.acquire(volts, due)
 
     def _fed(self, generator: AnalogOutput, due: int) -> int:
         """How many of the samples that are due can be played: the clock waits a while for one that runs dry.
@@ -219,22 +246,25 @@ class AiChannel:
     kind: str
     settings: Any
     wire: Wire
+    device: str
     gain: float = 1.0  # of the bridge, from shunt calibration
+    sensitivity: float = 0.0  # mV per g or N, as stated or as the sensor's own data say
 
     def __post_init__(self) -> None:
         self.initial: float = self.settings.initial_bridge_voltage if self.kind == "strain" else 0.0  # V
+        self.ends = [self.settings.min_val, self.settings.max_val]
 
     def scaled(self, volts: NDArray[np.float64]) -> NDArray[np.float64]:
         s = self.settings
         if self.kind == "voltage":
-            return np.clip(volts, s.min_val, s.max_val)
+            return np.clip(volts, *self.ends)
         if self.kind == "accel":
-            value = volts * 1000 / s.sensitivity * (9.80665 if s.units_raw == _METRES else 1.0)
+            value = volts * 1000 / self.sensitivity * (9.80665 if s.units_raw == _METRES else 1.0)
         elif self.kind == "force":
-            value = volts * 1000 / s.sensitivity
+            value = volts * 1000 / self.sensitivity
         else:
             value = self.gain * bridge_strain(volts * self.wire.lead - self.initial, s)
-        return np.clip(value, s.min_val, s.max_val)
+        return np.clip(value, *self.ends)
 
 
 def bridge_strain(volts: NDArray[np.float64], settings: Any) -> NDArray[np.float64]:
@@ -255,6 +285,8 @@ class Task:
     device: SimulatedDevice
     rate: float = 0.0
     running: bool = False
+    reserved: bool = False
+    source: str = ""  # terminal of the clock; empty: its own
     attributes: dict[int, Any] = field(default_factory=dict)
 
 
@@ -268,6 +300,15 @@ class AnalogInput(Task):
     offset: int = 0
     parts: deque[NDArray[np.float64]] = field(default_factory=deque)
     held: int = 0
+
+    def rewind(self) -> None:
+        """A new start: nothing is acquired."""
+        self.position = self.acquired = self.held = 0
+        self.parts.clear()
+
+    @property
+    def devices(self) -> list[str]:
+        return list(dict.fromkeys(c.device for c in self.channels))
 
     def acquire(self, volts: Mapping[str, NDArray[np.float64]], count: int) -> None:
         self.parts.append(np.array([c.scaled(volts[c.terminal]) for c in self.channels]))
@@ -289,7 +330,6 @@ class AnalogInput(Task):
 @dataclass
 class AnalogOutput(Task):
     terminal: str = ""
-    source: str = ""
     trigger: str = ""
     size: int = 0
     regenerate: bool = True
