@@ -76,7 +76,7 @@ _NAMES = {
     "signal.permutation_entropy": "permutation_entropy",
     "signal.strobe": "sample_at strobe_positions",
     "signal.timescale": "mean_period theiler_window",
-    "signal.tone": "ToneResponse tone_response",
+    "signal.tone": "ToneResponse strongest_line tone_response",
     # errors, progress, files' texts
     "base.errors": "Cancelled DataError ModelError ShakedownError",
     "base.progress": "SILENT Progress Step",

@@ -134,6 +134,7 @@ from analysis.signal.strobe import strobe_positions as strobe_positions
 from analysis.signal.timescale import mean_period as mean_period
 from analysis.signal.timescale import theiler_window as theiler_window
 from analysis.signal.tone import ToneResponse as ToneResponse
+from analysis.signal.tone import strongest_line as strongest_line
 from analysis.signal.tone import tone_response as tone_response
 from analysis.simulation.sensor import Sensor as Sensor
 from analysis.simulation.simulate import sensitivities as sensitivities

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 COMMANDS: dict[str, tuple[str, str]] = {
     "devices": ("app.commands.devices", "what is connected to this machine"),
     "rigs": ("app.commands.rigs", "the rigs that are known, or one of them in detail"),
+    "calibrate": ("app.commands.calibrate", "a sound card to volts, a sensor to its unit"),
     "acquire": ("app.commands.acquire", "record a rig: seconds, periods, a trigger or a whole sequence"),
     "replay": ("app.commands.replay", "play a recording as if it were a rig"),
     "stop": ("app.commands.stop", "stop every drive that runs on this machine, at once"),

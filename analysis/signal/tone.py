@@ -62,3 +62,23 @@ def tone_response(
         delay=float(-lag / (2 * np.pi * frequency)),
         stderr=noise * float(np.sqrt(2 / len(signal))),
     )
+
+
+def strongest_line(signal: NDArray[np.float64], rate: float) -> float:
+    """Frequency (Hz) of the strongest tone of a signal, which may lie between two lines of its spectrum."""
+    from scipy.optimize import minimize_scalar
+
+    centred = np.asarray(signal, dtype=np.float64) - np.mean(signal)
+    count = len(centred)
+    window = np.hanning(count)
+    spectrum = np.abs(np.fft.rfft(centred * window))
+    peak = int(np.argmax(spectrum[2:])) + 2
+    times = np.arange(count) / rate
+
+    def weakness(frequency: float) -> float:
+        return -abs(np.dot(centred * window, np.exp(-2j * np.pi * frequency * times)))
+
+    ends = ((peak - 1) * rate / count, (peak + 1) * rate / count)
+    return float(
+        minimize_scalar(weakness, bounds=ends, method="bounded", options={"xatol": 1e-7 * ends[1]}).x
+    )

@@ -51,23 +51,31 @@ def keep(name: str, channel: str, values: Mapping[str, Any], controller: str = "
 
 def changed(text: str, channel: str, values: Mapping[str, Any], controller: str = "") -> str:
     """The profile's text with other values, its comments and order kept where it is written line by line."""
+    return edited(text, {channel: values}, {controller: {"channel": channel}} if controller else {})
+
+
+def edited(
+    text: str, channels: Mapping[str, Mapping[str, Any]], instruments: Mapping[str, Mapping[str, Any]]
+) -> str:
+    """The profile's text with other values of some channels and instruments."""
     import tomli_w
 
     wanted = tomllib.loads(text)
-    number = next((i for i, c in enumerate(wanted["channels"]) if c["name"] == channel), None)
-    if number is None:
-        raise ShakedownError(f"The profile has no channel '{channel}'.")
-    wanted["channels"][number].update(values)
-    if controller:
-        wanted["instruments"][controller]["channel"] = channel
+    names = [c["name"] for c in wanted["channels"]]
     lines = text.splitlines()
-    starts = [i for i, line in enumerate(lines) if re.fullmatch(r"\s*\[\[channels\]\]\s*(#.*)?", line)]
-    if len(starts) == len(wanted["channels"]):
-        _put(lines, starts[number], values)
-        if controller:
-            heads = [i for i, line in enumerate(lines) if line.strip() == f"[instruments.{controller}]"]
-            for head in heads[:1]:
-                _put(lines, head, {"channel": channel})
+    heads = r"\s*\[\[channels\]\]\s*(#.*)?"
+    for channel, values in channels.items():
+        if channel not in names:
+            raise ShakedownError(f"The profile has no channel '{channel}'.")
+        number = names.index(channel)
+        wanted["channels"][number].update(values)
+        starts = [i for i, line in enumerate(lines) if re.fullmatch(heads, line)]
+        if len(starts) == len(names):
+            _put(lines, starts[number], values)
+    for instrument, values in instruments.items():
+        wanted["instruments"][instrument].update(values)
+        for head in [i for i, line in enumerate(lines) if line.strip() == f"[instruments.{instrument}]"][:1]:
+            _put(lines, head, values)
     edited = "\n".join(lines) + "\n"
     return edited if tomllib.loads(edited) == wanted else tomli_w.dumps(wanted)
 

@@ -22,6 +22,8 @@ class LoopbackHost:
     def __init__(self, delay: int = 480, gain: float = 0.5, rates: tuple[float, ...] = (48000.0,)) -> None:
         self.delay, self.gain, self._rates = delay, gain, rates
         self.missed = 0
+        self.tone = (100.0, 0.0)  # frequency (Hz) and amplitude of what the inputs hear besides
+        self.bend = 0.0  # of the inputs: a cubic, as of a stage that is overdriven
         self.output = 0.0  # the last sample that was played
 
     def lose(self, samples: int) -> None:
@@ -75,14 +77,18 @@ class LoopbackStream:
             time.sleep(max(0.0, begun + (position + frames) / self._rate - time.monotonic()))
             heard = np.array([self._line.popleft() for _ in range(min(frames, len(self._line)))])
             heard = np.concatenate([heard, np.zeros(frames - len(heard))])
-            inputs = np.tile(self._host.gain * heard[:, None], (1, self._channels[0])).astype(np.float32)
+            frequency, amplitude = self._host.tone
+            times = (position + np.arange(frames)) / self._rate
+            heard = self._host.gain * heard + amplitude * np.sin(2 * np.pi * frequency * times)
+            heard -= self._host.bend * heard**3
+            inputs = np.tile(heard[:, None], (1, self._channels[0])).astype(np.float32)
             outputs = np.zeros((frames, max(self._channels[1], 1)), np.float32)
-            times = SimpleNamespace(inputBufferAdcTime=begun + position / self._rate)
+            stamps = SimpleNamespace(inputBufferAdcTime=begun + position / self._rate)
             status = SimpleNamespace(input_overflow=lost > 0)
             if self._channels[1]:
-                self._callback(inputs, outputs, frames, times, status)
+                self._callback(inputs, outputs, frames, stamps, status)
             else:
-                self._callback(inputs, frames, times, status)
+                self._callback(inputs, frames, stamps, status)
             self._line.extend(outputs[:, 0].tolist())
             self._host.output = float(outputs[-1, 0])
             position += frames
