@@ -343,11 +343,11 @@ def calibrated(
     return save_record(record, folder, f"{path.stem}-calibrated", path.name, how, progress)
 
 
-def export(path: Path, target: Path, progress: Progress) -> Path:
-    """A copy in the format that the target's name asks for."""
-    from drivers.formats import open_lazily, write
+def export(path: Path, target: Path, progress: Progress) -> str:
+    """A copy in the format that the target's name asks for; what that format cannot keep, in a sentence."""
+    from drivers.formats import not_kept, open_lazily, write
 
     progress.report(0.0, f"Writing {target.name}")
     with open_lazily(path) as recording:
         write(recording, target)
-    return target
+        return not_kept(recording, target)

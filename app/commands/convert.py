@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from analysis import DataError
 from app.output import add_json_option, terminal_progress, write_json
 from app.reading import add_reading_options, pairs, reading_options
-from drivers.formats import format_for_writing, open_lazily, write
+from drivers.formats import format_for_writing, not_kept, open_lazily, write
 from drivers.recording import Part, Recording
 from drivers.recording.lazy import MemoryRecording
 
@@ -44,16 +45,20 @@ def run(args: argparse.Namespace) -> None:
     with _whole(source, args) as whole:
         part = _part(whole, args)
         write(part, target)
+        lost = not_kept(part, target)
         payload = {
             "file": str(target),
             "format": form.title,
             "rate": part.rate,
             "samples": len(part),
             "channels": list(part.names),
+            "not_kept": lost or None,
         }
     if not write_json(args.json, payload):
         what = f"{len(part)} samples of {len(part.names)} channels at {part.rate:.10g} Hz"
         print(f"{target}: {form.title}, {what}")
+    if lost:
+        print(f"shakedown: {lost}", file=sys.stderr)
 
 
 def _whole(source: Path, args: argparse.Namespace) -> Recording:

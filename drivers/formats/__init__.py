@@ -155,6 +155,20 @@ def write(record: Record | Recording, path: Path | str) -> None:
         form.module.write_file(source, partial)
 
 
+def not_kept(record: Record | Recording, path: Path | str) -> str:
+    """One sentence on what the format of a name cannot keep of a recording; empty: it keeps all."""
+    form = format_for_writing(Path(path))
+    if getattr(form.module, "KEEPS_DRIVE", False):
+        return ""
+    about = MemoryRecording(record).about if isinstance(record, Record) else record.about
+    lost = [
+        f"{n} marker{'s' * (n > 1)}" if (n := len(about.markers)) else "",
+        "the drive and its phase" if about.excitation is not None else "",
+    ]
+    words = " and ".join(part for part in lost if part)
+    return f"{form.title} cannot keep {words}: .h5, .mat and .tdms do." if words else ""
+
+
 def format_of(path: Path) -> Format:
     """The format of an existing file, by its content and then by its name."""
     with open_regular(path) as file:

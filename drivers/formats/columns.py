@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis import Channel, DataError, Record, Span
-from drivers.formats.drive import clock_from, drive_from, without_drive
+from analysis import Channel, DataError, Marker, Record, Span
+from drivers.formats.drive import clock_from, drive_from, markers_from, without_drive
 from drivers.formats.names import distinct
 from drivers.formats.options import Options
 from drivers.formats.timing import Grid, checked_rate, grid_of_times, in_seconds, is_time, resampled, simplest
 from drivers.recording.guesses import Guesses
 from drivers.recording.journal import SAMPLE_TYPES, ChannelSpec
-from drivers.recording.lazy import Description, MemoryRecording, Recording
+from drivers.recording.lazy import Description, MemoryRecording, Recording, marker_events
 
 Reader = Callable[[int, int], NDArray[Any]]  # samples start to stop, as stored
 
@@ -148,6 +148,7 @@ def recording_from(found: Found, options: Options) -> Recording:
             gaps=dict.fromkeys(labels, grid.holes) if grid.holes else {},
             drive_time=drive_time,
             clock_time=_clock(found, times),
+            events=marker_events(m for m in markers_from(found.metadata) if m.index < length),
         )
     except BaseException:
         _close(found)
@@ -308,6 +309,11 @@ def _resampled(
         drive_time=drive_time,
         metadata=_metadata(found, [*channels, *times]) | _words_on_holes(holes),
         clock_time=clock,
+        markers=tuple(
+            Marker(moved, marker.text)
+            for marker in markers_from(found.metadata)
+            if (moved := round(marker.index * new_rate / rate)) < len(uniform[0])
+        ),
     )
     return MemoryRecording(record)
 

@@ -1,16 +1,38 @@
-"""The drive and the clock in formats that hold plain named values, under names of our own."""
+"""The drive, the clock and markers in formats that hold plain named values, under names of our own."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from typing import Any
 
-from analysis import Excitation
+from analysis import Excitation, Marker
 from drivers.recording.lazy import Description
 
 PREFIX = "shakedown_drive_"  # so that no other program's property is taken for ours
 CLOCK = "shakedown_clock_time"  # the first sample's time by the clock of the file that was imported
+MARKERS = "shakedown_markers"  # JSON: [[index of the sample, words], ...]
+MOST_MARKERS = 10_000
+
+
+def own_fields(about: Description) -> dict[str, float | str]:
+    """Drive and clock at the first sample, and what a person marked, by name."""
+    fields = drive_fields(about)
+    if about.markers:
+        fields[MARKERS] = json.dumps([[marker.index, marker.text] for marker in about.markers])
+    return fields
+
+
+def markers_from(fields: Mapping[str, Any]) -> tuple[Marker, ...]:
+    """What a person marked; whatever is no marker is passed over."""
+    try:
+        found = json.loads(str(fields.get(MARKERS, "[]")))
+        pairs = [(index, text) for index, text in found[:MOST_MARKERS]]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return ()
+    whole = [(i, t) for i, t in pairs if type(i) is int and 0 <= i < 1 << 53 and isinstance(t, str)]
+    return tuple(Marker(index, text) for index, text in whole)
 
 
 def drive_fields(about: Description) -> dict[str, float | str]:
@@ -54,4 +76,4 @@ def _number(value: Any) -> float | None:
 
 def without_drive(fields: Mapping[str, Any]) -> dict[str, Any]:
     """The other values of a file."""
-    return {name: value for name, value in fields.items() if not name.startswith((PREFIX, CLOCK))}
+    return {name: value for name, value in fields.items() if not name.startswith((PREFIX, CLOCK, MARKERS))}

@@ -26,6 +26,7 @@ from drivers.recording.lazy import Recording
 MOST_OBJECTS = 20_000
 DEEPEST = 16
 UNIT_NAMES = ("unit", "units", "Unit", "Units")
+KEEPS_DRIVE = True  # and what a person marked
 
 
 def open_file(path: Path, options: Options) -> Recording:

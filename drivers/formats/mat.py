@@ -16,13 +16,14 @@ from drivers.base.files import open_regular
 from drivers.formats import hdf5
 from drivers.formats.arrays import columns_of
 from drivers.formats.columns import Found, declared_rate, recording_from
-from drivers.formats.drive import drive_fields
+from drivers.formats.drive import own_fields
 from drivers.formats.mat5 import read_variables
 from drivers.formats.options import Options
 from drivers.recording.lazy import Recording
 
 LARGEST_VARIABLE = (1 << 31) - 1  # bytes, of the version 5 format itself
 RESERVED = {"rate", "names", "units", "start"}
+KEEPS_DRIVE = True  # and what a person marked
 
 
 def open_file(path: Path, options: Options) -> Recording:
@@ -62,7 +63,7 @@ def write_file(recording: Recording, path: Path) -> None:
     content: dict[str, Any] = {"rate": recording.rate}
     if recording.about.start is not None:
         content["start"] = recording.about.start
-    content |= drive_fields(recording.about)
+    content |= own_fields(recording.about)
     units: dict[str, str] = {}
     names: dict[str, str] = {}
     for spec in recording.about.channels:

@@ -12,6 +12,8 @@ from drivers.recording.journal import MAGIC, read_journal
 from drivers.recording.lazy import Recording
 from drivers.recording.unfinished import JournalRecording
 
+KEEPS_DRIVE = True  # and what a person marked
+
 
 def open_file(path: Path, options: Options) -> Recording:
     with open_regular(path) as file:

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from analysis import DataError
 from drivers.base.files import open_regular
 from drivers.formats.columns import Column, Found, recording_from
-from drivers.formats.drive import drive_fields
+from drivers.formats.drive import own_fields
 from drivers.formats.guard import check_first
 from drivers.formats.options import Options
 from drivers.formats.timing import simplest
 from drivers.recording.lazy import BLOCK, Recording
 
 UNSET_YEAR = 1905  # LabVIEW's zero of time is 1904: a start in that year was never set
+KEEPS_DRIVE = True  # and what a person marked
 
 
 def open_file(path: Path, options: Options) -> Recording:
@@ -76,7 +77,7 @@ def write_file(recording: Recording, path: Path) -> None:
     root = {
         "name": path.stem,
         **{k: v for k, v in about.metadata.items() if isinstance(v, str | int | float)},
-        **drive_fields(about),
+        **own_fields(about),
     }
     with TdmsWriter(path) as writer:
         for start in range(0, max(len(recording), 1), BLOCK):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any
@@ -67,6 +67,11 @@ class Description:
             if event.get("kind") == MARKER and isinstance(event.get("index"), int)
         ]
         return tuple(sorted(found, key=lambda marker: marker.index))
+
+
+def marker_events(markers: Iterable[Marker]) -> tuple[Mapping[str, Any], ...]:
+    """Markers as a recording keeps them."""
+    return tuple({"kind": MARKER, "index": m.index, "text": m.text} for m in markers)
 
 
 @dataclass(frozen=True)
@@ -279,7 +284,7 @@ def describe(record: Record) -> Description:
         metadata=dict(record.metadata),
         gaps={name: c.gaps for name, c in record.channels.items() if c.gaps},
         clipped={name: c.clipped for name, c in record.channels.items() if c.clipped},
-        events=tuple({"kind": MARKER, "index": m.index, "text": m.text} for m in record.markers),
+        events=marker_events(record.markers),
         drive_time=record.drive_time,
         clock_time=record.clock_time,
     )

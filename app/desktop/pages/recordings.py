@@ -511,7 +511,10 @@ class RecordingsPage(Page):
         name, _ = QFileDialog.getSaveFileName(self, "Export", str(Path.home() / entry.name), kinds)
         if name:
             job = self.bench.workers.run("Exporting", library.export, entry.path, Path(name))
-            job.done.connect(lambda path: self.bench.say(f"{path.name} is written.", "good"))
+            written = f"{Path(name).name} is written."
+            job.done.connect(
+                lambda lost: self.bench.say(f"{written} {lost}".strip(), "warn" if lost else "good")
+            )
             job.failed.connect(lambda text: self.bench.say(text, "bad"))
 
     def bin(self) -> None:
