@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import math
 import sys
+import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +15,7 @@ from analysis import DataError, ShakedownError
 from app.ctrl_c import CtrlC
 from app.output import add_json_option, plain, table, terminal_progress, write_json
 from app.rig_access import check_free, open_for_command
+from app.watched_work import WatchedWork
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +29,8 @@ if TYPE_CHECKING:
     from drivers.acquisition.engine import Engine
     from drivers.rig.profile import Rig, RigProfile
 
-PATIENCE = 5.0  # s without a sign of life: a regulator is computed meanwhile
+PATIENCE = 3.0  # s without a sign of life, as the window has: this process computes beside them
+LONGEST_STEP = 5.0  # s between two looks at the rig: a regulator is computed meanwhile
 DITHER = 0.03  # rms of the dither test, of the drive's amplitude
 REST_SECONDS = 3.0  # for a specimen to come to rest, and REST_PERIODS of the drive at least
 REST_PERIODS = 20
@@ -261,20 +265,27 @@ def _on_the_rig(
     check_free(_recording(out))
     rig = open_for_command(with_loop_channels(profile), args.fast, args.seed, PATIENCE)
     engine = Engine(rig.source, rig.exciter, 0.25 if args.fast else 0.02)
+    watched = WatchedWork(rig.beat, LONGEST_STEP)
     with CtrlC(at_once=rig.emergency_stop) as ctrl_c:
-        watched = replace(progress, cancelled=ctrl_c.check)
-        work = _Work(rig, engine, study, args, watched)
+        interrupted = threading.Event()
+
+        def look() -> None:
+            try:
+                ctrl_c.check()
+            except KeyboardInterrupt:
+                rig.emergency_stop(ctrl_c.word or "Ctrl-C was pressed")
+                interrupted.set()
+
+        work = _Work(rig, engine, study, args, replace(progress, cancelled=interrupted.is_set), watched.step)
         try:
-            work.run(chosen, out)
-        except KeyboardInterrupt:
-            work.problem = "Stopped by you."
+            watched.run(lambda: work.run(chosen, out), look)
         except ShakedownError as error:
-            work.problem = str(error)
+            work.problem = "Stopped by you." if interrupted.is_set() else str(error)
         finally:
             work.end()
             engine.stop()
             rig.close()
-        work.problem = work.problem or (f"Ended: {ctrl_c.word}." if ctrl_c.word else "")
+        work.problem = f"Ended: {ctrl_c.word}." if ctrl_c.word else work.problem
     return work.result()
 
 
@@ -286,9 +297,16 @@ class _Work:
     """The rig in motion: dither test, then one orbit after the other."""
 
     def __init__(
-        self, rig: Rig, engine: Engine, study: _Study, args: argparse.Namespace, progress: Progress
+        self,
+        rig: Rig,
+        engine: Engine,
+        study: _Study,
+        args: argparse.Namespace,
+        progress: Progress,
+        step: Callable[[], None],
     ) -> None:
         self._rig, self._engine, self._study, self._args, self._progress = rig, engine, study, args, progress
+        self._step = step  # tells that the work goes on
         self._capture: Any = None
         self._loop: Any = None  # status, as it was last
         self._dither: DitherResult | None = None
@@ -297,7 +315,7 @@ class _Work:
         self.problem = ""
 
     def _watch(self) -> None:
-        self._rig.beat()
+        self._step()
         self._rig.check_drive()
         self._progress.report(0.0, "the loop is closed")
 

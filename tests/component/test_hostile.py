@@ -10,8 +10,8 @@ from tests.soak.hostile import KINDS, attempt
 
 # How many of each kind: what takes long (reports, orbits, compiling) has its share in the soak script.
 COUNTS = {
-    "file": 500, "table": 130, "model": 130, "rig": 80, "sequence": 80, "result": 6, "session": 0,
-    "option": 0, "usage": 100,
+    "file": 450, "table": 130, "model": 130, "rig": 80, "sequence": 60, "result": 6, "session": 0,
+    "drive": 15, "study": 50, "option": 0, "usage": 100,
 }  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from pathlib import Path
 
 import numpy as np
 
+from analysis.base.progress import SILENT
 from analysis.base.record import Record
 
 LIMIT = 20.0  # s of processor time that a case may take
@@ -120,6 +121,50 @@ file = "a.csv"
 file = "fit.json"
 recordings = ["a.csv"]
 truth = { c = 0.1 }
+"""
+
+DRIVE = b"""name = "Plan for the beam"
+rig = "two_well_beam"
+seconds = 0.2
+[drive]
+kind = "segments"
+amplitude = 1.5
+[[drive.parts]]
+seconds = 1.0
+kind = "sine"
+amplitude = 1.0
+frequency = 7.5
+[[drive.parts]]
+seconds = 1.5
+kind = "multisine"
+amplitude = 1.2
+lowest = 4.0
+highest = 10.0
+spacing = 0.5
+"""
+STUDY = b"""title = "Beams of lot 7"
+models = ["duffing"]
+methods = ["weak"]
+free = ["c", "k1"]
+collect = ["temperature"]
+[recordings]
+files = ["a.csv"]
+specimen = "serial"
+order = "start"
+rate = 100.0
+unsuitable = "skip"
+[channels]
+x = "x"
+[set]
+m = 0.2
+[guess]
+k1 = 40.0
+[vary]
+guess = { k1 = [10.0, 40.0] }
+segments = 2
+[run]
+limit = 600
+workers = 2
 """
 
 # -- damage
@@ -254,6 +299,16 @@ def session_case(rng: Rng) -> Case:
     return Case("session", ["report", "session.toml"], damaged(SESSION, rng, True), "session.toml")
 
 
+def drive_case(rng: Rng) -> Case:
+    arguments = ["acquire", "two_well_beam", "--drive", "d.toml", "--fast", "--out=run", "--settle=0"]
+    arguments += [] if rng.random() < 0.2 else ["--seconds=0.2"]
+    return Case("drive", arguments, damaged(DRIVE, rng, True), "d.toml")
+
+
+def study_case(rng: Rng) -> Case:
+    return Case("study", ["(study)", "study.toml"], damaged(STUDY, rng, True), "study.toml")
+
+
 # The last of an option counts: these runs end soon, whatever else was given.
 BRIEF = {
     "acquire": ["--fast", "--out=run", "--seconds=0.2", "--settle=0"],
@@ -279,6 +334,12 @@ def option_case(rng: Rng) -> Case:
             # A study that is there takes minutes: only others are asked for.
             given.append(_word(rng) if command == "reproduce" or rng.random() < 0.15 else usual)
     options = [a for a in parser._actions if a.option_strings]
+    for action in options:
+        if action.required and rng.random() < 0.9:
+            usual = {"fit": "fit.json", "rig": "two_well_beam", "record": "a.csv"}.get(action.dest, "out")
+            given += [action.option_strings[-1], usual]
+    if command == "hold" and rng.random() < 0.9:
+        given += ["--list"]
     if command in ("embed", "orbits"):
         given += ["--channel", _word(rng) if rng.random() < 0.1 else "x"]
     for _ in range(int(rng.integers(1, 4))):
@@ -309,13 +370,15 @@ def _word(rng: Rng) -> str:
 
 
 KINDS: dict[str, tuple[Callable[[Rng], Case], float]] = {
-    "file": (file_case, 0.52),
+    "file": (file_case, 0.48),
     "table": (table_case, 0.1),
     "model": (model_case, 0.12),
     "result": (result_case, 0.06),
     "rig": (rig_case, 0.06),
-    "sequence": (sequence_case, 0.04),
-    "session": (session_case, 0.04),
+    "sequence": (sequence_case, 0.03),
+    "session": (session_case, 0.03),
+    "drive": (drive_case, 0.03),
+    "study": (study_case, 0.03),
     "option": (option_case, 0.03),
     "usage": (usage_case, 0.03),
 }
@@ -352,12 +415,11 @@ def alarm(seconds: float) -> Iterator[None]:
 def _command(arguments: list[str]) -> int:
     from app.cli import main
 
-    if arguments[0] == "(sequence)":  # a whole acquisition would take seconds: the file's reader alone
+    if arguments[0].startswith("("):  # the whole work would take seconds: the file's reader alone
         from analysis.base.errors import ShakedownError
-        from drivers.acquisition.sequence import load_sequence
 
         try:
-            load_sequence(arguments[1])
+            _read_alone(*arguments)
         except ShakedownError as error:
             from app.output import sentence
 
@@ -368,6 +430,17 @@ def _command(arguments: list[str]) -> int:
         return main(arguments)
     except SystemExit as stop:
         return int(stop.code or 0)
+
+
+def _read_alone(kind: str, name: str) -> None:
+    if kind == "(sequence)":
+        from drivers.acquisition.sequence import load_sequence
+
+        load_sequence(name)
+        return
+    from app.campaign.study import plan, read_study
+
+    plan(read_study(Path(name)), Path.cwd(), Path.cwd() / "library", {}, SILENT)
 
 
 def attempt(number: int, kind: str | None = None) -> Outcome:

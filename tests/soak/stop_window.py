@@ -14,7 +14,11 @@ import threading
 import time
 from pathlib import Path
 
+import numpy as np
+
 from analysis.base.errors import ShakedownError
+from analysis.holding.dither import Dither
+from app.loop_rig import modulated
 from drivers.acquisition.capture import recording_to
 from drivers.acquisition.engine import Engine
 from drivers.acquisition.guarded import GuardedRig, open_guarded
@@ -63,6 +67,8 @@ def _obey(rig: GuardedRig, engine: Engine, words: list[str]) -> bool | None:
     elif name == "restart":
         engine.stop()
         engine.start()
+    elif name == "loop":  # closed from now on, with corrections that never rest
+        modulated(rig).control(Dither((rig.source.channels[0].name,), numbers[0] * np.array([1, -1, 0.5])))
     elif name == "sequence":
         plan = sequence_from_text(SEQUENCE.format(a=numbers[0], f=numbers[1], g=numbers[1] + 1))
         run = SequenceRun(plan, tempfile.mkdtemp(prefix="sequence-"))

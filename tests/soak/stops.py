@@ -42,6 +42,7 @@ STATES = (
     "playing", "ramping", "changing", "sequence", "instrument busy", "source stalled", "worker busy",
     "window frozen", "window dead",
 )  # fmt: skip
+CLOSED_LOOP = "loop closed"  # a state that only a virtual rig can be in
 AMPLITUDE, FREQUENCY = 1.0, 50.0  # V, Hz: a period is short beside the times that are measured
 SLOW_FREQUENCY = 0.01  # Hz: a cosine that is its own envelope for the seconds that it is looked at
 SAMPLE_SECONDS = 0.001
@@ -259,7 +260,10 @@ def _enter(bench: Bench, state: str, rng: random.Random) -> None:
         time.sleep(rng.uniform(0.1, 1.0))
         return
     bench.playing()
-    if state == "changing":
+    if state == CLOSED_LOOP:
+        assert bench.ask(f"loop {0.2 * AMPLITUDE}") == "ok"
+        time.sleep(rng.uniform(0.1, 0.5))
+    elif state == "changing":
         assert bench.ask(f"change {2 * AMPLITUDE}") == "ok"
         time.sleep(rng.uniform(0.02, 0.15))
     elif state == "instrument busy":
@@ -551,7 +555,7 @@ def table(times: int, load: int, drivers: list[str], states: list[str]) -> list[
             bench = Bench(driver, Path(folder))
             try:
                 with busy_loops(load):
-                    for state in states:
+                    for state in states + [CLOSED_LOOP] * (driver == "virtual"):
                         rng = random.Random(f"{driver}{state}")
                         stops = [stop_once(bench, state, rng) for _ in range(times)]
                         rows.append(_row(driver, state, stops))
