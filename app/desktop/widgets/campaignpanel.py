@@ -41,6 +41,12 @@ LOOKS = 500  # ms between two looks at the results while a campaign runs
 SENTENCES = 2  # that are shown; all of them are in the tooltip and on the page
 TICKS, TEXT = 12, 20  # words below an axis, and letters of each
 DATE, NUMBER = "date", "number of the recording"
+NO_MODEL = "Choose a model on the Identify page first; then come back here."
+NO_RECORDING = "Choose recordings in the list."
+READY = (
+    "Identify all fits the model to each recording. The table fills as fits are done, a click on a row opens "
+    "that fit, and below it any parameter is drawn over the date or what else the recordings carry."
+)
 STATES = {"fits": "good", "close": "warn", "misses": "bad", "cannot tell": "bad"}
 
 
@@ -59,13 +65,15 @@ class CampaignPanel(QWidget):
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(self.theme.px(10))
         box.addWidget(self._head())
-        lower = QSplitter(Qt.Orientation.Vertical)
-        lower.setHandleWidth(self.theme.px(10))
-        lower.setChildrenCollapsible(False)
-        lower.addWidget(self._table_card())
-        lower.addWidget(self._trend_card())
-        lower.setSizes([200, 220])
-        box.addWidget(lower, 1)
+        self.lower = QSplitter(Qt.Orientation.Vertical)
+        self.lower.setHandleWidth(self.theme.px(10))
+        self.lower.setChildrenCollapsible(False)
+        self.lower.addWidget(self._table_card())
+        self.lower.addWidget(self._trend_card())
+        self.lower.setSizes([200, 220])
+        self.lower.hide()  # until there is something to show
+        box.addWidget(self.lower, 1)
+        box.addStretch(0)
         self._timer = timer(self, LOOKS, self._look)
         bench.model_changed.connect(self._follow)
         self._follow()
@@ -86,13 +94,17 @@ class CampaignPanel(QWidget):
         self.run_button = button(
             "Identify all", self.run, "Fit the model to every chosen recording", "primary"
         )
+        self.model_button = button(
+            "Choose a model", lambda: self.bench.go("identify"), "Take a model in hand on the Identify page"
+        )
         self.cancel_button = button("Cancel", self.cancel, "Stop; what is done is kept")
         self.page_button = button("Open the page", self.open_page, "The campaign as one HTML page")
         self.cancel_button.hide()
         self.page_button.hide()
         row = QHBoxLayout()
         row.addWidget(self.title, 1)
-        for widget in (self.method, self.page_button, self.cancel_button, self.run_button):
+        buttons = (self.model_button, self.page_button, self.cancel_button, self.run_button)
+        for widget in (self.method, *buttons):
             row.addWidget(widget)
         card.box.addLayout(row)
         self.bar = progress_bar(1000)
@@ -145,19 +157,24 @@ class CampaignPanel(QWidget):
             self.paths = list(paths)
             self._follow()
 
+    @property
+    def _no_model(self) -> bool:
+        return bool(self.bench.model_problem) or self.bench.model is None
+
     def _missing(self) -> str:
-        if self.bench.model_problem or self.bench.model is None:
-            return "Choose a model on the Identify page first."
-        return "" if self.paths else "Choose recordings in the list."
+        if self._no_model:
+            return NO_MODEL
+        return "" if self.paths else NO_RECORDING
 
     def _follow(self) -> None:
         model, missing = self.bench.model, self._missing()
         self.title.setText(f"{counted(len(self.paths), 'recording')}, {model.name if model else 'no model'}")
         self.run_button.setEnabled(not missing and self.job is None)
+        self.model_button.setVisible(self._no_model)
         if self.job is None and missing:
             self._say(missing, "small")
-        elif self.job is None and self.state.text().startswith("Choose"):
-            self._say("", "small")
+        elif self.job is None and self.state.text() in ("", NO_MODEL, NO_RECORDING):
+            self._say(READY, "small")
 
     # -- running
 
@@ -224,6 +241,7 @@ class CampaignPanel(QWidget):
 
     def _show(self, fits: list[Fit]) -> None:
         self.fits = fits
+        self.lower.setVisible(bool(fits))
         names = list(dict.fromkeys(n for fit in fits for n in fit.parameters or ()))
         units = {n: e[-1] for fit in fits for n, e in (fit.parameters or {}).items()}
         headings = ["Recording", "Verdict", *(axis_text(n, units[n]) for n in names)]
