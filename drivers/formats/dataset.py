@@ -35,7 +35,10 @@ def dataset(recording: Recording) -> xarray.Dataset:
         for what, spans in (("gaps", about.gaps), ("clipped", about.clipped)):
             if found := spans.get(spec.name):
                 attributes[what] = np.ravel(found).tolist()  # first and one past last, in pairs
-        variables[spec.name] = ("time", values, attributes)
+        name = spec.name
+        while name == "time" or name in variables:  # the coordinate has that name
+            name += "_"
+        variables[name] = ("time", values, attributes)
     times = ("time", np.arange(about.samples) / about.rate, {"units": "s"})
     return xarray.Dataset(variables, {"time": times}, _attributes(recording))
 
@@ -51,5 +54,5 @@ def _attributes(recording: Recording) -> dict[str, Any]:
         drive = {f"drive_{name}": value for name, value in vars(about.excitation).items()}
         found |= {name: value for name, value in drive.items() if value is not None}
     for name, value in about.metadata.items():
-        found.setdefault(name, value if isinstance(value, int | float | str) else json.dumps(value))
+        found.setdefault(name, value if type(value) in (int, float, str) else json.dumps(value))
     return found

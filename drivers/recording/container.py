@@ -219,7 +219,7 @@ def _write_nexus(file: h5py.File, about: Description, keys: list[str]) -> None:
         if (spec.scale, spec.offset) != (1.0, 0.0):  # counts of a converter: how they become values
             data[f"{name}_scaling_factor"] = spec.scale
             data[f"{name}_offset"] = spec.offset
-    if 0 < about.samples <= MOST_TIMES and "time" not in names:
+    if 0 < about.samples <= MOST_TIMES:
         times = np.arange(about.samples) / about.rate
         axis = data.create_dataset("time", data=times, shuffle=True, compression="gzip", compression_opts=1)
         axis.attrs.update({"units": "s", "long_name": "time [s]"})
@@ -234,7 +234,7 @@ def _nexus_names(keys: list[str]) -> list[str]:
     names: list[str] = []
     for key in keys:
         name = re.sub(r"[^A-Za-z0-9_.]", "_", key).strip(".") or "_"
-        while name in names:
+        while name == "time" or name in names:  # the axis has that name
             name += "_"
         names.append(name)
     return names

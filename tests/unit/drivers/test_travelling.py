@@ -58,3 +58,14 @@ def test_names_of_channels_are_such_as_nexus_allows(tmp_path: Path) -> None:
         assert data["laser_head"].attrs["long_name"] == "laser head"
         assert data["laser_head"] == file["channels"]["laser head"]
     assert read(tmp_path / "run.h5").names == ("laser head", "laser_head", "µ-strain")
+
+
+def test_a_channel_named_time_stands_beside_the_time(tmp_path: Path) -> None:
+    arrays = {"time": np.arange(4.0), "x": np.ones(4)}
+    write(Record.from_arrays(100.0, arrays, metadata={"checked": True}), tmp_path / "run.h5")
+    found = open_dataset(tmp_path / "run.h5")
+    assert list(found["time_"].values) == [0, 1, 2, 3] and found["time"].values[3] == 0.03
+    found.to_netcdf(tmp_path / "run.nc")
+    with h5py.File(tmp_path / "run.h5") as file:
+        data = file["entry/recording"]
+        assert data.attrs["signal"] == "time_" and data["time"][3] == 0.03
