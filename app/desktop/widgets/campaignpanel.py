@@ -65,14 +65,14 @@ class CampaignPanel(QWidget):
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(self.theme.px(10))
         box.addWidget(self._head())
-        self.lower = QSplitter(Qt.Orientation.Vertical)
-        self.lower.setHandleWidth(self.theme.px(10))
-        self.lower.setChildrenCollapsible(False)
-        self.lower.addWidget(self._table_card())
-        self.lower.addWidget(self._trend_card())
-        self.lower.setSizes([200, 220])
-        self.lower.hide()  # until there is something to show
-        box.addWidget(self.lower, 1)
+        self.below = QSplitter(Qt.Orientation.Vertical)
+        self.below.setHandleWidth(self.theme.px(10))
+        self.below.setChildrenCollapsible(False)
+        self.below.addWidget(self._table_card())
+        self.below.addWidget(self._trend_card())
+        self.below.setSizes([200, 220])
+        self.below.hide()  # until there is something to show
+        box.addWidget(self.below, 1)
         box.addStretch(0)
         self._timer = timer(self, LOOKS, self._look)
         bench.model_changed.connect(self._follow)
@@ -241,7 +241,7 @@ class CampaignPanel(QWidget):
 
     def _show(self, fits: list[Fit]) -> None:
         self.fits = fits
-        self.lower.setVisible(bool(fits))
+        self.below.setVisible(bool(fits))
         names = list(dict.fromkeys(n for fit in fits for n in fit.parameters or ()))
         units = {n: e[-1] for fit in fits for n, e in (fit.parameters or {}).items()}
         headings = ["Recording", "Verdict", *(axis_text(n, units[n]) for n in names)]
