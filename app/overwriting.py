@@ -14,7 +14,7 @@ from pathlib import Path
 
 from analysis import DataError, ShakedownError
 
-OUTPUTS = ("out", "output", "json", "plot")  # options that name a file to be written
+OUTPUTS = ("out", "output", "json", "plot", "states")  # options that name a file to be written
 FIGURES = (".png", ".svg", ".pdf")
 HEAD = 512  # bytes by which an earlier result is known
 

@@ -50,6 +50,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--rate", type=float, help="sample rate in Hz, for files without times")
     parser.add_argument("--plot", metavar="FILE", help="draw the result (png, svg or pdf)")
+    parser.add_argument(
+        "--states",
+        metavar="FILE",
+        help="write the recording with the model's states, hidden ones included, and their "
+        "standard errors as further channels",
+    )
     add_json_option(parser)
 
 
@@ -73,6 +79,8 @@ def run(args: argparse.Namespace) -> int:
         if "profile" not in known:
             raise ShakedownError("A profile likelihood is traced by the methods homotopy and path.")
         options["profile"] = tuple(name.strip() for name in args.profile.split(","))
+    if args.states:
+        _check_states(args)
     result = identify(model, records, args.method, terminal_progress(), **options)
     result = _with_sources(result, args.files)
     if args.bootstrap:
@@ -84,11 +92,40 @@ def run(args: argparse.Namespace) -> int:
         from app.figures.identification import save_figure
 
         save_figure(result, args.plot)
+    if args.states and result.usable:
+        _write_states(result, records[0], args.states)
     if not result.converged:
         print("shakedown: the identification did not converge; do not trust the numbers.", file=sys.stderr)
     elif not result.usable:
         print(f"shakedown: the verdict is `{result.verdict}`; do not use the numbers.", file=sys.stderr)
     return exit_code(result)
+
+
+def _check_states(args: argparse.Namespace) -> None:
+    """Refuse before the work what could only fail after it."""
+    from drivers.formats import format_for_writing
+
+    if len(args.files) != 1 or own_module(args.method) is not None or args.no_finish:
+        raise ShakedownError("States are told of one recording and a model of equations with its finish.")
+    format_for_writing(Path(args.states))
+
+
+def _write_states(result: Identification, record: Record, path: str) -> None:
+    """The recording with every state of the model and its standard error as further channels."""
+    from dataclasses import replace
+
+    from analysis import Channel, Model, latent_states
+    from drivers.formats import write
+
+    found, model = latent_states(result, record, terminal_progress()), Model.from_toml(result.model_text)
+    channels = dict(record.channels)
+    for name, values, errors in zip(found.names, found.values, found.stderr, strict=True):
+        channels[f"{name} (model)"] = Channel(values, model.unit(name))
+        channels[f"{name} (model) error"] = Channel(errors, model.unit(name))
+    write(replace(record, channels=channels), path)
+    print(f"states: {', '.join(found.names)} with their standard errors in {path}", file=sys.stderr)
+    for sentence in found.words:
+        print(f"! {sentence}", file=sys.stderr)
 
 
 def _bootstrapped(result: Identification, model: Any, args: argparse.Namespace) -> Identification:
