@@ -55,6 +55,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("app.commands.doctor", "is this machine fit? versions, drivers, devices: for a bug report"),
     "desktop-entry": ("app.commands.desktop_entry", "an entry with icon in the menu of this desktop"),
     "models": ("app.commands.models", "the library of models, or one of them in detail"),
+    "sensors": (
+        "app.commands.sensors",
+        "the sensors of this laboratory, until when their calibration is good",
+    ),
     "project": ("app.commands.project", "a folder with all that belongs to a test; archived as one file"),
 }
 

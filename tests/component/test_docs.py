@@ -75,6 +75,7 @@ def test_given_a_page_when_its_examples_run_then_they_succeed(page: Path, tmp_pa
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
+        "XDG_CONFIG_HOME": str(tmp_path / "config"),
         "QT_QPA_PLATFORM": "offscreen",
         "MPLBACKEND": "Agg",
     }

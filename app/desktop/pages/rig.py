@@ -70,6 +70,10 @@ class RigPage(Page):
         self.list.itemActivated.connect(lambda _: self.open())
         left = Card(self.theme, "Rigs", "Profiles that come with the program, and your own")
         left.add(self.list, 1)
+        self.new_button = button(
+            "New rig …", self.ask_new, "From a connected instrument: channels, sensors, limits, self-test"
+        )
+        left.add(self.new_button)
         left.add(
             label("A rig is a plain text file; save a changed one under a new name.", "small", wrap=True)
         )
@@ -179,6 +183,21 @@ class RigPage(Page):
         if self.profile is not None and may_leave_rig(self.bench.rig, self):
             self.bench.settings.rig = self.name()
             self.bench.rig.open(self.name())
+
+    def ask_new(self) -> None:
+        """Put a rig together; it is opened, and its self-test comes to the front."""
+        from app.desktop.newrig import NewRigDialog
+
+        dialog = NewRigDialog(self.bench, self)
+        dialog.search()
+        if dialog.exec():
+            self.take_new(dialog.key)
+
+    def take_new(self, key: str) -> None:
+        """Open a rig that was just made, ready to test itself."""
+        self.reload(key)
+        self.open()
+        self.tabs.setCurrentWidget(self.self_test)
 
     def _follow(self) -> None:
         is_open = self.bench.rig.name == self.name() and bool(self.name())

@@ -10,6 +10,7 @@ from analysis import ShakedownError, ToneResponse, tone_response
 from app.desktop.widgets.basics import Card, Lamp, add_row, button, form, label, progress_bar, timer
 from app.desktop.widgets.channelstrip import value_text
 from app.desktop.widgets.number import Number
+from app.desktop.words import with_minus
 from app.desktop.workbench import Workbench
 from drivers.base.waveform import Sine
 
@@ -47,6 +48,8 @@ class SelfTest(Card):
         header, side = self.table.horizontalHeader(), self.table.verticalHeader()
         assert header is not None and side is not None
         header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)  # the lamp
+        self.table.setColumnWidth(0, theme.px(38))
         header.setSectionResizeMode(len(HEADINGS) - 1, QHeaderView.ResizeMode.Stretch)
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
         side.hide()
@@ -126,7 +129,7 @@ class SelfTest(Card):
                 f"{value_text(found.amplitude)}{unit}",
                 f"{value_text(found.offset)}{unit}",
                 f"{value_text(found.noise)}{unit}",
-                f"{1e3 * found.delay:.2f} ms",
+                f"{1e3 * found.delay:z.2f} ms",
                 words,
                 state,
             )
@@ -143,7 +146,7 @@ class SelfTest(Card):
         middle.addWidget(lamp)
         self.table.setCellWidget(row, 0, cell)
         for column, text in enumerate((name, *texts), 1):
-            self.table.setItem(row, column, QTableWidgetItem(text))
+            self.table.setItem(row, column, QTableWidgetItem(with_minus(text)))
         self.verdicts[name] = texts[-1]
 
     def _end(self, words: str) -> None:

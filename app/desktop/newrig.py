@@ -1,0 +1,387 @@
+"""A new rig in three steps: the instrument, its channels and sensors, the limits of its shaker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import (
+    QAbstractItemView,
+    QComboBox,
+    QDialog,
+    QFileDialog,
+    QHBoxLayout,
+    QHeaderView,
+    QListWidget,
+    QListWidgetItem,
+    QStackedWidget,
+    QTableWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from analysis import ShakedownError
+from app import sensors
+from app.desktop.opening import rig_paths
+from app.desktop.rigfile import key_of, save_text
+from app.desktop.widgets.basics import add_row, button, entry, form, label, set_role
+from app.desktop.widgets.devices import search
+from app.desktop.widgets.number import Number
+from app.desktop.workbench import Workbench
+from app.rig_draft import SOURCES, DraftChannel, RigDraft, ShakerLimits
+from app.sensors import Sensor
+from drivers.instruments.discovery import Device
+
+RATES = (1024, 2048, 2560, 5120, 10240, 12800, 25600, 51200)  # Hz
+NAMES = ("x", "v", "a", "f", "drive", "strain")  # what channels are usually called
+HEADINGS = ("Name", "Connected to", "Sensor", "Calibration", "Stop beyond")
+STEPS = ("1. The instrument", "2. Channels and sensors", "3. The shaker")
+VOLTS = "no sensor: volts"
+NO_SHAKER = "no shaker"
+GIVEN = "must be given"
+
+
+class NewRigDialog(QDialog):
+    """From found devices to a saved profile; ``key`` is its name then."""
+
+    def __init__(self, bench: Workbench, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.bench, self.theme = bench, bench.theme
+        self.draft = RigDraft()
+        self.key = ""
+        self.sensors: list[Sensor] = []
+        self._filling = False
+        px = self.theme.px
+        self.setWindowTitle("New rig")
+        self.resize(px(820), px(500))
+        self.heading = label("", "title")
+        self.stack = QStackedWidget()
+        for page in (self._instrument_page(), self._channel_page(), self._shaker_page()):
+            self.stack.addWidget(page)
+        self.state = label("", "small", wrap=True)
+        self.back = button("Back", lambda: self.turn(-1), "To the step before")
+        self.next = button("Next", lambda: self.turn(1), "To the next step", "primary")
+        cancel = button("Cancel", self.reject, "Close without a new rig")
+        row = QHBoxLayout()
+        row.addWidget(self.state, 1)
+        for part in (cancel, self.back, self.next):
+            row.addWidget(part)
+        box = QVBoxLayout(self)
+        box.setContentsMargins(*(px(16),) * 4)
+        box.setSpacing(px(10))
+        box.addWidget(self.heading)
+        box.addWidget(self.stack, 1)
+        box.addLayout(row)
+        self._load_sensors()
+        self._follow()
+
+    # -- the instrument
+
+    def _instrument_page(self) -> QWidget:
+        self.devices = QListWidget()
+        self.devices.setAccessibleName("Instruments that were found")
+        self.devices.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.devices.currentItemChanged.connect(lambda *_: self._instrument_chosen())
+        self.devices.itemActivated.connect(lambda _: self.turn(1))
+        self.rate = QComboBox()
+        self.rate.addItems([f"{rate} Hz" for rate in RATES])
+        self.rate.setCurrentIndex(1)
+        self.rate.currentIndexChanged.connect(
+            lambda _: self._set(rate=float(RATES[self.rate.currentIndex()]))
+        )
+        self.search_button = button("Search again", self.search, "Look for connected instruments")
+        rows = form(self.theme)
+        add_row(self.theme, rows, "Sample rate", self.rate, "The device rounds it to what it can do")
+        row = QHBoxLayout()
+        row.addLayout(rows, 1)
+        row.addWidget(self.search_button)
+        return _column(self.devices, row)
+
+    def search(self) -> None:
+        """Look for instruments, elsewhere."""
+        self.search_button.setEnabled(False)
+        self.state.setText("Looking for instruments …")
+        job = self.bench.workers.run("Looking for instruments", search)
+        job.done.connect(lambda found: self.offer(*found))
+        job.failed.connect(self.state.setText)
+        job.ended.connect(lambda: self.search_button.setEnabled(True))
+
+    def offer(self, devices: list[Device], remarks: list[str]) -> None:
+        """The instruments that a rig can be made of."""
+        self.devices.clear()
+        for device in devices:
+            if device.kind in SOURCES:
+                item = QListWidgetItem(f"{device.description}\n{device.kind}, {device.address}")
+                item.setData(Qt.ItemDataRole.UserRole, device)
+                self.devices.addItem(item)
+        self.devices.setToolTip("\n".join(remarks))
+        self._follow()
+
+    def _instrument_chosen(self) -> None:
+        item = self.devices.currentItem()
+        if item is None:
+            return
+        device: Device = item.data(Qt.ItemDataRole.UserRole)
+        if (device.kind, device.address) != (self.draft.kind, self.draft.address):
+            self.draft = RigDraft(device.kind, device.address, self.draft.rate, limits=self.draft.limits)
+            self._do(self.draft.with_channel)
+            self._fill_outputs()
+
+    # -- channels
+
+    def _channel_page(self) -> QWidget:
+        self.table = QTableWidget(0, len(HEADINGS))
+        self.table.setAccessibleName("Channels of the new rig")
+        self.table.setHorizontalHeaderLabels(list(HEADINGS))
+        header, side = self.table.horizontalHeader(), self.table.verticalHeader()
+        assert header is not None and side is not None
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        side.hide()
+        side.setDefaultSectionSize(self.theme.px(44))
+        self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.table.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.table.setShowGrid(False)
+        row = QHBoxLayout()
+        actions: tuple[tuple[str, Callable[[], object], str], ...] = (
+            ("Add", lambda: self._do(self.draft.with_channel), "One more channel at the next free input"),
+            (
+                "Duplicate",
+                lambda: self._do(lambda: self.draft.duplicated(self._row())),
+                "The same sensor once more",
+            ),
+            (
+                "Remove",
+                lambda: self._do(lambda: self.draft.without(self._row())),
+                "Take the chosen channel out",
+            ),
+            ("Up", lambda: self._move(-1), "Move the chosen channel up"),
+            ("Down", lambda: self._move(1), "Move the chosen channel down"),
+            (
+                "Import sensors …",
+                self._ask_sensors,
+                "Take the sensors of a TOML file into this machine's list",
+            ),
+        )
+        for words, action, tip in actions:
+            row.addWidget(button(words, action, tip))
+        row.addStretch(1)
+        return _column(self.table, row)
+
+    def _row(self) -> int:
+        row = self.table.currentRow()
+        if not 0 <= row < len(self.draft.channels):
+            raise ShakedownError("Choose a channel first.")
+        return row
+
+    def _move(self, by: int) -> None:
+        row = self.table.currentRow()
+        self._do(lambda: self.draft.moved(self._row(), by))
+        self.table.setCurrentCell(min(max(row + by, 0), self.table.rowCount() - 1), 0)
+
+    def _do(self, change: Callable[[], RigDraft]) -> None:
+        """Change the channels; what cannot be is said."""
+        row = self.table.currentRow()
+        try:
+            self.draft = change()
+        except ShakedownError as error:
+            self._say(str(error))
+            return
+        self._fill_channels()
+        self.table.setCurrentCell(min(max(row, 0), self.table.rowCount() - 1), 0)
+        self._follow()
+
+    def _fill_channels(self) -> None:
+        self._filling = True
+        self.table.setRowCount(len(self.draft.channels))
+        for row, channel in enumerate(self.draft.channels):
+            self._fill_row(row, channel)
+        self._filling = False
+
+    def _fill_row(self, row: int, channel: DraftChannel) -> None:
+        names = list(dict.fromkeys((channel.name, *NAMES)))
+        name = self._choice(row, 0, names, channel.name, f"Name of channel {row + 1}")
+        name.setEditable(True)  # usual names are offered, any other may be typed
+        name.currentTextChanged.connect(lambda text, row=row: self._change(row, name=text.strip()))
+        terminal = self._choice(
+            row, 1, self.draft.terminals(), channel.terminal, f"Input of channel {row + 1}"
+        )
+        terminal.currentTextChanged.connect(lambda text, row=row: self._change(row, terminal=text))
+        known = [VOLTS, *(sensor.name for sensor in self.sensors)]
+        chosen = VOLTS if channel.sensor is None else channel.sensor.name
+        sensor = self._choice(row, 2, known, chosen, f"Sensor of channel {row + 1}")
+        sensor.currentIndexChanged.connect(lambda index, row=row: self._sensor_chosen(row, index))
+        self._show_calibration(row, channel)
+        unit = "V" if channel.sensor is None else channel.sensor.unit
+        limit = Number(channel.limit or 0.0, 0.0, 1e12, unit, 4, empty="never")
+        limit.setAccessibleName(f"Stop the drive when channel {row + 1} goes beyond")
+        limit.setToolTip("The drive stops when the channel passes this value; empty: never")
+        limit.valueChanged.connect(lambda value, row=row: self._change(row, limit=value or None))
+        self._put(row, 4, limit)
+
+    def _choice(self, row: int, column: int, texts: list[str], chosen: str, name: str) -> QComboBox:
+        box = QComboBox()
+        box.addItems(texts)
+        box.setCurrentText(chosen)
+        box.setAccessibleName(name)
+        self._put(row, column, box)
+        return box
+
+    def _put(self, row: int, column: int, widget: QWidget) -> None:
+        """Put a field into its cell; Qt deletes the old one later, and shows it until then."""
+        if (old := self.table.cellWidget(row, column)) is not None:
+            old.hide()
+        self.table.setCellWidget(row, column, widget)
+
+    def _show_calibration(self, row: int, channel: DraftChannel) -> None:
+        words = "" if channel.sensor is None else channel.sensor.words(date.today())
+        if channel.sensor is not None and channel.sensor.teds:
+            words = f"by TEDS; {words}"
+        text = label(words, "small" if "until" in words or not words else "warn", wrap=True)
+        text.setToolTip(words)
+        self._put(row, 3, text)
+
+    def _sensor_chosen(self, row: int, index: int) -> None:
+        if not self._filling:
+            sensor = None if index <= 0 else self.sensors[index - 1]
+            self.draft = self.draft.changed(row, sensor=sensor)
+            self._fill_channels()
+            self.table.setCurrentCell(row, 0)
+            self._follow()
+
+    def _change(self, row: int, **values: object) -> None:
+        if not self._filling:
+            self.draft = self.draft.changed(row, **values)
+            self._follow()
+
+    def _load_sensors(self) -> None:
+        try:
+            self.sensors = sensors.load()
+        except ShakedownError as error:
+            self._say(str(error))
+
+    def _ask_sensors(self) -> None:
+        name, _ = QFileDialog.getOpenFileName(self, "Import sensors", str(Path.home()), "Sensors (*.toml)")
+        if name:
+            self.import_sensors(Path(name))
+
+    def import_sensors(self, path: Path) -> None:
+        """Take the sensors of a file into this machine's list."""
+        try:
+            new = sensors.load(path)
+            self.sensors = sensors.add(new)
+        except ShakedownError as error:
+            self._say(str(error))
+            return
+        self._fill_channels()
+        self._follow()
+
+    # -- the shaker
+
+    def _shaker_page(self) -> QWidget:
+        self.output = QComboBox()
+        self.output.currentTextChanged.connect(
+            lambda text: self._set(output="" if text == NO_SHAKER else text)
+        )
+        self.amplitude = Number(0.0, 0.0, 1000.0, "V", 4, empty=GIVEN)
+        self.lowest = Number(0.0, 0.0, 1e6, "Hz", 3, empty=GIVEN)
+        self.highest = Number(0.0, 0.0, 1e6, "Hz", 3, empty=GIVEN)
+        self.ramp = Number(0.0, 0.0, 1e6, "V/s", 3, empty=GIVEN)
+        self.title = entry("", "My rig", "Name of the rig, also of its file")
+        self.title.textChanged.connect(lambda _: self._follow())
+        rows = form(self.theme)
+        add_row(self.theme, rows, "Name", self.title)
+        add_row(self.theme, rows, "Shaker at", self.output, "The output that drives the shaker's amplifier")
+        for words, box, tip in (
+            ("At most", self.amplitude, "Largest voltage that amplifier, shaker and specimen stand, peak"),
+            ("From", self.lowest, "Lowest frequency: below it the shaker's travel becomes too large"),
+            ("To", self.highest, "Highest frequency that is ever played"),
+            ("Ramp", self.ramp, "How fast the amplitude of a running drive may change"),
+        ):
+            add_row(self.theme, rows, words, box, tip)
+            box.valueChanged.connect(lambda _: self._limits_changed())
+        promise = label(
+            "These limits sit beside the hardware: nothing that is asked for later gets past them.",
+            "small",
+            wrap=True,
+        )
+        rows.addRow(promise)
+        whole = QWidget()
+        whole.setLayout(rows)
+        return whole
+
+    def _fill_outputs(self) -> None:
+        self.output.clear()
+        self.output.addItems([*self.draft.outputs(), NO_SHAKER])
+
+    def _limits_changed(self) -> None:
+        values = [
+            box.value() or float("nan") for box in (self.amplitude, self.lowest, self.highest, self.ramp)
+        ]
+        self._set(limits=ShakerLimits(*values))
+
+    # -- all of it
+
+    def _set(self, **values: object) -> None:
+        self.draft = replace(self.draft, **values)  # type: ignore[arg-type]
+        self._follow()
+
+    def turn(self, by: int) -> None:
+        """To another step; behind the last one the rig is saved."""
+        step = self.stack.currentIndex() + by
+        if step >= self.stack.count():
+            self.save()
+        elif step >= 0 and self.draft.kind:
+            self.stack.setCurrentIndex(step)
+            self._follow()
+
+    def _follow(self) -> None:
+        step = self.stack.currentIndex()
+        last = step == self.stack.count() - 1
+        self.heading.setText(STEPS[step])
+        self.back.setEnabled(step > 0)
+        self.next.setText("Save and test" if last else "Next")
+        for box in (self.amplitude, self.lowest, self.highest, self.ramp):
+            box.setEnabled(bool(self.draft.output))
+        problem = self.draft.problem()
+        if last and not problem and not key_of(self.title.text().strip()):
+            problem = "Give the rig a name."
+        ready = not problem if last else bool(self.draft.kind) if step == 0 else bool(self.draft.channels)
+        self.next.setEnabled(ready)
+        self._say(problem if last or (step == 1 and "limits" not in problem) else "")
+
+    def _say(self, words: str) -> None:
+        self.state.setText(words)
+        set_role(self.state, "warn" if words else "small")
+
+    def save(self) -> None:
+        """Write the profile among the user's own; a name that is taken is refused."""
+        title = self.title.text().strip()
+        key = key_of(title)
+        for box in (self.amplitude, self.lowest, self.highest, self.ramp):
+            if self.draft.output and not box.apply():
+                return
+        if problem := self.draft.problem() or ("" if key else "Give the rig a name."):
+            self._say(problem)
+            return
+        if key in rig_paths():
+            self._say(f"There is a rig named {key} already: choose another name.")
+            return
+        try:
+            save_text(self.draft.text(title), key)
+        except ShakedownError as error:
+            self._say(str(error))
+            return
+        self.key = key
+        self.accept()
+
+
+def _column(widget: QWidget, row: QHBoxLayout) -> QWidget:
+    whole = QWidget()
+    box = QVBoxLayout(whole)
+    box.setContentsMargins(0, 0, 0, 0)
+    box.addWidget(widget, 1)
+    box.addLayout(row)
+    return whole

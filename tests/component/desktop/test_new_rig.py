@@ -1,0 +1,103 @@
+"""A new rig by hand: chosen, not typed; the shaker's limits cannot be left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QAbstractButton, QComboBox
+from pytestqt.qtbot import QtBot
+
+from app.desktop.newrig import NO_SHAKER, NewRigDialog
+from app.desktop.pages.rig import RigPage
+from app.desktop.window import MainWindow
+from drivers.instruments.discovery import Device
+from drivers.rig.profile import load_rig
+
+Make = Callable[..., MainWindow]
+SENSORS = """
+[[sensors]]
+name = "gauge"
+unit = "mm"
+sensitivity = 1.0742
+calibrated = 2020-03-01
+"""
+
+
+def _press(dialog: NewRigDialog, qtbot: QtBot, words: str) -> None:
+    tool = next(b for b in dialog.findChildren(QAbstractButton) if b.text() == words and b.isVisible())
+    qtbot.mouseClick(tool, Qt.MouseButton.LeftButton)
+
+
+def _box(dialog: NewRigDialog, row: int, column: int) -> QComboBox:
+    box = dialog.table.cellWidget(row, column)
+    assert isinstance(box, QComboBox)
+    return box
+
+
+def test_given_an_instrument_then_a_rig_is_made_by_presses_and_only_with_the_limits_of_its_shaker(
+    make_window: Make, qtbot: QtBot, tmp_path: Path
+) -> None:
+    window = make_window("rig", begin=False)
+    page = window.page
+    assert isinstance(page, RigPage)
+    dialog = NewRigDialog(window.bench, page)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    dialog.offer([Device("serial", "/dev/tty", "?"), Device("virtual", "two_well_beam", "Beam")], [])
+    assert dialog.devices.count() == 1 and not dialog.next.isEnabled()  # a serial port is no source
+    dialog.devices.setCurrentRow(0)
+    _press(dialog, qtbot, "Next")
+    _press(dialog, qtbot, "Add")
+    _press(dialog, qtbot, "Duplicate")
+    _press(dialog, qtbot, "Remove")
+    (tmp_path / "s.toml").write_text("[[sensors]]\n")
+    dialog.import_sensors(tmp_path / "s.toml")
+    assert "needs a name" in dialog.state.text()
+    (tmp_path / "s.toml").write_text(SENSORS)
+    dialog.import_sensors(tmp_path / "s.toml")
+    _box(dialog, 0, 2).setCurrentIndex(1)
+    assert "out of date since 2021-03-01" in dialog.table.cellWidget(0, 3).text()  # type: ignore[union-attr]
+    before = [c.name for c in dialog.draft.channels]
+    dialog.table.setCurrentCell(0, 0)
+    _press(dialog, qtbot, "Down")
+    assert [c.name for c in dialog.draft.channels] == before[::-1] and dialog.table.currentRow() == 1
+    _press(dialog, qtbot, "Next")
+    dialog.title.setText("Bench 2")
+    assert not dialog.next.isEnabled() and "limits are not whole" in dialog.state.text()
+    dialog.save()  # nor by any other way
+    assert not dialog.key
+    for box, text in (
+        (dialog.amplitude, "2"),
+        (dialog.lowest, "1"),
+        (dialog.highest, "60"),
+        (dialog.ramp, "1"),
+    ):
+        assert not dialog.next.isEnabled()
+        box.setText(text)
+        box.apply()
+    dialog.title.setText("two_well_beam")
+    _press(dialog, qtbot, "Save and test")
+    assert "already" in dialog.state.text() and dialog.isVisible()
+    dialog.title.setText("Bench 2")
+    _press(dialog, qtbot, "Save and test")
+    assert dialog.key == "Bench_2" and not dialog.isVisible()
+    page.reload(dialog.key)
+    assert page.profile is not None and page.profile.limits.peak == 2.0
+    gauge = next(c for c in page.profile.channels if c.sensor == "gauge")
+    assert gauge.sensitivity == 1.0742 and gauge.calibrated == "2020-03-01"
+    assert load_rig(page._paths()["Bench_2"]).instruments["exciter"]["driver"] == "virtual"
+
+
+def test_given_no_shaker_then_no_limits_are_asked_for(make_window: Make, qtbot: QtBot) -> None:
+    window = make_window("rig", begin=False)
+    dialog = NewRigDialog(window.bench, window)
+    qtbot.addWidget(dialog)
+    dialog.offer([Device("opendaq", "daqref://device0", "Device 0")], [])
+    dialog.devices.setCurrentRow(0)
+    dialog.turn(1)
+    dialog.turn(1)
+    dialog.title.setText("net")
+    assert dialog.output.currentText() == NO_SHAKER and dialog.next.isEnabled()
+    assert not dialog.amplitude.isEnabled()
