@@ -70,8 +70,12 @@ class Child:
             timer.daemon = True
             timer.start()
             try:
-                _send(process.stdin, {"job": job.to_dict(), "version": version})
+                _send(process.stdin, {"job": job.to_dict(), "key": job.key, "version": version})
                 answer = _receive(process.stdout)
+                if answer is not None and answer["key"] != job.key:
+                    process.kill()
+                    process.wait()
+                    raise ValueError("its process answered to another job")
             finally:
                 timer.cancel()
         except (OSError, ValueError, EOFError) as error:
@@ -182,7 +186,8 @@ def main() -> None:
     _send(answers, {"version": full_version()})
     while (order := _receive(orders)) is not None:
         try:
-            _send(answers, _answer(task(order["job"]), order["version"]))
+            answer = _answer(task(order["job"]), order["version"])
+            _send(answers, {**answer, "key": order["key"]})
         except OSError:  # nobody waits for it any more
             return
 

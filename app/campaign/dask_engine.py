@@ -1,7 +1,7 @@
 """The same jobs on a Dask cluster, started here or run by a laboratory.
 
-Each worker hands its jobs to a process of its own (:class:`~app.campaign.child.Child`), so that a job that
-crashes or hangs costs neither the worker nor the limit of time; small jobs travel in bundles.
+Each thread of a worker hands its jobs to a process of its own (:class:`~app.campaign.child.Child`), so that
+a job that crashes or hangs costs neither the worker nor the limit of time; small jobs travel in bundles.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import contextlib
 import logging
 import queue
 import re
+import threading
 import warnings
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -161,16 +162,14 @@ def _version_there() -> str:
     return full_version()
 
 
-_child: Child | None = None  # of this Dask worker
+_own = threading.local()  # a process for each thread of this Dask worker: two would mix up its answers
 
 
 def _perform_bundle(jobs: list[dict[str, Any]], version: str, limit: float) -> list[dict[str, Any]]:
-    """In a worker of the cluster: jobs done one after the other, in its own process for jobs."""
-    global _child
-    if _child is None:
-        _child = Child(limit)
-    _child.limit = limit
-    return [vars(_child.perform(task(raw), version)) for raw in jobs]
+    """In a thread of a worker of the cluster: jobs done one after the other, in its own process for jobs."""
+    child: Child = vars(_own).setdefault("child", Child(limit))
+    child.limit = limit
+    return [vars(child.perform(task(raw), version)) for raw in jobs]
 
 
 def _first_line(error: BaseException) -> str:
