@@ -40,6 +40,7 @@ class Preferences(QDialog):
         self.scale_box.setCurrentIndex(SCALES.index(settings.scale) if settings.scale in SCALES else 0)
         self.scale_box.setToolTip("Size of text and controls; takes effect at the next start")
         self.library = entry(settings.library, str(settings.library_folder))
+        self.library.setAccessibleName("Folder for recordings")
         self.operator = entry(settings.operator, "stored with each recording")
         self.shaking = QCheckBox("Virtual rigs start shaking when they are opened")
         self.shaking.setChecked(settings.start_shaking)

@@ -60,6 +60,7 @@ class RigPage(Page):
         super().__init__(bench)
         self.profile: RigProfile | None = None
         self.list = QListWidget()
+        self.list.setAccessibleName("Rigs")
         self.list.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
         self.list.setWordWrap(True)
         self.list.setResizeMode(QListWidget.ResizeMode.Adjust)  # names wrap anew when the width is known

@@ -59,6 +59,7 @@ class ChannelTable(Card):
         self._path: Path | None = None
         self._profile: RigProfile | None = None
         self.table = QTableWidget(0, len(COLUMNS))
+        self.table.setAccessibleName("Channels of the rig")
         self.table.setHorizontalHeaderLabels([heading for _, heading, _, _ in COLUMNS])
         for column, (_, _, tip, _) in enumerate(COLUMNS):
             item = self.table.horizontalHeaderItem(column)
@@ -103,7 +104,7 @@ class ChannelTable(Card):
         channels = profile.channels if profile is not None else ()
         self.table.setRowCount(len(channels))
         for r, channel in enumerate(channels):
-            for c, (name, _, tip, choices) in enumerate(COLUMNS):
+            for c, (name, heading, tip, choices) in enumerate(COLUMNS):
                 value = getattr(channel, name)
                 used = name not in ("bridge", "gauge_factor") or channel.kind == "bridge"
                 if choices and used:
@@ -111,6 +112,7 @@ class ChannelTable(Card):
                     box.addItems(list(choices))
                     box.setCurrentText(str(value))
                     box.setToolTip(tip)
+                    box.setAccessibleName(f"{heading}, channel {channel.name}")
                     self.table.setCellWidget(r, c, box)
                 else:
                     self.table.removeCellWidget(r, c)

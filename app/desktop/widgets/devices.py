@@ -31,6 +31,7 @@ class DevicesPanel(Card):
         row.addWidget(self.search_button)
         self.box.addLayout(row)
         self.table = QTableWidget(0, 3)
+        self.table.setAccessibleName("Instruments that were found")
         self.table.setHorizontalHeaderLabels(["Kind", "Address", "Description"])
         header, side = self.table.horizontalHeader(), self.table.verticalHeader()
         assert header is not None and side is not None

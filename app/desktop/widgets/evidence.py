@@ -8,6 +8,7 @@ from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtWidgets import QFileDialog, QHBoxLayout, QVBoxLayout, QWidget
 
 from app.desktop.widgets.basics import button, label
+from app.desktop.widgets.librarypicker import LibraryPicker
 from app.desktop.workbench import Workbench
 
 
@@ -69,10 +70,12 @@ class EvidenceBox(QWidget):
         self._tell()
 
     def _choose_others(self) -> None:
-        folder = str(self.bench.settings.library_folder)
-        names, _ = QFileDialog.getOpenFileNames(self, "Recordings at other settings", folder)
-        if names:
-            self.add_others([Path(name) for name in names])
+        record = self.bench.record
+        known = [*self.others, *([record.path] if record is not None and record.path is not None else [])]
+        picker = LibraryPicker(self.bench, self, "Recordings at other settings", known)
+        picker.read()
+        if picker.exec() and (chosen := picker.chosen()):
+            self.add_others(chosen)
 
     def _choose_transfer(self) -> None:
         folder = str(self.bench.settings.library_folder)

@@ -34,6 +34,7 @@ class NoticeBar(QFrame):
         self._text.setWordWrap(True)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._go, self._close, self.undo = QToolButton(), QToolButton(), QToolButton()
+        self._go.setAccessibleName("Go there")
         self.undo.setText("Undo")
         self.undo.setToolTip("Take it back (Ctrl+Z)")
         self._close.setIconSize(QSize(theme.px(16), theme.px(16)))

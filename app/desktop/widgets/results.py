@@ -6,12 +6,13 @@ import math
 
 from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtGui import QBrush, QColor, QResizeEvent
-from PyQt6.QtWidgets import QHeaderView, QTableWidget, QTableWidgetItem, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QTableWidget, QVBoxLayout, QWidget
 
 from analysis import Estimate, Identification, interval_ends, with_error
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import label, scrolled
-from app.desktop.words import plain, with_minus
+from app.desktop.widgets.tables import fill_table
+from app.desktop.words import plain
 
 ERROR = 2  # column of the relative error
 
@@ -107,21 +108,8 @@ class ResultTable(QWidget):
                 cell.setForeground(QBrush(QColor(self._theme.colours.accent)))
 
     def _fill(self, headings: list[str], rows: list[list[str]]) -> None:
-        self.table.clear()
-        self.table.setColumnCount(len(headings))
-        self.table.setRowCount(len(rows))
-        self.table.setHorizontalHeaderLabels(headings)
-        header = self.table.horizontalHeader()
-        assert header is not None
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setStretchLastSection(True)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        for r, row in enumerate(rows):
-            for c, text in enumerate(row):
-                cell = QTableWidgetItem(with_minus(text) if c else text)
-                if c and headings[c] != "Unit":
-                    cell.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-                self.table.setItem(r, c, cell)
+        numbers = [heading for heading in headings[1:] if heading != "Unit"]
+        fill_table(self.table, headings, rows, numbers)
 
 
 def _relative(estimate: Estimate) -> str:

@@ -44,6 +44,7 @@ class SelfTest(Card):
         self.words = label("Plays a small tone and checks that every sensor hears it.", "muted", wrap=True)
         self.add(self.words)
         self.table = QTableWidget(0, len(HEADINGS))
+        self.table.setAccessibleName("What each sensor heard")
         self.table.setHorizontalHeaderLabels(list(HEADINGS))
         header, side = self.table.horizontalHeader(), self.table.verticalHeader()
         assert header is not None and side is not None

@@ -10,11 +10,9 @@ from PyQt6.QtWidgets import (
     QComboBox,
     QDialog,
     QHBoxLayout,
-    QHeaderView,
     QListWidget,
     QListWidgetItem,
     QTableWidget,
-    QTableWidgetItem,
     QVBoxLayout,
     QWidget,
 )
@@ -33,6 +31,7 @@ from app.desktop.widgets.basics import (
     scrolled,
     set_role,
 )
+from app.desktop.widgets.tables import fill_table
 from app.desktop.widgets.verdictbanner import VerdictBanner
 from app.desktop.words import with_minus
 from app.desktop.workbench import RecordInHand, Workbench
@@ -298,18 +297,7 @@ class TermFinder(QDialog):
         self.banner.show_reasons(1)
         rows = ranking(found)
         headings = ["Term", "Probability", "Coefficient"]
-        self.table.clear()
-        self.table.setColumnCount(len(headings))
-        self.table.setRowCount(len(rows))
-        self.table.setHorizontalHeaderLabels(headings)
-        header = self.table.horizontalHeader()
-        assert header is not None
-        header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-        header.setStretchLastSection(True)
-        header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-        for r, row in enumerate(rows):
-            for c, text in enumerate(row):
-                self.table.setItem(r, c, QTableWidgetItem(with_minus(text)))
+        fill_table(self.table, headings, rows, headings[1:])
         self.rivals.setText(rival_words(found))
         self._frame.setVisible(bool(self.rivals.text()))
         self.take_button.setEnabled(True)
