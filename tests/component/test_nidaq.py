@@ -327,6 +327,12 @@ def test_given_the_acquisition_stops_then_the_drive_ramps_down_first(simple: Ben
     assert got[0].start_index == 0 and not got[0].drive.playing
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine is not taken for a clock that stands still: what counts here are the samples."""
+    monkeypatch.setattr("drivers.instruments.nidaq.STALLED_SECONDS", GUARD)
+
+
 def stop_and_read_on(bench: Bench, got: list[Any], frequency: float = 20.0) -> tuple[Any, int]:
     """Every sample of the output until it is silent, and where it leaves what it would have played."""
     bench.exciter.request_stop("STOP")
@@ -340,7 +346,9 @@ def stop_and_read_on(bench: Bench, got: list[Any], frequency: float = 20.0) -> t
     return output, start + int(np.flatnonzero(np.abs(output[start:] - played) > 1e-9)[0])
 
 
-def test_given_stop_while_the_drive_plays_then_what_was_written_ahead_falls_too(simple: Bench) -> None:
+def test_given_stop_while_the_drive_plays_then_what_was_written_ahead_falls_too(
+    simple: Bench, patient: None
+) -> None:
     for _ in range(6):  # a machine that is busy at that moment may be too late for it once
         simple.source.start()
         simple.exciter.play(Sine(2.0, 20.0))
@@ -366,7 +374,7 @@ class Forgetful(DeviceServer):
 
 @pytest.mark.parametrize(("fifo", "server"), [(0, DeviceServer), (8191, DeviceServer), (8191, Forgetful)])
 def test_given_stop_while_the_drive_rises_then_it_falls_at_once_whatever_the_device_has_taken(
-    fifo: int, server: type[DeviceServer]
+    fifo: int, server: type[DeviceServer], patient: None
 ) -> None:
     rising = Bench(bench(DRIVE, TABLE), WIRES, fifo=fifo, server=server)
     rising.source.start()
@@ -394,7 +402,9 @@ def test_given_stop_while_the_drive_rises_then_it_falls_at_once_whatever_the_dev
     rising.close()
 
 
-def test_given_a_device_with_a_deep_memory_then_no_more_is_written_ahead_and_stop_is_as_quick() -> None:
+def test_given_a_device_with_a_deep_memory_then_no_more_is_written_ahead_and_stop_is_as_quick(
+    patient: None,
+) -> None:
     """The driver's buffer seems empty all the time: the device has taken thousands of samples out of it."""
     deep = Bench(bench(DRIVE, TABLE), WIRES, fifo=8191)
     deep.source.start()
