@@ -51,6 +51,7 @@ class Settings:
     start_shaking: bool = True  # virtual rigs start their drive when the window opens
     new_specimens: bool = True  # each start puts a specimen with other parameters on the virtual rigs
     scope_seconds: float = 4.0
+    report_template: str = ""  # template that was chosen last
     report_logo: str = ""  # picture above the title of reports
     report_left_out: list[str] = field(default_factory=list)  # parts that reports go without
     layout: dict[str, list[int]] = field(default_factory=dict)  # sizes of the movable divisions by name

@@ -11,8 +11,10 @@ from PyQt6.QtCore import QUrl
 from PyQt6.QtGui import QDesktopServices
 from PyQt6.QtWidgets import (
     QCheckBox,
+    QComboBox,
     QFileDialog,
     QHBoxLayout,
+    QInputDialog,
     QLineEdit,
     QPlainTextEdit,
     QSizePolicy,
@@ -21,7 +23,7 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
-from analysis import Progress
+from analysis import Progress, ShakedownError
 from app.desktop.page import Page
 from app.desktop.widgets.basics import (
     Card,
@@ -37,7 +39,7 @@ from app.desktop.widgets.basics import (
 from app.desktop.widgets.verdictbanner import VerdictBanner
 from app.desktop.workbench import Workbench
 from app.desktop.worker import Job
-from app.report import write_report
+from app.report import templates, write_report
 from app.report.findings import Findings, Measured, OrbitsFound, Study
 
 PARTS = (  # key in the report, words, page that makes it, how
@@ -51,6 +53,7 @@ PARTS = (  # key in the report, words, page that makes it, how
 )
 MISSING = "Take a recording in hand first."
 TICKED = "Ticked: in the report. What is left out is named there."
+NO_TEMPLATE = "none"
 PICTURES = "Pictures (*.png *.jpg *.jpeg)"
 
 
@@ -95,6 +98,21 @@ class ReportPage(Page):
             self.ticks[key] = tick
         words = Card(theme, "Words")
         fields = form(theme)
+        self.template = QComboBox()
+        self.template.addItems([NO_TEMPLATE, *templates.names()])
+        self.template.setCurrentText(bench.settings.report_template or NO_TEMPLATE)
+        self.template.activated.connect(lambda _: self.use_template(self.template.currentText()))
+        self.keep_button = IconButton(
+            theme, "export", "Save parts, title, author, logo and words as a template"
+        )
+        self.keep_button.clicked.connect(self._ask_template)
+        chosen = QWidget()
+        along = QHBoxLayout(chosen)
+        along.setContentsMargins(0, 0, 0, 0)
+        along.addWidget(self.template, 1)
+        along.addWidget(self.keep_button)
+        self.template.setAccessibleName("Template of the report")
+        add_row(theme, fields, "Template", chosen, "What reports have in common: parts, title, logo, words")
         self.title: QLineEdit = entry("", "Title of the report")
         self.author: QLineEdit = entry(bench.settings.operator, "Who did it")
         add_row(theme, fields, "Title", self.title)
@@ -212,6 +230,60 @@ class ReportPage(Page):
     def _keep_choice(self) -> None:
         """The same parts are left out of the next report."""
         self.bench.settings.report_left_out = [k for k, tick in self.ticks.items() if not tick.isChecked()]
+
+    # -- templates
+
+    def use_template(self, name: str) -> None:
+        """Take over what a template says; the choice stays for the next start."""
+        if name == NO_TEMPLATE:
+            self.bench.settings.report_template = ""
+            return
+        try:
+            found = templates.load(name)
+        except ShakedownError as error:
+            self.bench.say(str(error), "bad")
+            self.template.setCurrentText(NO_TEMPLATE)
+            return
+        self.bench.settings.report_template = name
+        record, project = self.bench.record, self.bench.project
+        recording = "" if record is None else record.name
+        self.title.setText(found.title_for(recording, "" if project is None else project.name))
+        for key, tick in self.ticks.items():
+            tick.setChecked(key not in found.without)
+        if found.author:
+            self.author.setText(found.author)
+        if found.notes and found.notes not in self.notes.toPlainText():
+            self.notes.setPlainText("\n".join(filter(None, (found.notes, self.notes.toPlainText()))))
+        self.use_logo(found.logo)
+
+    def _ask_template(self) -> None:
+        name, ok = QInputDialog.getText(
+            self, "Save as template", "Name of the template:", text=self.bench.settings.report_template
+        )
+        if ok and name.strip():
+            self.save_template(name.strip())
+
+    def save_template(self, name: str) -> None:
+        """Keep what is filled in for other reports; the recording's name in the title is filled in anew."""
+        record = self.bench.record
+        title = self.title.text().strip()
+        if record is not None:
+            title = title.replace(record.name, "{recording}")
+        settings = self.bench.settings
+        template = templates.Template(
+            title, self.author.text().strip(), settings.report_logo, self.notes.toPlainText().strip(),
+            tuple(settings.report_left_out),
+        )  # fmt: skip
+        try:
+            key = templates.save(name, template)
+        except ShakedownError as error:
+            self.bench.say(str(error), "bad")
+            return
+        settings.report_template = key
+        self.template.clear()
+        self.template.addItems([NO_TEMPLATE, *templates.names()])
+        self.template.setCurrentText(key)
+        self.bench.say(f"The template {key} is saved.", "good")
 
     def _choose_logo(self) -> None:
         name, _ = QFileDialog.getOpenFileName(self, "Logo of the reports", str(Path.home()), PICTURES)

@@ -1,0 +1,42 @@
+"""Reports of a laboratory look alike: a template is chosen, or saved from what is filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from analysis import Record
+from app.desktop.pages.report import NO_TEMPLATE, ReportPage
+from app.desktop.window import MainWindow
+from app.report import templates
+
+
+def test_given_what_is_filled_in_when_saved_as_a_template_then_another_report_takes_it_over(
+    make_window: Callable[..., MainWindow],
+) -> None:
+    window = make_window("report", begin=False)
+    page, settings = window.page, window.bench.settings
+    assert isinstance(page, ReportPage)
+    assert page.template.count() == 1 and page.template.currentText() == NO_TEMPLATE
+    window.bench.take_record(Record.from_arrays(100.0, {"x": np.zeros(9)}), "run1")
+    page.title.setText("Acceptance of run1")
+    page.author.setText("Lab 3")
+    page.notes.setPlainText("By procedure 12.")
+    page.ticks["embedding"].setChecked(False)
+    page.save_template("ours")
+    assert templates.load("ours").title == "Acceptance of {recording}"
+    assert settings.report_template == page.template.currentText() == "ours"
+
+    second = make_window("report", begin=False, report_template="ours")
+    other = second.page
+    assert isinstance(other, ReportPage) and other.template.currentText() == "ours"
+    second.bench.take_record(Record.from_arrays(100.0, {"x": np.zeros(9)}), "run2")
+    other.use_template("ours")
+    other.use_template("ours")  # twice changes nothing
+    assert other.title.text() == "Acceptance of run2" and other.author.text() == "Lab 3"
+    assert other.notes.toPlainText() == "By procedure 12."
+    assert not other.ticks["embedding"].isChecked() and other.ticks["fits"].isChecked()
+    (templates.folder() / "ours.toml").write_text("soup = 1")
+    other.use_template("ours")
+    assert "not known" in second.notice._text.text() and other.template.currentText() == NO_TEMPLATE
