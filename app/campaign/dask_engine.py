@@ -24,7 +24,7 @@ from app.campaign.version import full_version
 PATIENCE = 15.0  # s until a scheduler must have answered, and a cluster must have its first worker
 BUNDLE = 1.0  # s of work that travel together
 MOST_BUNDLED = 200
-AHEAD = 2  # bundles a worker has waiting, so that it never idles
+AHEAD = 2  # bundles for each thread of the workers, so that none idles
 WAITING = 0.5  # s between two looks whether the scheduler is still there
 _ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://[^\s/]+:\d+")
 # A worker of a cluster of our own only waits for its process for jobs: watching itself wait takes time of the
@@ -106,7 +106,7 @@ class DaskEngine:
         under_way: dict[Any, list[Task]] = {}
         size, more = 1, True
         while more or under_way:
-            while more and len(under_way) < AHEAD * self._workers():
+            while more and len(under_way) < AHEAD * self._threads():
                 bundle = list(islice(waiting, size))
                 more = len(bundle) == size
                 if bundle:
@@ -126,9 +126,10 @@ class DaskEngine:
             size = max(1, min(MOST_BUNDLED, int(BUNDLE / max(taken, 1e-3))))
             yield from outcomes
 
-    def _workers(self) -> int:
-        """Workers that are there now: some may have joined or gone."""
-        return max(len(self.client.scheduler_info(n_workers=-1)["workers"]), 1)
+    def _threads(self) -> int:
+        """Threads of the workers that are there now: some may have joined or gone."""
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        return max(sum(worker["nthreads"] for worker in workers), 1)
 
     def _submit(self, bundle: list[Task]) -> Any:
         texts = [job.to_dict() for job in bundle]
