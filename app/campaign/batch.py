@@ -12,7 +12,7 @@ from analysis import Model, Progress, ShakedownError, parse_json
 from app.campaign.child import DONE
 from app.campaign.engine import Pool
 from app.campaign.jobs import Job
-from app.campaign.recordings import Seen, check_units, look_at_all
+from app.campaign.recordings import Seen, check_names, check_units, look_at_all
 from app.campaign.results import Results, write_results
 from app.campaign.run import run
 from app.campaign.store import INDEX, Store, rows
@@ -53,9 +53,11 @@ def identify_all(
     model = Model.from_toml(text)
     channels = {name: channel for name, channel in mapping.items() if channel and channel != name}
     study = Study((model.name,), Recordings(tuple(map(str, paths))), model.name, (method,), channels=channels)
+    names = [str(path) for path in paths]
+    check_names(names)
     with Store(folder) as store:
         known = store.seen()
-        seen, bad = look_at_all(map(str, paths), known, None, progress)
+        seen, bad = look_at_all(names, known, None, progress)
         bad |= misfits(model.name, model.outputs, tuple(model.inputs), channels, seen)
         good = [s for s in seen if s.path not in bad]
         if not good:

@@ -72,7 +72,7 @@ def find(base: Path, files: Sequence[str], folder: str, tags: Sequence[str], lib
     if not found:
         raise DataError("The study names no recordings: give `files`, a `folder` or `tags`.")
     paths = list(found)
-    _check_names(paths)
+    check_names(paths)
     return paths
 
 
@@ -189,7 +189,7 @@ def _tagged(library: Path, tags: Sequence[str]) -> list[str]:
     return sorted(str(e.path) for e in entries if not e.problem and set(tags) <= set(e.tags))
 
 
-def _check_names(paths: Sequence[str]) -> None:
+def check_names(paths: Sequence[str]) -> None:
     """Rows of a table are known by the recording's name: two of one name could not be told apart."""
     first: dict[str, str] = {}
     for path in paths:
