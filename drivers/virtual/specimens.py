@@ -31,7 +31,7 @@ def scatters(profile: RigProfile) -> dict[str, float]:
         raise RigError(
             "[instruments.source.specimen] scatter: shares (below 1) by which parameters differ, by name."
         )
-    unknown = set(given) - set(load_model(table["model"]).parameters) if given else set()
+    unknown = set(given) - set(load_model(table.get("model", "")).parameters) if given else set()
     if unknown:
         raise RigError(
             f"[instruments.source.specimen] scatter: the model has no {', '.join(sorted(unknown))}."

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis import ShakedownError
 from app.cli import main
 from drivers.base.clock import InstantClock
 from drivers.formats import read
@@ -60,6 +61,15 @@ def test_given_a_specimen_then_its_own_parameters_move_the_rig() -> None:
 def test_given_a_scatter_that_makes_no_sense_then_one_sentence_says_so(scatter: object) -> None:
     with pytest.raises(RigError, match=r"\[instruments.source.specimen\] scatter"):
         with_specimen(rig_with(scatter=scatter), 3)
+
+
+@pytest.mark.parametrize("model", ["", 7, None])
+def test_given_a_specimen_without_a_model_then_one_sentence_says_so(model: object) -> None:
+    rig = rig_with(model=model)
+    if model is None:
+        del rig.instruments["source"]["specimen"]["model"]  # type: ignore[attr-defined]
+    with pytest.raises(ShakedownError):
+        with_specimen(rig, 3)
 
 
 def test_given_a_rig_whose_specimens_are_alike_or_a_number_that_is_none_then_it_is_refused() -> None:
