@@ -69,6 +69,8 @@ def script(page: Path) -> str:
 
 @pytest.mark.parametrize("page", [p for p in PAGES if runnable(p)], ids=lambda p: str(p.relative_to(ROOT)))
 def test_given_a_page_when_its_examples_run_then_they_succeed(page: Path, tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "data").symlink_to(ROOT / "tests" / "data")  # as in the source tree
     program = tmp_path / "page.py"
     program.write_text(script(page), encoding="utf-8")
     environment = {

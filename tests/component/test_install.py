@@ -200,7 +200,8 @@ def test_given_a_strangers_package_then_its_instrument_is_found_checked_and_reco
     about = json.loads(installed.run("info", "tcp.h5", "--json", "-").stdout)
     x = about["channels"][0]
     assert (x["name"], x["unit"], x["max"]) == ("x", "mm", pytest.approx(2.0, rel=1e-6))
-    assert x["gaps"] == [[2000, 2100]]
+    ((first, last),) = x["gaps"]  # the box lost 100 samples behind its 2000th; a recording may begin later
+    assert last - first == 100 and 0 < first <= 2000
 
 
 def test_then_the_extras_with_a_sentence_are_those_of_the_package() -> None:

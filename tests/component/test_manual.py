@@ -149,3 +149,20 @@ def test_given_a_method_then_its_page_has_an_example_limits_and_a_way_to_it(name
     assert re.search(r"(?i)limits|signs of|cannot know", text), "no word on limits"
     chooser = (DOCS / "how-to" / "choose-a-method.md").read_text(encoding="utf-8")
     assert f"methods/{name}.md" in chooser, "the how-to does not lead to it"
+
+
+def test_given_the_page_of_diagnosis_then_the_messages_it_quotes_are_the_programs_own() -> None:
+    folders = (ROOT / name for name in ("analysis", "drivers", "app"))
+    texts = [p.read_text(encoding="utf-8") for folder in folders for p in folder.rglob("*.py")]
+    joined = re.sub(r'"\s*\n\s*f?"', "", "\n".join(texts))  # sentences broken over lines
+    page = (DOCS / "how-to" / "when-it-gives-nonsense.md").read_text(encoding="utf-8")
+    quoted = re.findall(r'"([^"]+)"', page.split("## 1.")[1])
+    assert len(quoted) >= 10
+    assert [words for words in quoted if words not in joined] == []
+
+
+def test_given_the_gallery_then_it_has_ten_recordings_with_a_command_each() -> None:
+    page = (DOCS / "how-to" / "gallery.md").read_text(encoding="utf-8")
+    parts = re.split(r"^\*\*(\d+)\. ", page, flags=re.MULTILINE)[1:]
+    assert parts[::2] == [str(i) for i in range(1, 11)]
+    assert all("$ shakedown " in part for part in parts[1::2])  # run by tests/component/test_docs.py
