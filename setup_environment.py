@@ -76,14 +76,20 @@ def environment() -> None:
         READY.touch()
 
 
-def setup() -> None:
-    """The environment, and the numerical core compiled: the first identification would wait for it."""
+def setup(everything: bool = False) -> None:
+    """The environment, and the numerical core compiled: the first identification would wait for it.
+
+    ``everything``: the rest, too, which each process of the tests would compile for itself.
+    """
     if sys.platform == "linux":
         run("sh", REQUIREMENTS / "system.sh", *APT_LIBS)
     environment()
     if not newer(PREPARED, READY):
-        print("Compiling the numerical core: half a minute, once.", flush=True)
-        run(tool("python"), "-m", "app.prepare")
+        print(
+            f"Compiling the numerical core: {'two minutes' if everything else 'half a minute'}, once.",
+            flush=True,
+        )
+        run(tool("python"), "-m", "app.prepare", *(["all"] if everything else []))
         PREPARED.touch()
 
 
@@ -133,7 +139,7 @@ def main(words: list[str]) -> None:
         case ["check"]:
             check()
         case ["test", *files]:
-            setup()
+            setup(everything=not files)
             test(*files)
         case ["run"]:
             setup()
