@@ -121,9 +121,11 @@ def _experiment(result: Identification, record: Record) -> tuple[Experiment, Arr
 
 def _moved(result: Identification, fitted: Fitted) -> str:
     """A number that is not that of the result, in words; empty where all are."""
+    functions = fitted.experiment.model.equations.functions
+    smoothed = {c for name, spline in functions.items() for c in spline.coefficients(name)}
     for name, value in zip(fitted.names, fitted.estimate, strict=True):
         old = result.parameters.get(name)
-        if old is not None and abs(value - old.value) > _SAME * old.stderr:
+        if old is not None and name not in smoothed and abs(value - old.value) > _SAME * old.stderr:
             return f"{name} = {value:.5g} instead of {old.value:.5g}"
     return ""
 
