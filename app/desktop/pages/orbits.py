@@ -8,7 +8,7 @@ import numpy as np
 import pyqtgraph as pg
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 
-from analysis import Record
+from analysis import Estimate, Record, with_error
 from app.desktop import tasks
 from app.desktop.numbers import NumberError
 from app.desktop.page import Page
@@ -18,6 +18,7 @@ from app.desktop.tasks import Space
 from app.desktop.widgets.basics import Card, Empty, add_row, button, form, label, scrolled, set_role
 from app.desktop.widgets.flow import FlowLayout
 from app.desktop.widgets.number import Count, Number
+from app.desktop.words import with_minus
 from app.desktop.workbench import Workbench
 from app.desktop.worker import Job
 
@@ -58,9 +59,8 @@ class OrbitsPage(Page):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(theme.px(10))
         side = QWidget()
-        side.setFixedWidth(theme.px(300))
         left = QVBoxLayout(side)
-        left.setContentsMargins(0, 0, 0, 0)
+        left.setContentsMargins(0, 0, theme.px(2), 0)
         left.setSpacing(theme.px(10))
         search = Card(theme, "Search")
         fields = form(theme)
@@ -96,8 +96,11 @@ class OrbitsPage(Page):
         self.bars = pg.BarGraphItem(x=[], height=[], width=0.7, brush=theme.colours.data[0], pen=None)
         theme.changed.connect(lambda: self.bars.setOpts(brush=theme.colours.data[0]))
         self.histogram.item.addItem(self.bars)
+        self.histogram.setMinimumHeight(theme.px(150))
         left.addWidget(self.histogram, 1)
-        column.addWidget(side)
+        scroll = scrolled(side)  # what was found takes many words: nothing is squeezed in a low window
+        scroll.setFixedWidth(theme.px(310))
+        column.addWidget(scroll)
         gallery = Card(theme, "Orbits", "Click an orbit to include it or leave it out")
         self.count = label("", "small")
         gallery.head.addWidget(self.count)
@@ -257,5 +260,6 @@ def _words(orbit: Any, rate: float) -> tuple[str, ...]:
     )
     stable = "not confirmed" if orbit.confirmed is False else "stability unknown"
     if len(orbit.multipliers):
-        stable = f"multiplier {orbit.multipliers[0].real:.3g} ± {orbit.multiplier_stderr:.1g}"
+        multiplier = Estimate.normal(orbit.multipliers[0].real, orbit.multiplier_stderr)
+        stable = with_minus(f"multiplier {with_error(multiplier)}")
     return period, f"closure {100 * orbit.closure:.2g} %, {orbit.count}×", stable
