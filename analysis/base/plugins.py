@@ -52,7 +52,7 @@ def load_plugin(entry: EntryPoint) -> Any:
     """The object behind an entry point; PluginError in one sentence where its package fails."""
     try:
         return entry.load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # also one that ends its process when it is imported
         _log.warning("%s of %s cannot be loaded", entry.name, package_of(entry), exc_info=error)
         raise PluginError(
             f"'{entry.name}' of the package {package_of(entry)} cannot be loaded "

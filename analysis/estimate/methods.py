@@ -6,14 +6,14 @@ Methods are imported when asked for, so that a start does not pay for what is no
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from analysis.base.errors import ShakedownError
-from analysis.base.plugins import load_plugin, package_of, plugged
+from analysis.base.plugins import PluginError, load_plugin, package_of, plugged
 from analysis.base.progress import SILENT, Progress
 from analysis.base.record import Record
 
@@ -116,6 +116,8 @@ def _plugged() -> dict[str, Entry]:
 def _loader(plugin: EntryPoint) -> Callable[[], type[Method]]:
     def load() -> type[Method]:
         method: type[Method] = load_plugin(plugin)
+        if not (isinstance(method, type) and is_dataclass(method)):
+            raise PluginError(f"'{plugin.name}' ({plugin.value}) is no method: a dataclass with a start.")
         return method
 
     return load

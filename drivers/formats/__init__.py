@@ -13,6 +13,7 @@ your own, the entry point ``shakedown.formats`` that names a :class:`Format` wit
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -72,13 +73,20 @@ FORMATS: tuple[Format, ...] = (
 )
 
 
+_log = logging.getLogger(__name__)
+
+
 @cache
 def formats() -> tuple[Format, ...]:
     """Every format: ours, then those of other packages, and plain text, which is anything else, last."""
     added = []
     for entry in plugged("formats", [f.name for f in FORMATS]).values():
         with contextlib.suppress(PluginError):  # it is in the log
-            added.append(load_plugin(entry))
+            form = load_plugin(entry)
+            if isinstance(form, Format):
+                added.append(form)
+            else:
+                _log.warning("the format %s is not used: it is no drivers.formats.Format", entry.name)
     return (*FORMATS[:-1], *added, FORMATS[-1])
 
 

@@ -207,11 +207,16 @@ def rig_files() -> dict[str, Path]:
     for entry in plugged("rigs").values():
         try:
             profiles = sorted(Path(str(files(entry.value))).glob("*.toml"))
-        except (ImportError, TypeError, OSError) as error:
+        except (Exception, SystemExit) as error:  # whatever happens when its package is imported
             _log.warning("rigs of %s cannot be listed: %s", entry.value, error)
             continue
         for path in profiles:
-            found.setdefault(path.stem, path)
+            try:
+                rig_from_text(read_text(path, "a rig profile"), path.stem, path.name)
+            except ShakedownError as error:  # one mistake of a package must not hide all other rigs
+                _log.warning("a rig of %s is not used: %s", entry.value, error)
+            else:
+                found.setdefault(path.stem, path)
     return found
 
 

@@ -10,11 +10,21 @@ A driver is a function, imported when a rig asks for it:
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from importlib import import_module
+from importlib.metadata import EntryPoint
 from typing import Any
 
-from analysis import load_plugin, plugged
+from analysis import PluginError, ShakedownError, load_plugin, plugged
+
+_log = logging.getLogger(__name__)
+# What the parts of other packages must have at least; `shakedown rigs RIG --check` tries the rest.
+_NEEDED = {
+    "sources": ("name", "rate", "channels", "start", "read", "stop", "close"),
+    "exciters": ("limits", "play", "stop", "request_stop", "arm", "state", "zeroing", "close"),
+    "controllers": ("close",),
+}
 
 Place = tuple[str, str]  # module and function
 
@@ -59,4 +69,23 @@ def driver(group: str, name: str) -> Callable[..., Any]:
         module, function = own[name]
         return lambda *args: getattr(import_module(module), function)(*args)
     entry = plugged(group, own)[name]
-    return lambda *args: load_plugin(entry)(*args)
+    return lambda *args: _opened(group, entry, *args)
+
+
+def _opened(group: str, entry: EntryPoint, *args: Any) -> Any:
+    """What a driver of another package gives; PluginError if it fails or gives something else."""
+    function = load_plugin(entry)
+    try:
+        made = function(*args)
+    except ShakedownError:
+        raise
+    except (Exception, SystemExit) as error:
+        _log.warning("%s failed", entry.value, exc_info=error)
+        raise PluginError(
+            f"'{entry.name}' ({entry.value}) failed: {type(error).__name__}: {error}."
+        ) from None
+    missing = [name for name in _NEEDED.get(group, ()) if not hasattr(made, name)]
+    if missing:
+        kind, absent = group.removesuffix("s"), ", ".join(missing)
+        raise PluginError(f"'{entry.name}' ({entry.value}) gives no {kind}: it has no {absent}.")
+    return made

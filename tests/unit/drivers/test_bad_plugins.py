@@ -1,0 +1,69 @@
+"""Packages of others that fail: a sentence, and the program goes on without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from analysis.base import plugins
+from drivers import formats as formats_room
+from drivers.rig import registry
+from drivers.rig.profile import load_rig, rig_files
+
+PACKAGE = """
+def no_arguments(): ...
+def gives_none(profile, clock, seed): return None
+"""
+
+
+@pytest.fixture
+def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A package whose entry points are all wrong, found as an installed one is."""
+    folder = tmp_path / "strangers_bad"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(PACKAGE)
+    (folder / "exits.py").write_text("raise SystemExit(3)")
+    (folder / "broken_rig.toml").write_text("name = 3")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    places = {
+        "sources": [("absent", "no_such_module:open"), ("exits", "strangers_bad.exits:open"),
+                    ("wrong", "strangers_bad:no_arguments"), ("none", "strangers_bad:gives_none"),
+                    ("wrong", "strangers_bad:gives_none"), ("virtual", "strangers_bad:no_arguments")],
+        "formats": [("bad", "strangers_bad:no_arguments"), ("absent", "no_such_module:Format")],
+        "rigs": [("bad", "strangers_bad"), ("absent", "no_such_module"), ("odd", "strangers_bad.exits")],
+    }  # fmt: skip
+    found = {
+        group: tuple(EntryPoint(n, v, f"shakedown.{group}") for n, v in places.get(group, []))
+        for group in plugins.GROUPS
+    }
+    monkeypatch.setattr(plugins, "_found", lambda: found)
+    formats_room.formats.cache_clear()
+    yield
+    formats_room.formats.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("absent", "cannot be loaded"),
+        ("exits", "cannot be loaded"),
+        ("wrong", "takes 0 positional arguments"),  # of two of one name the first
+        ("none", "gives no source: it has no name, rate"),
+    ],
+)
+@pytest.mark.usefixtures("stranger")
+def test_given_a_driver_that_fails_then_one_sentence(name: str, words: str) -> None:
+    with pytest.raises(plugins.PluginError, match=words) as error:
+        registry.driver("sources", name)(None, None, 0)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.usefixtures("stranger")
+def test_given_bad_formats_rigs_and_taken_names_then_the_rest_is_there() -> None:
+    assert formats_room.formats() == formats_room.FORMATS
+    assert "two_well_beam" in rig_files() and "broken_rig" not in rig_files()
+    assert registry.names("sources").count("wrong") == 1 and load_rig("two_well_beam").virtual
+    assert registry.names("sources").count("virtual") == 1
