@@ -18,7 +18,7 @@ export OPENBLAS_NUM_THREADS = 1
 run setup check release:
 	$(HERE) $@
 
-test: setup check unit
+test: check unit
 
 unit:
 	$(HERE) test

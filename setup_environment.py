@@ -19,7 +19,7 @@ VENV = ROOT / ".venv"
 WINDOWS = sys.platform == "win32"
 BIN = VENV / ("Scripts" if WINDOWS else "bin")
 REQUIREMENTS = ROOT / "requirements"
-READY, PREPARED = VENV / ".ready", VENV / ".prepared"
+READY, PREPARED, PREPARED_WHOLLY = VENV / ".ready", VENV / ".prepared", VENV / ".prepared-wholly"
 # What Qt and the tests need of a Debian system.
 APT_LIBS = (
     "libegl1",
@@ -84,13 +84,13 @@ def setup(everything: bool = False) -> None:
     if sys.platform == "linux":
         run("sh", REQUIREMENTS / "system.sh", *APT_LIBS)
     environment()
-    if not newer(PREPARED, READY):
-        print(
-            f"Compiling the numerical core: {'two minutes' if everything else 'half a minute'}, once.",
-            flush=True,
-        )
-        run(tool("python"), "-m", "app.prepare", *(["all"] if everything else []))
-        PREPARED.touch()
+    stamp, words, duration = (
+        (PREPARED_WHOLLY, ["all"], "two minutes") if everything else (PREPARED, [], "half a minute")
+    )
+    if not newer(stamp, READY):
+        print(f"Compiling the numerical core: {duration}, once.", flush=True)
+        run(tool("python"), "-m", "app.prepare", *words)
+        stamp.touch()
 
 
 def check() -> None:
