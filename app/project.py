@@ -57,7 +57,7 @@ class Project:
     @property
     def rig_path(self) -> Path:
         """Its own profile of the rig; it may not be there."""
-        return self.folder / "rigs" / f"{self.rig}.toml"
+        return self.folder / "rigs" / f"{stem(self.rig)}.toml"
 
     @property
     def name(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 
@@ -30,14 +31,16 @@ def _own_display() -> None:
         [server, "-displayfd", str(tell), *screen], pass_fds=[tell], stderr=subprocess.DEVNULL
     )
     os.close(tell)
-    number = os.read(told, 16).decode().strip()
-    os.close(told)
+    with os.fdopen(told) as answer:
+        number = answer.readline().strip()  # the whole line: a server that cannot write its end dies of it
     if number:
         os.environ["DISPLAY"] = f":{number}"
         atexit.register(running.terminate)
 
 
 _own_display()
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a shell that runs us in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # programs that tests start must hear Ctrl-C
 
 
 @pytest.fixture

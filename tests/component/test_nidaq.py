@@ -577,10 +577,13 @@ def test_given_the_server_as_documented_then_it_still_serves_after_seconds() -> 
         assert process.stdout is not None
         address = process.stdout.readline().split(";")[0].split()[-1]
         time.sleep(1.5)  # one that nobody holds has been collected by then
-        found, problem = list_devices(connect({"server": address}))
-        assert [name for name, _ in found] == ["Dev1"] and problem == ""
-        process.send_signal(signal.SIGINT)
-        assert process.wait(GUARD) == 0
+        try:
+            found, problem = list_devices(connect({"server": address}))
+            assert [name for name, _ in found] == ["Dev1"] and problem == ""
+            process.send_signal(signal.SIGINT)
+            assert process.wait(GUARD) == 0
+        finally:
+            process.kill()
 
 
 def silent_after(trace: Path, since: float) -> float:
