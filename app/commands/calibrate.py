@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from analysis import DataError
 from app.ctrl_c import CtrlC
 from app.output import add_json_option, write_json
+from app.profile_text import edited
 from app.rig_access import check_free, open_for_command
 
 if TYPE_CHECKING:
@@ -45,7 +46,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from app.desktop.rigfile import edited
     from drivers.base.files import read_text
     from drivers.rig.profile import load_rig, rig_files, rig_from_text
 

@@ -15,30 +15,12 @@ from app.commands import calibrate
 from drivers.instruments import sound
 from drivers.rig.profile import RigProfile, load_rig, open_rig
 from drivers.virtual.sound_host import LoopbackHost
+from tests.sound_card import PROFILE
 
 OUTPUT, INPUT = 1.4, 2.8  # V that are 1.0 in the card's numbers, in truth
-TEXT = """
-name = "card"                  # as it was before
-rate = 8000
-[limits]
-amplitude = 1.0
-slew = 5000.0
-[[channels]]
-name = "x"
-unit = "mm"
-sensitivity = 0.5
-[[channels]]
-name = "drive"
-unit = "V"
-[instruments.source]
-driver = "sound"
-wiring = { x = 0, drive = 1 }
-full_scale = 4.0               # a guess
-loopback = "drive"
-[instruments.exciter]
-driver = "sound"
-full_scale = 2.0
-"""
+TEXT = PROFILE.replace('name = "card"', 'name = "card"                  # as it was before').replace(
+    "full_scale = 4.0", "full_scale = 4.0               # a guess"
+)
 
 
 @pytest.fixture

@@ -19,32 +19,10 @@ from drivers.base.zeroing import zero_output
 from drivers.instruments.sound import SoundSource, delay_between
 from drivers.rig.profile import RigError, RigProfile, rig_from_text
 from drivers.virtual.sound_host import LoopbackHost
+from tests.sound_card import PROFILE as TEXT
 from tests.waiting import GUARD, wait_until
 
 RATE, DELAY, GAIN = 8000.0, 137, 0.5
-TEXT = """
-name = "card"
-rate = 8000
-[limits]
-amplitude = 1.0
-slew = 5000.0
-[[channels]]
-name = "x"
-unit = "mm"
-sensitivity = 0.5
-[[channels]]
-name = "drive"
-unit = "V"
-[instruments.source]
-driver = "sound"
-wiring = { x = 0, drive = 1 }
-full_scale = 4.0
-loopback = "drive"
-[instruments.exciter]
-driver = "sound"
-full_scale = 2.0
-corner = 20.0
-"""
 
 
 @pytest.fixture
