@@ -7,11 +7,13 @@ or fill the disk, and a damaged archive leaves nothing behind.
 from __future__ import annotations
 
 import contextlib
+import lzma
 import os
 import secrets
 import shutil
 import stat
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
@@ -79,6 +81,8 @@ def unpack(source: Path, folder: Path, progress: Progress) -> Project:
         NotImplementedError,
         RuntimeError,
         ValueError,
+        zlib.error,
+        lzma.LZMAError,
     ) as error:
         raise DataError(f"{source.name} is damaged or not an archive of a project ({error}).") from None
     except OSError as error:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import Distribution, EntryPoint, distributions, entry_points
 from typing import Any
 
 from analysis.base.errors import ShakedownError
@@ -28,8 +28,21 @@ class PluginError(ShakedownError):
 @cache
 def _found() -> Mapping[str, tuple[EntryPoint, ...]]:
     """The entry points of each group; looking through all packages takes some 50 ms, once."""
-    every = entry_points()
-    return {group: tuple(every.select(group=f"shakedown.{group}")) for group in GROUPS}
+    try:
+        every = entry_points()
+        return {group: tuple(every.select(group=f"shakedown.{group}")) for group in GROUPS}
+    except Exception as error:  # one package with a damaged list must not take the others away
+        _log.warning("the entry points of a package cannot be read", exc_info=error)
+    readable = [entry for package in distributions() for entry in _entries(package)]
+    return {group: tuple(e for e in readable if e.group == f"shakedown.{group}") for group in GROUPS}
+
+
+def _entries(package: Distribution) -> list[EntryPoint]:
+    """The entry points of one package; none if their list is damaged."""
+    try:
+        return list(package.entry_points)
+    except Exception:
+        return []
 
 
 def plugged(group: str, own: Iterable[str] = ()) -> dict[str, EntryPoint]:
@@ -45,7 +58,19 @@ def plugged(group: str, own: Iterable[str] = ()) -> dict[str, EntryPoint]:
 
 
 def package_of(entry: EntryPoint) -> str:
-    return entry.dist.name if entry.dist is not None else "a package"
+    return _about(entry, "Name") or "a package"
+
+
+def summary_of(entry: EntryPoint) -> str:
+    """What the package says of itself in a line; empty if it says nothing."""
+    return _about(entry, "Summary")
+
+
+def _about(entry: EntryPoint, what: str) -> str:
+    try:
+        return "" if entry.dist is None else str(entry.dist.metadata[what] or "")
+    except Exception:  # the package's own description is damaged
+        return ""
 
 
 def load_plugin(entry: EntryPoint) -> Any:

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from analysis.base.errors import ShakedownError
-from analysis.base.plugins import PluginError, load_plugin, package_of, plugged
+from analysis.base.plugins import PluginError, load_plugin, package_of, plugged, summary_of
 from analysis.base.progress import SILENT, Progress
 from analysis.base.record import Record
 
@@ -108,8 +108,8 @@ def _plugged() -> dict[str, Entry]:
     """Methods of other packages: a frozen dataclass each, like ours; its package's summary is its words."""
     found = {}
     for name, plugin in plugged("methods", METHODS).items():
-        summary = plugin.dist.metadata["Summary"] if plugin.dist is not None else ""
-        found[name] = Entry(f"{summary or 'no description'} (from {package_of(plugin)})", _loader(plugin))
+        words = f"{summary_of(plugin) or 'no description'} (from {package_of(plugin)})"
+        found[name] = Entry(words, _loader(plugin))
     return found
 
 

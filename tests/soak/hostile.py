@@ -1,7 +1,8 @@
 """Hostile input by the thousand: `python -m tests.soak.hostile --count 20000`.
 
-Files of every format, models, results, rig profiles, sequences and sessions are made and then damaged;
-options get values that nobody would give. Each goes to the program as a user would hand it over. It must
+Files of every format, models, results, rig profiles, sequences, sessions, projects and their archives, lists
+of sensors, templates, stores of campaigns and packages of others are made and then damaged; options get
+values that nobody would give. Each goes to the program as a user would hand it over. It must
 answer with data or with one sentence: no traceback, no control character on the terminal, no wait beyond
 20 s, nothing read or written that was not named. A case is fixed by its number.
 """
@@ -15,12 +16,13 @@ import json
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -28,7 +30,9 @@ import numpy as np
 
 from analysis.base.progress import SILENT
 from analysis.base.record import Record
+from tests.soak.foreign_files import PROJECT, archive, foreign_files
 
+ROOT = Path(__file__).parents[2]
 LIMIT = 20.0  # s of processor time that a case may take
 WALL = 180.0  # s after which a process that only waits is ended
 SECRET = "TOP-SECRET-CONTENT"
@@ -44,6 +48,8 @@ class Case:
     arguments: list[str]
     content: bytes | None = None
     name: str = ""
+    others: dict[str, bytes] = field(default_factory=dict)  # files beside it
+    own_process: bool = False  # what it brings along would stay in this one
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,7 @@ def good_files() -> dict[str, bytes]:
 
 @cache
 def good_texts(folder: str) -> list[bytes]:
-    root = Path(__file__).parents[2] / "resources" / folder
+    root = ROOT / "resources" / folder
     return [path.read_bytes() for path in sorted(root.glob("*.toml"))]
 
 
@@ -165,6 +171,51 @@ segments = 2
 [run]
 limit = 600
 workers = 2
+"""
+
+SENSORS = b"""[[sensors]]
+name = "accelerometer 4711"
+kind = "iepe"
+unit = "m/s\xc2\xb2"
+sensitivity = 0.0102
+range = 5.0
+calibrated = 2026-03-01
+due = 2027-03-01
+teds = true
+[[sensors]]
+name = "bridge 3"
+kind = "bridge"
+gauge_factor = 2.1
+bridge = "half"
+"""
+TEMPLATE = b"""title = "{recording}: acceptance test, {project}, {date}"
+author = "Laboratory 3"
+logo = "logo.png"
+notes = "Tested by our procedure 12."
+without = ["embedding", "earlier"]
+"""
+TRANSFER = b"frequency [Hz],real,imag,coherence\n1,0.5,0.1,1\n2,0.6,-0.2,0.9\n3,0.1,-0.4,0.8\n"
+INDEX = b"""{"key": "0f3a", "status": "done", "words": "a.csv weak", "seconds": 1.5, "row": {"c": 0.1}}
+{"key": "77b1", "status": "failed", "words": "b.csv weak", "seconds": 0.5, "row": {}}
+"""
+SEEN = b'{"/tmp/a.csv": {"size": 12, "time": 1.0, "rate": 100.0, "samples": 240, "channels": ["x"]}}'
+PLUGIN = b"""from pathlib import Path
+def open_source(profile, clock, seed): return None
+def rigs(): return Path(".")
+Format = 3
+"""
+ENTRIES = b"""[shakedown.sources]
+box = plugged_in:open_source
+[shakedown.exciters]
+box = plugged_in:open_source
+[shakedown.formats]
+box = plugged_in:Format
+[shakedown.rigs]
+box = plugged_in
+[shakedown.methods]
+box = plugged_in:open_source
+[shakedown.devices]
+box = plugged_in:rigs
 """
 
 # -- damage
@@ -309,6 +360,134 @@ def study_case(rng: Rng) -> Case:
     return Case("study", ["(study)", "study.toml"], damaged(STUDY, rng, True), "study.toml")
 
 
+def foreign_case(rng: Rng) -> Case:
+    """A recording as another program writes it."""
+    files = {name: content for name, content in foreign_files().items() if not name.endswith(".zip")}
+    name = str(rng.choice(list(files)))
+    content = files[name]
+    if rng.random() < 0.15:
+        other = list(files.values())[int(rng.integers(len(files)))]
+        content = content[: int(rng.integers(0, 300))] + other
+    arguments = ["convert", name, "out.csv"] if rng.random() < 0.2 else ["info", name]
+    return Case(f"foreign {name}", arguments, damaged(content, rng, False), name)
+
+
+HOSTILE_ENTRIES = [
+    "../escaped", "/tmp/escaped", "recordings/../../escaped", "C:\\escaped", "a/./b", "PROJECT.TOML", " x",
+    "x.", "a\x1b[2J", "\u202ex", "con", "recordings", "recordings/a.csv/b", "x" * 300, "/".join("d" * 200),
+]  # fmt: skip
+
+
+def archive_case(rng: Rng) -> Case:
+    """An archive of a project: damaged, or with entries that no project has."""
+    import zipfile
+
+    method = [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA][
+        int(rng.integers(4))
+    ]
+    project = damaged(PROJECT, rng, True) if rng.random() < 0.3 else PROJECT
+    entries = {
+        "project.toml": project,
+        "recordings/a.csv": good_files()[".csv"],
+        "fits/f.json": good_result(),
+    }
+    if rng.random() < 0.4:
+        entries[HOSTILE_ENTRIES[int(rng.integers(len(HOSTILE_ENTRIES)))]] = b"x"
+    content = archive(entries, method)
+    if rng.random() < 0.7:
+        content = damaged(content, rng, False)
+    return Case("archive", ["project", "unpack", "a.zip", "--out=new"], content, "a.zip")
+
+
+def project_case(rng: Rng) -> Case:
+    """A folder whose project.toml is damaged, and commands that find themselves in it."""
+    commands = [["project", "info"], ["project", "info", "--json", "-"], ["project", "info", "."],
+                ["project", "archive", "--out=out.zip"], ["acquire", "--fast", "--out=run", "--seconds=0.1",
+                 "--settle=0"], ["report", "fit.json", "--out", "out.html"]]  # fmt: skip
+    chosen = commands[int(rng.choice(len(commands), p=[0.35, 0.15, 0.15, 0.15, 0.1, 0.1]))]
+    return Case("project", chosen, damaged(PROJECT, rng, True), "project.toml")
+
+
+def sensors_case(rng: Rng) -> Case:
+    """A list of sensors to take in, or this machine's own that somebody has edited."""
+    if rng.random() < 0.7:
+        return Case("sensors", ["sensors", "--add", "s.toml"], damaged(SENSORS, rng, True), "s.toml")
+    own = {"config/shakedown/sensors.toml": damaged(SENSORS, rng, True)}
+    arguments = ["sensors"] if rng.random() < 0.6 else ["sensors", "--add", "s.toml"]
+    return Case("sensors", arguments, SENSORS, "s.toml", own)
+
+
+def template_case(rng: Rng) -> Case:
+    arguments = ["report", "fit.json", "--out=out.html", "--template=t.toml"]
+    return Case("template", arguments, damaged(TEMPLATE, rng, True), "t.toml")
+
+
+def used_fit_case(rng: Rng) -> Case:
+    """A damaged result, handed to what works on with it; other inputs are missing, so that it ends soon."""
+    commands = [
+        ["plan", "duffing", "--fit=fit.json", "--rig=missing"],
+        ["continue", "duffing", "--fit=fit.json", "--over=missing"],
+        ["hold", "two_well_beam", "--fit=fit.json", "--record=missing.csv", "--list"],
+        ["validate", "missing.csv", "duffing", "fit.json"],
+        ["simulate", "fit.json", "--seconds=1", "--rate=20", "--out=out.csv"],
+    ]
+    content = result_case(rng).content
+    return Case("used fit", commands[int(rng.integers(len(commands)))], content, "fit.json")
+
+
+def transfer_case(rng: Rng) -> Case:
+    arguments = ["validate", "a.csv", "duffing", "fit.json", "--transfer=t.csv", "--map=x=missing"]
+    return Case("transfer", arguments, damaged(TRANSFER, rng, True), "t.csv")
+
+
+def store_case(rng: Rng) -> Case:
+    """The results of an earlier campaign, damaged; its recordings are missing, so that it ends soon."""
+    study = STUDY.replace(b"a.csv", b"missing.csv")
+    which = str(rng.choice(["index.jsonl", "recordings.json"]))
+    good = {"index.jsonl": INDEX, "recordings.json": SEEN}
+    others = {f"out/{name}": content for name, content in good.items()}
+    others[f"out/{which}"] = damaged(good[which], rng, True)
+    arguments = ["campaign", "study.toml", "--out=out", *(["--retry"] if rng.random() < 0.3 else [])]
+    return Case("store", arguments, study, "study.toml", others)
+
+
+def opened_rig_case(rng: Rng) -> Case:
+    """A damaged profile that is not only read: its source is opened, its drive played."""
+    texts = [text for text in good_texts("rigs") if b"/dev/" not in text]
+    commands = [
+        ["acquire", "r.toml", "--fast", "--out=run", "--seconds=0.1", "--settle=0"],
+        ["rigs", "r.toml", "--check"],
+        ["rigs", "r.toml", "--specimen=3"],
+        ["calibrate", "r.toml", "--volts=1", "--sensor=missing", "--known=1"],
+        ["plan", "duffing", "--fit=missing.json", "--rig=r.toml"],
+    ]
+    chosen = commands[int(rng.choice(len(commands), p=[0.4, 0.15, 0.15, 0.15, 0.15]))]
+    return Case("opened rig", chosen, damaged(texts[int(rng.integers(len(texts)))], rng, True), "r.toml")
+
+
+def plugin_case(rng: Rng) -> Case:
+    """A package of somebody else whose entry points or code are damaged: all else goes on."""
+    code, entries = PLUGIN, ENTRIES
+    if rng.random() < 0.5:
+        code = damaged(code, rng, True)
+    else:
+        entries = damaged(entries, rng, True)
+    about = b"Metadata-Version: 2.1\nName: plugged_in\nVersion: 1\n"
+    table = {
+        "entry_points.txt": entries,
+        "METADATA": damaged(about, rng, True) if rng.random() < 0.3 else about,
+    }
+    others = {
+        "plugged_in.py": code,
+        **{f"plugged_in-1.dist-info/{name}": text for name, text in table.items()},
+    }
+    commands = [["rigs"], ["info", "a.csv"], ["acquire", "r.toml", "--fast", "--out=run", "--seconds=0.1"],
+                ["identify", "missing.csv", "duffing", "--method=box"]]  # fmt: skip
+    virtual = next(text for text in good_texts("rigs") if b'driver = "virtual"' in text)
+    rig = virtual.replace(b'driver = "virtual"', b'driver = "box"', 1)
+    return Case("plugin", commands[int(rng.integers(len(commands)))], rig, "r.toml", others, True)
+
+
 # The last of an option counts: these runs end soon, whatever else was given.
 BRIEF = {
     "acquire": ["--fast", "--out=run", "--seconds=0.2", "--settle=0"],
@@ -370,17 +549,27 @@ def _word(rng: Rng) -> str:
 
 
 KINDS: dict[str, tuple[Callable[[Rng], Case], float]] = {
-    "file": (file_case, 0.48),
-    "table": (table_case, 0.1),
-    "model": (model_case, 0.12),
-    "result": (result_case, 0.06),
-    "rig": (rig_case, 0.06),
-    "sequence": (sequence_case, 0.03),
-    "session": (session_case, 0.03),
-    "drive": (drive_case, 0.03),
-    "study": (study_case, 0.03),
-    "option": (option_case, 0.03),
-    "usage": (usage_case, 0.03),
+    "file": (file_case, 0.26),
+    "foreign": (foreign_case, 0.12),
+    "table": (table_case, 0.07),
+    "model": (model_case, 0.07),
+    "result": (result_case, 0.05),
+    "rig": (rig_case, 0.05),
+    "sequence": (sequence_case, 0.02),
+    "session": (session_case, 0.02),
+    "drive": (drive_case, 0.02),
+    "study": (study_case, 0.02),
+    "archive": (archive_case, 0.08),
+    "project": (project_case, 0.04),
+    "sensors": (sensors_case, 0.04),
+    "template": (template_case, 0.02),
+    "used fit": (used_fit_case, 0.03),
+    "transfer": (transfer_case, 0.01),
+    "store": (store_case, 0.02),
+    "opened rig": (opened_rig_case, 0.02),
+    "plugin": (plugin_case, 0.01),
+    "option": (option_case, 0.02),
+    "usage": (usage_case, 0.01),
 }
 
 
@@ -432,6 +621,18 @@ def _command(arguments: list[str]) -> int:
         return int(stop.code or 0)
 
 
+def _elsewhere(arguments: list[str]) -> int:
+    """The command in a process that finds packages in the folder it runs in."""
+    place = os.pathsep.join([str(Path.cwd()), str(ROOT)])
+    done = subprocess.run(
+        [sys.executable, "-m", "app.cli", *arguments], env={**os.environ, "PYTHONPATH": place},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=WALL,
+    )  # fmt: skip
+    sys.stdout.write(done.stdout)
+    sys.stderr.write(done.stderr)
+    return done.returncode
+
+
 def _read_alone(kind: str, name: str) -> None:
     if kind == "(sequence)":
         from drivers.acquisition.sequence import load_sequence
@@ -453,15 +654,18 @@ def attempt(number: int, kind: str | None = None) -> Outcome:
         (folder / "secret.txt").write_text(SECRET)
         (folder / "a.csv").write_bytes(good_files()[".csv"])
         (folder / "fit.json").write_bytes(good_result())
-        if case.content is not None:
-            (folder / case.name).write_bytes(case.content)
-        there = {p.name: p.read_bytes() for p in folder.iterdir()}
+        for name, content in {**case.others, case.name or "unused": case.content}.items():
+            if content is not None:
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_bytes(content)
+        os.environ["XDG_CONFIG_HOME"] = str(folder / "config")
+        there = {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
         out, err = io.StringIO(), io.StringIO()
         begun = time.process_time()
         code, fault = -1, ""
         try:
             with alarm(LIMIT), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                code = _command(case.arguments)
+                code = (_elsewhere if case.own_process else _command)(case.arguments)
         except TooLong:
             fault = f"took longer than {LIMIT:.0f} s"
         except BaseException as error:
@@ -502,6 +706,8 @@ def judged(case: Case, code: int, out: str, err: str, folder: Path, there: dict[
             return f"changed {name}"
     if (folder / "hacked").exists() or any(".partial" in p.name for p in folder.iterdir()):
         return "left something behind"
+    if any((place / "escaped").exists() for place in (folder.parent, Path("/tmp"))):
+        return "wrote outside its folder"
     return ""
 
 

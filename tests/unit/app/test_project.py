@@ -175,6 +175,15 @@ def test_given_an_archive_that_lies_about_a_size_or_is_damaged_then_nothing_is_l
         source.write_bytes(content)
         with pytest.raises(DataError, match="damaged or not an archive"):
             unpack(source, tmp_path / "new", SILENT)
+    for method in (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        with zipfile.ZipFile(source, "w", method) as out:
+            out.writestr("project.toml", "title = 'x'")
+        broken = bytearray(source.read_bytes())
+        at = broken.index(b"project.toml") + len("project.toml")
+        broken[at : at + 12] = b"\xff" * 12  # where the compressed data begin
+        source.write_bytes(broken)
+        with pytest.raises(DataError, match=r"damaged or not an archive|cannot be unpacked"):
+            unpack(source, tmp_path / "new", SILENT)
     assert [p.name for p in tmp_path.iterdir()] == ["liar.zip"]
 
 

@@ -67,3 +67,20 @@ def test_given_bad_formats_rigs_and_taken_names_then_the_rest_is_there() -> None
     assert "two_well_beam" in rig_files() and "broken_rig" not in rig_files()
     assert registry.names("sources").count("wrong") == 1 and load_rig("two_well_beam").virtual
     assert registry.names("sources").count("virtual") == 1
+
+
+def test_given_a_package_whose_list_or_description_is_damaged_then_the_others_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, entries, about in (
+        ("damaged", b"[shakedown.sources]\n\xff = x", b"Name: damaged\n"),
+        ("nameless", b"[shakedown.sources]\nnameless_box = x:y\n", b"Name: \xff\n"),
+    ):
+        folder = tmp_path / f"{name}-1.dist-info"
+        folder.mkdir()
+        (folder / "entry_points.txt").write_bytes(entries)
+        (folder / "METADATA").write_bytes(about)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = plugins._found.__wrapped__()
+    (entry,) = [e for e in found["sources"] if e.name == "nameless_box"]
+    assert plugins.package_of(entry) == "a package" and plugins.summary_of(entry) == ""
