@@ -31,7 +31,7 @@ from analysis import ShakedownError
 from drivers.acquisition import messages as m
 from drivers.acquisition.capture import CaptureState, DriveStop
 from drivers.acquisition.server import run
-from drivers.base.control_folder import new_page_path
+from drivers.base.control_folder import control_folder, new_page_path
 from drivers.base.drive_page import DrivePage, DriveStatus, StreamCounts
 from drivers.base.latch import Latch
 from drivers.base.limits import Limits
@@ -115,7 +115,7 @@ class RigLink:
         self._control, control = context.Pipe()
         self._data, data = context.Pipe(duplex=False)
         about = {"rig": profile.key, "title": profile.name[:200], "user": _user(), "window": os.getpid()}
-        self.page = DrivePage.create(new_page_path(), about)
+        self.page = _new_page(about)
         self._pending: dict[int, _Pending] = {0: _Pending()}  # number 0: the opening itself
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
@@ -328,6 +328,16 @@ class RigLink:
             if not self._process.is_alive():
                 self.make_safe()
         return LinkLost(LOST)
+
+
+def _new_page(about: Mapping[str, Any]) -> DrivePage:
+    try:
+        return DrivePage.create(new_page_path(), about)
+    except OSError as error:  # without it nobody could stop the drive from elsewhere
+        raise InstrumentError(
+            f"The rig is not opened: {control_folder()}, where STOP finds its drive, cannot be written "
+            f"({error.strerror or error})."
+        ) from None
 
 
 def _user() -> str:

@@ -8,6 +8,7 @@ sees half of one. Standard library only: the second guard and the stop command s
 
 from __future__ import annotations
 
+import errno
 import json
 import mmap
 import os
@@ -105,7 +106,14 @@ class DrivePage:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
         unfinished = path.with_suffix(".new")
         handle = os.open(unfinished, flags, 0o600)
-        os.ftruncate(handle, PAGE_BYTES)
+        try:
+            # Written, not only made that long: on a full disk touching a hole would end the process.
+            if os.write(handle, bytes(PAGE_BYTES)) < PAGE_BYTES:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(unfinished))
+        except OSError:
+            os.close(handle)
+            unfinished.unlink()
+            raise
         page = cls(unfinished, handle)
         page._put(_ABOUT, json.dumps(about))
         page._bytes[: len(_MAGIC)] = _MAGIC
@@ -337,7 +345,7 @@ class DrivePage:
 
     def _put(self, place: tuple[int, int], text: str) -> None:
         offset, room = place
-        data = text.encode("utf-8")[:room]
+        data = text.encode("utf-8", "backslashreplace")[:room]  # names of files may be no UTF-8
         self._bytes[offset + 2 : offset + 2 + len(data)] = data
         struct.pack_into("=H", self._bytes, offset, len(data))
 

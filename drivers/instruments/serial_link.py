@@ -2,12 +2,15 @@
 
 What goes wrong on such lines is handled once, here. After a time-out the line is drained and the instrument
 asked who it is, so that a late answer is never taken for the next one. Garbage is refused, not guessed at. A
-link that was lost is opened again with the next call, and said so in ``events``.
+link that was lost is opened again with the next call, and said so in ``events``. No two programs speak to one
+instrument: the second would change the first one's drive behind its back.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +18,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from drivers.base import system
+from drivers.base.control_folder import control_folder
 from drivers.base.protocols import InstrumentError, LinkLost
 from drivers.instruments import visa
 
@@ -53,6 +58,7 @@ class SerialLink:
         self._doubtful = False  # an answer may still be on its way
         self._late = False  # it did not come in time
         self._was_open = False
+        self._claim: int | None = None  # open file that marks a port by network as ours
         # Asks the instrument who it is; raises if it is another.
         self.identify_again: Callable[[], object] | None = None
         self.events: list[str] = []  # what happened to the link, with the time
@@ -105,6 +111,9 @@ class SerialLink:
     def close(self) -> None:
         with self._lock:
             self._drop()
+            if self._claim is not None:
+                os.close(self._claim)
+                self._claim = None
 
     # -- inside
 
@@ -138,6 +147,8 @@ class SerialLink:
         try:
             self._serial = self._port()
         except (OSError, ValueError) as error:  # SerialException is an OSError
+            if "exclusively lock" in str(error):
+                raise self._in_use() from None
             raise LinkLost(
                 f"The instrument on {self.port} cannot be reached ({_reason(error)}): "
                 "check cable, power and the name of the port."
@@ -149,12 +160,32 @@ class SerialLink:
 
     def _port(self) -> Any:
         s = self.settings
+        if "://" in self.port:  # a serial port is marked by itself
+            self._claim_address()
         if self.port.startswith(visa.PREFIX):
             return visa.VisaPort(self.port, s)
         import serial
 
         return serial.serial_for_url(
-            self.port, baudrate=s.baudrate, stopbits=s.stopbits, timeout=s.timeout, write_timeout=1.0
+            self.port, baudrate=s.baudrate, stopbits=s.stopbits, timeout=s.timeout, write_timeout=1.0,
+            exclusive=True,
+        )  # fmt: skip
+
+    def _claim_address(self) -> None:
+        """Refuse an address that another program of ours on this machine uses; LinkLost."""
+        if self._claim is not None:
+            return
+        name = hashlib.sha256(self.port.encode()).hexdigest()[:16]
+        claim = os.open(control_folder() / f"{name}.port", os.O_RDWR | os.O_CREAT, 0o600)
+        if not system.lock(claim):
+            os.close(claim)
+            raise self._in_use()
+        self._claim = claim
+
+    def _in_use(self) -> LinkLost:
+        return LinkLost(
+            f"The instrument on {self.port} is in use by another program: two that set one instrument would "
+            "change each other's drive."
         )
 
     def _ask(self, command: str) -> str:

@@ -237,6 +237,17 @@ def test_given_the_cable_is_pulled_while_it_plays_then_stop_reaches_it_when_back
         generator.close()
 
 
+def test_given_a_generator_that_plays_then_a_second_program_cannot_silence_it() -> None:
+    with SimulatedDS345() as instrument:
+        generator = DS345(instrument.port, LIMITS)
+        generator.play(Sine(1.0, 7.5))
+        with pytest.raises(LinkLost, match="in use by another program"):
+            DS345(instrument.port, LIMITS)
+        wait_until(lambda: instrument.peak == 1.0)
+        generator.close()
+        DS345(instrument.port, LIMITS).close()  # free again
+
+
 def test_given_a_tcp_socket_then_the_same_driver_reaches_it() -> None:
     simulated = SimulatedScpi()
     with socket.create_server(("127.0.0.1", 0)) as server, simulated:
@@ -253,6 +264,8 @@ def test_given_a_tcp_socket_then_the_same_driver_reaches_it() -> None:
         thread = threading.Thread(target=relay, daemon=True)
         thread.start()
         generator = ScpiGenerator(f"socket://127.0.0.1:{server.getsockname()[1]}", LIMITS)
+        with pytest.raises(LinkLost, match="in use by another program"):
+            ScpiGenerator(generator.link.port, LIMITS)
         generator.play(Sine(1.0, 9.0))
         wait_until(lambda: simulated.peak == pytest.approx(1.0))
         generator.close()
