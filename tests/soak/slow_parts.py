@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from drivers.base.protocols import Block, Samples
+from drivers.instruments.sound import SoundSource
 from drivers.rig.profile import RigProfile
 from drivers.rig.registry import CONTROLLERS, SOURCES
 from drivers.virtual.parts import open_source as open_virtual
 from drivers.virtual.rig import VirtualRig
+from drivers.virtual.sound_host import LoopbackHost
 
 
 class Table(dict[str, Any]):
@@ -25,22 +27,50 @@ class Table(dict[str, Any]):
 
 SOURCES["stalling"] = ("tests.soak.slow_parts", "open_stalling")
 TRACE_SECONDS = 0.001
+SOUND_RATE = 8000.0  # Hz
+SOURCES["looped sound"] = ("tests.soak.slow_parts", "open_looped_sound")
 CONTROLLERS["echo"] = ("tests.soak.slow_parts", "open_echo")
 
 
 def open_stalling(profile: RigProfile, clock: Any, seed: int) -> VirtualRig:
     source = open_virtual(profile, clock, seed)
-    plain = source.read
     flag = Path(profile.instruments["source"]["flag"])
+    _stall(source, flag)
+    _trace_drive(source, flag.with_name("trace"))
+    return source
+
+
+def open_looped_sound(profile: RigProfile, clock: Any, seed: int) -> SoundSource:
+    """A sound card wired back to itself; the last sample of each of its blocks is written down."""
+    flag = Path(profile.instruments["source"]["flag"])
+    source = SoundSource(profile, TracedHost(flag.with_name("trace")))
+    _stall(source, flag)
+    return source
+
+
+class TracedHost(LoopbackHost):
+    """Writes down what it plays, block by block, with the time."""
+
+    def __init__(self, trace: Path) -> None:
+        self._trace = trace.open("a", encoding="utf-8")
+        super().__init__(rates=(SOUND_RATE,))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name == "output":
+            self._trace.write(f"{time.monotonic():.4f} {value:.6g}\n")
+            self._trace.flush()
+
+
+def _stall(source: Any, flag: Path) -> None:
+    plain = source.read
 
     def read(into: Samples) -> Block:
         while flag.exists():  # hangs, as a driver whose device is gone does
             time.sleep(0.02)
         return plain(into)
 
-    source.read = read  # type: ignore[method-assign]
-    _trace_drive(source, flag.with_name("trace"))
-    return source
+    source.read = read
 
 
 def _trace_drive(rig: VirtualRig, trace: Path) -> None:
@@ -96,7 +126,8 @@ def with_slow_parts(profile: RigProfile, flag: Path, exciter: Mapping[str, Any] 
     """A virtual rig whose source stalls while ``flag`` exists, with an echo beside it."""
     from dataclasses import replace
 
-    source = {**profile.instruments["source"], "driver": "stalling", "flag": str(flag)}
+    driver = "looped sound" if profile.instruments["source"]["driver"] == "sound" else "stalling"
+    source = {**profile.instruments["source"], "driver": driver, "flag": str(flag)}
     instruments = {
         "source": Table(source),
         "exciter": dict(exciter or profile.instruments["exciter"]),

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from analysis import tone_response
 from analysis.base.errors import ShakedownError
 from analysis.holding.dither import Dither
 from app.loop_rig import modulated
@@ -73,6 +74,9 @@ def _obey(rig: GuardedRig, engine: Engine, words: list[str]) -> bool | None:
         plan = sequence_from_text(SEQUENCE.format(a=numbers[0], f=numbers[1], g=numbers[1] + 1))
         run = SequenceRun(plan, tempfile.mkdtemp(prefix="sequence-"))
         _in_thread(lambda: run.run(rig, engine))
+    elif name == "calibrate":  # a tone that is listened to, as by `shakedown calibrate` and the self-test
+        rig.exciter.play(Sine(*numbers))
+        _in_thread(lambda: _listen(rig, engine, numbers[1]))
     elif name == "instrument":  # a controller that does not answer for a long time
         _in_thread(lambda: rig.controllers["echo"].set("x", str(numbers[0])))
     elif name == "busy":  # commands without a pause
@@ -83,6 +87,18 @@ def _obey(rig: GuardedRig, engine: Engine, words: list[str]) -> bool | None:
     else:
         return False
     return None
+
+
+def _listen(rig: GuardedRig, engine: Engine, frequency: float) -> None:
+    """Take the newest half second apart again and again, until the drive is latched."""
+    queue, kept = engine.subscribe(5.0), np.empty((len(rig.source.channels), 0))
+    while not rig.drive_status().latched:
+        for block in queue.read():
+            kept = np.concatenate([kept, block.data], axis=1)[:, -round(0.5 * rig.source.rate) :]
+        if kept.shape[1] * frequency > 5 * rig.source.rate:
+            for signal in kept:
+                tone_response(signal, kept[-1], rig.source.rate, frequency)
+        time.sleep(0.01)
 
 
 def _flood(rig: GuardedRig, amplitude: float) -> None:

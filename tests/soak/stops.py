@@ -32,15 +32,17 @@ import numpy as np
 
 from drivers.base.drive_page import DrivePage
 from drivers.base.limits import STOP_RAMP
-from drivers.rig.profile import RigProfile, load_rig
+from drivers.rig.profile import RigProfile, load_rig, rig_from_text
 from drivers.virtual.simulated_instruments import SimulatedDS345, SimulatedScpi
 from tests.soak.slow_parts import with_slow_parts
+from tests.sound_card import PROFILE
 
 ROOT = Path(__file__).parents[2]
 DRIVERS = ("virtual", "ds345", "scpi", "nidaqmx")
+SOUND = "sound"  # a card wired back to itself; asked for by name
 STATES = (
-    "playing", "ramping", "changing", "sequence", "instrument busy", "source stalled", "worker busy",
-    "window frozen", "window dead",
+    "playing", "ramping", "changing", "sequence", "calibrating", "instrument busy", "source stalled",
+    "worker busy", "window frozen", "window dead",
 )  # fmt: skip
 CLOSED_LOOP = "loop closed"  # a state that only a virtual rig can be in
 AMPLITUDE, FREQUENCY = 1.0, 50.0  # V, Hz: a period is short beside the times that are measured
@@ -112,6 +114,9 @@ class Bench:
             limits=replace(rig.limits, lowest_frequency=0.0),
         )
         exciter: dict[str, Any] | None = None
+        if self.driver == SOUND:
+            rig = rig_from_text(PROFILE.replace("amplitude = 1.0", "amplitude = 3.0"), "card")
+            exciter = {"driver": "sound", "full_scale": 4.0, "corner": 20.0}
         if self.driver in ("ds345", "scpi"):
             simulated = SimulatedDS345 if self.driver == "ds345" else SimulatedScpi
             self.instrument = simulated()
@@ -184,7 +189,7 @@ class Bench:
 
     def envelope(self) -> float:
         """The amplitude at the instrument now."""
-        if self.driver != "nidaqmx":
+        if self.driver not in ("nidaqmx", SOUND):
             return abs(self.output().now())
         end = time.monotonic() + 1.2 / FREQUENCY
         peak = 0.0
@@ -258,6 +263,11 @@ def _enter(bench: Bench, state: str, rng: random.Random) -> None:
         assert bench.ask(f"sequence {AMPLITUDE} {FREQUENCY}") == "ok"
         bench.wait_for(lambda: bench.page.output > 0, "the sequence")
         time.sleep(rng.uniform(0.1, 1.0))
+        return
+    if state == "calibrating":
+        assert bench.ask(f"calibrate {AMPLITUDE} {FREQUENCY}") == "ok"
+        bench.wait_for(lambda: bench.page.output > 0, "the tone")
+        time.sleep(rng.uniform(0.1, 1.5))
         return
     bench.playing()
     if state == CLOSED_LOOP:
