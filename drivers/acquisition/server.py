@@ -7,6 +7,7 @@ Whatever happens to the window, the drive ramps to zero and the recording is fin
 
 * STOP, from any thread of the window or from another process (``shakedown stop``);
 * the window's sign of life stays away, its process is killed or suspended, or the link breaks;
+* the computer wakes up from sleep, in which nobody watched;
 * a signal (SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP) asks this process to end;
 * a channel passes its limit, the source fails, or anything in here raises.
 
@@ -61,6 +62,7 @@ _log = logging.getLogger(__name__)
 BLOCK_SECONDS = 0.01  # the pace of the limits' checks
 WATCH_SECONDS = 0.002  # the pace of the watch over window and STOP
 PARENT_SECONDS = 0.01  # between two looks whether the window's process was suspended or killed
+SLEPT_SECONDS = 0.1  # of the computer: more between two looks means that it has slept
 STATUS_SECONDS = 0.01  # between two words about the drive
 BACKLOG_SECONDS = 30.0  # samples kept for a window that does not take them
 SILENCE_SECONDS = 3.0  # the most that ramping down at the end may take
@@ -100,6 +102,7 @@ class Watch:
         self._signal = ""
         self._parent = os.getppid()
         self._parent_looked = 0.0
+        self._asleep = system.seconds_asleep()[1]
 
     def note_signal(self, number: int, frame: object) -> None:
         self._signal = signal.Signals(number).name
@@ -113,6 +116,7 @@ class Watch:
                 self._obey_stop()
             if self._server.driving:
                 self._check_window(now)
+            self._check_sleep()
             if self._signal:
                 self._server.end(f"the rig's process was asked to end ({self._signal})")
             elif self._server.window_link_closed or os.getppid() != self._parent:
@@ -123,6 +127,13 @@ class Watch:
         """Latch first, then take the byte back: a STOP that comes in between is part of this one."""
         self._server.stop_drive(self._page.stop_word or "STOP", "stop")
         self._page.clear_stop()
+
+    def _check_sleep(self) -> None:
+        """A lid that was closed: a generator has played on meanwhile, and nobody expects it any more."""
+        least, most = system.seconds_asleep()
+        if least - self._asleep > SLEPT_SECONDS and self._server.driving:
+            self._server.stop_drive(f"the computer slept for {least - self._asleep:.1f} s", "trip")
+        self._asleep = most
 
     def _check_window(self, now: float) -> None:
         beat = self._page.window_beat

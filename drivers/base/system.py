@@ -50,6 +50,9 @@ class System(Protocol):
     def fine_timers(self) -> None:
         """Have waits end on the millisecond."""
 
+    def seconds_asleep(self) -> tuple[float, float]:
+        """At least and at most: for how long the computer has slept since it was started."""
+
     def long_path(self, path: Path) -> Path:
         """The path in the form in which it may be long."""
 
@@ -92,6 +95,14 @@ class Posix:
 
     def fine_timers(self) -> None:
         """They are."""
+
+    def seconds_asleep(self) -> tuple[float, float]:
+        """``time.monotonic`` stands still in sleep; this other clock of the system (Linux, macOS) goes on."""
+        if sys.platform == "win32":
+            return 0.0, 0.0
+        clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+        before, total, after = time.monotonic(), time.clock_gettime(clock), time.monotonic()
+        return total - after, total - before
 
     def long_path(self, path: Path) -> Path:
         return path
@@ -140,6 +151,10 @@ class Windows:
     def fine_timers(self) -> None:
         self._dll("winmm").timeBeginPeriod(1)  # ms; without it a wait ends on a grid of 16 ms
 
+    def seconds_asleep(self) -> tuple[float, float]:
+        """``time.monotonic`` goes on in sleep: signs of life are late then, which is seen by itself."""
+        return 0.0, 0.0
+
     def long_path(self, path: Path) -> Path:
         text = str(path)
         if len(text) <= LONGEST_PLAIN or text.startswith("\\\\?\\"):
@@ -182,6 +197,7 @@ kill = _here.kill
 replace = _here.replace
 remove = _here.remove
 fine_timers = _here.fine_timers
+seconds_asleep = _here.seconds_asleep
 long_path = _here.long_path
 
 

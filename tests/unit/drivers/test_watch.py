@@ -1,0 +1,53 @@
+"""The watch over a drive: what no test can do for real, such as closing a laptop's lid."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from drivers.acquisition.server import Watch
+from drivers.base import system
+from drivers.base.drive_page import DrivePage
+
+
+class Drive:
+    """What the watch sees of the rig's server."""
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+        self.driving = self.opened = True
+        self.window_link_closed = False
+        self.stopped: list[tuple[str, str]] = []
+
+    def stop_drive(self, reason: str, kind: str) -> None:
+        self.stopped.append((reason, kind))
+
+    def end(self, reason: str) -> None:
+        self.stopped.append((reason, "end"))
+
+
+def test_given_a_computer_that_slept_while_it_drove_then_the_drive_is_stopped_and_the_reason_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = iter([(5.0, 5.0), (4.6, 5.1), (5.0, 5.4), (5.0, 5.0), (3605.0, 3605.0), (3605.0, 3605.0)])
+    drive = Drive()
+
+    def asleep() -> tuple[float, float]:
+        bounds = next(looks, None)
+        if bounds is None:
+            drive.over.set()
+        return bounds or (3605.0, 3605.0)
+
+    monkeypatch.setattr(system, "seconds_asleep", asleep)
+    page = DrivePage.create(tmp_path / "a.drive", {})
+    Watch(drive, page, 1.0).run()  # type: ignore[arg-type]
+    page.close()
+    # A machine so busy that its clocks are read half a second apart has not slept.
+    assert drive.stopped == [("the computer slept for 3600.0 s", "trip")]
+
+
+def test_given_a_machine_that_is_awake_then_it_has_not_slept_between_two_looks() -> None:
+    first, second = system.seconds_asleep(), system.seconds_asleep()
+    assert first[0] <= first[1] and second[0] - first[1] <= 1e-3
