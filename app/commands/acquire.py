@@ -105,12 +105,24 @@ def run(args: argparse.Namespace) -> int:
                 result = _record(rig, engine, args, progress, ctrl_c)
         finally:
             engine.stop()
-            rig.close()
+            out_of_reach = _close(rig)
         if ctrl_c.word:
             result["problem"] = f"The recording was ended: {ctrl_c.word}."
     if not write_json(args.json, result):
         _print(result)
-    return 1 if result["problem"] else 0
+    return 1 if result["problem"] or out_of_reach else 0
+
+
+def _close(rig: Rig) -> bool:
+    """Let go of the rig; True, and said at once, if its output could not be set to zero."""
+    from drivers.base.protocols import InstrumentError
+
+    try:
+        rig.close()
+    except InstrumentError as error:  # what was recorded is shown all the same
+        print(f"shakedown: {error}", file=sys.stderr)
+        return True
+    return False
 
 
 def _take_from_project(args: argparse.Namespace) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -265,7 +266,11 @@ class RigDesk(QObject):
         self._reported = 0
 
         def work() -> None:
-            _end(rig, engine)
+            out_of_reach = _end(rig, engine)
+            if out_of_reach:
+                sys.stderr.write(f"shakedown: {out_of_reach}\n")
+                with contextlib.suppress(RuntimeError):
+                    self.failed.emit(out_of_reach)
             for finished in capture.finished if capture is not None else ():
                 with contextlib.suppress(RuntimeError):  # the window may be gone
                     self.recorded.emit(finished.path)
@@ -478,14 +483,24 @@ def _start(rig: OpenedRig, engine: Engine) -> None:
         raise
 
 
-def _end(rig: OpenedRig, engine: Engine) -> None:
-    """Drive to zero, stream and recording to their end, instruments released, whatever one of them says."""
+def _end(rig: OpenedRig, engine: Engine) -> str:
+    """Drive to zero, stream and recording to their end, instruments released, whatever one of them says.
+
+    A sentence if the output could not be set to zero.
+    """
     exciter = rig.exciter
 
     def silence() -> None:
         if exciter is not None:
             exciter.stop("the rig is closed")
 
-    for step in (silence, engine.stop, rig.close):
+    for step in (silence, engine.stop):
         with contextlib.suppress(Exception):
             step()
+    try:
+        rig.close()
+    except InstrumentError as error:
+        return str(error)
+    except Exception as error:
+        _log.warning("the rig did not close", exc_info=error)
+    return ""

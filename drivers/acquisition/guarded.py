@@ -280,15 +280,17 @@ class RigLink:
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
-        if not self.page.closed:
-            self.make_safe()
-        self._listener.join(END_SECONDS)  # sees the end of the process: nothing is closed under its hands
-        held = self._receiving.acquire(timeout=END_SECONDS)
-        self._data.close()
-        if held:
-            self._receiving.release()
-        self._control.close()
-        self.page.remove()
+        try:
+            if not self.page.closed:
+                self.make_safe()
+            self.page.remove()  # else it stays, for the second guard and `shakedown stop`
+        finally:
+            self._listener.join(END_SECONDS)  # sees the end of the process: nothing is closed under its hands
+            held = self._receiving.acquire(timeout=END_SECONDS)
+            self._data.close()
+            if held:
+                self._receiving.release()
+            self._control.close()
 
     def _drop_stream(self) -> None:
         """A full pipe must not keep the process from ending; a reader that holds it empties it itself."""
@@ -316,8 +318,7 @@ class RigLink:
                 problems.append(str(error))
         if problems:
             raise InstrumentError(
-                "The rig's process died and the drive could not be reached "
-                f"({'; '.join(problems)}): switch off the amplifier by hand."
+                f"The drive could not be reached ({'; '.join(problems)}): switch off the amplifier by hand."
             )
 
     def _lost(self) -> LinkLost:

@@ -52,6 +52,7 @@ from drivers.base.protocols import (
     DriveState,
     InstrumentError,
     LoopStatus,
+    Losable,
     Modulated,
     status_of,
 )
@@ -173,6 +174,7 @@ class RigServer:
         self._stop_kind = ""  # of the STOP that holds the latch
         self._latest_stop: tuple[float, DriveStop] | None = None  # time.monotonic() and what was stopped
         self._ending = ""  # why the process ends
+        self._out_of_reach = False  # the output could not be set to zero: left to the second guard
         self._publishing = threading.Lock()
         self._stop_numbers = itertools.count(1)
         self._drove = ""  # what plays, or played when the latch was set; empty: nothing
@@ -542,6 +544,8 @@ class RigServer:
     def _tell_drive(self) -> None:
         while not self.over.is_set():
             self._publish()
+            if isinstance(self._exciter, Losable) and self._exciter.lost:
+                self.stop_drive(self._exciter.lost, "trip")
             if self._guard is not None and not self._page.closed:
                 self._guard.keep_alive()
             time.sleep(STATUS_SECONDS)
@@ -576,7 +580,7 @@ class RigServer:
         closing = threading.Thread(target=self._close_rig, name="closing", daemon=True)
         closing.start()
         closing.join(CLOSE_SECONDS)
-        if not closing.is_alive():
+        if not closing.is_alive() and not self._out_of_reach:
             self._publish()
             self._page.closed = True
             self._page.remove()
@@ -586,8 +590,11 @@ class RigServer:
 
     def _close_rig(self) -> None:
         if self._rig is not None:
-            with contextlib.suppress(ShakedownError):
+            try:
                 self._rig.close()
+            except ShakedownError as error:
+                _log.warning("the rig did not close: %s", error)
+                self._out_of_reach = self._exciter is not None and self._exciter.state().playing
 
     def _await_silence(self) -> None:
         """Wait for the end of the ramp and a block behind it, so that the recording shows the silence."""

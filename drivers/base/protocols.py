@@ -312,6 +312,15 @@ class Modulated(Protocol):
 
 
 @runtime_checkable
+class Losable(Protocol):
+    """An exciter that plays by itself and may get out of reach: then nobody could stop it."""
+
+    lost: (
+        str  # for how long it cannot be reached and why, once that is more than a moment; empty: all is well
+    )
+
+
+@runtime_checkable
 class Stoppable(Protocol):
     """Anything that can be asked to end at once and leave everything safe."""
 

@@ -40,6 +40,8 @@ END_SECONDS = 0.5  # to wait for the ramp down of an ordinary end
 ORDER_SECONDS = 8.0  # for the instrument to take a setting, with a repetition after a lost answer
 CLOSE_SECONDS = 3.0
 AGAIN_SECONDS = 0.1  # before a generator that cannot be reached is tried again
+LOOK_SECONDS = 0.2  # between two looks whether its line is still there
+LOST_SECONDS = 2.0  # out of reach: then its drive is to end, for nobody could stop it
 
 
 def open_ds345(profile: RigProfile, source: Any) -> DS345:
@@ -92,6 +94,9 @@ class Generator(ABC):
         self._errors_expected = False  # another process has spoken to it, or a step was withdrawn
         self._planned: deque[float] = deque()  # amplitudes still to be set, on the way to the target
         self._next_step = self._pace = 0.0  # time.monotonic() of the next one; s between two at least
+        self._next_look = 0.0  # time.monotonic() of the next look at the line
+        self._lost_since = math.inf  # time.monotonic() since when it cannot be reached
+        self.lost = ""
         link.identify_again = self.identify
         self.identify()
         with contextlib.suppress(InstrumentError):
@@ -184,9 +189,14 @@ class Generator(ABC):
             self._closed = True
             self._wake.notify_all()
         self._thread.join(CLOSE_SECONDS)
-        with contextlib.suppress(ShakedownError):
+        try:
             self._silence()
-        self.link.close()
+            self._output = self._amplitude = 0.0
+        except ShakedownError:
+            if self._output > 0:  # else it has been silent, as far as anybody knows
+                raise
+        finally:
+            self.link.close()
 
     def _allow(self, frequency: float, amplitude: float) -> None:
         self.limits.check_frequency(frequency)
@@ -225,6 +235,8 @@ class Generator(ABC):
                 self._take(order)
             elif self._amplitude and self._output != self._amplitude:
                 self._step()
+            elif self._amplitude and time.monotonic() > self._next_look:
+                self._look()
 
     def _halting(self) -> str:
         """Why the drive must be at zero; empty while it may play."""
@@ -296,11 +308,32 @@ class Generator(ABC):
             before = self._output
             self._output = self._move_to(value)
             change = abs(self._output - before)
+            self._note_reached()
         except ShakedownError as error:
-            self._reason = str(error)
+            self._note_lost(error)
             self._planned.appendleft(value)
             change = 0.0
         self._next_step = time.monotonic() + max(self._pace, change / self.limits.ramp)
+
+    def _look(self) -> None:
+        """Is the line of a drive that plays by itself still there? Nothing is sent: STOP would wait."""
+        self._next_look = time.monotonic() + LOOK_SECONDS
+        try:
+            self.link.check()
+            self._note_reached()
+        except ShakedownError as error:
+            self._note_lost(error)
+
+    def _note_lost(self, error: ShakedownError) -> None:
+        now = time.monotonic()
+        self._reason = str(error)
+        self._lost_since = min(self._lost_since, now)
+        if now - self._lost_since > LOST_SECONDS:
+            self.lost = f"the generator could not be reached for {LOST_SECONDS:g} s ({error})"
+
+    def _note_reached(self) -> None:
+        if self._lost_since < math.inf:
+            self._lost_since, self._reason = math.inf, ""
 
     def _move_to(self, peak: float) -> float:
         """Set an amplitude, or one far below the present if STOP comes while a step upwards is on the line.
@@ -342,7 +375,7 @@ class Generator(ABC):
             time.sleep(AGAIN_SECONDS)
             return False
         self._output = self._amplitude = 0.0
-        self._reason = reason
+        self._reason, self.lost, self._lost_since = reason, "", math.inf
         return True
 
     def _abandon_orders(self, reason: str) -> None:

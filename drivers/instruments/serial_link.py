@@ -95,6 +95,13 @@ class SerialLink:
                     if attempt == 2:
                         raise
 
+    def check(self) -> None:
+        """LinkLost if the port is gone and does not come back; nothing is sent."""
+        with self._lock:
+            if self._serial is None:
+                self._open()
+            self._guarded(lambda: self._serial.in_waiting)
+
     def query(self, command: str) -> str:
         """Send a line and give the answer. One repetition covers a lost or garbled answer."""
         with self._lock:

@@ -9,11 +9,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from drivers.acquisition.guarded import open_guarded
 from drivers.base.limits import LimitError, Limits
 from drivers.base.protocols import InstrumentError, LinkLost, SensorController
 from drivers.base.waveform import RandomNoise, Sine
@@ -234,6 +236,40 @@ def test_given_the_cable_is_pulled_while_it_plays_then_stop_reaches_it_when_back
         instrument.plug_in()
         wait_until(lambda: instrument.peak == 0.0)  # by itself, as soon as it is back
         wait_until(lambda: not generator.state().playing)
+        generator.close()
+
+
+def test_given_a_port_that_vanishes_while_it_drives_then_tripped_said_and_zero_as_soon_as_it_is_back() -> (
+    None
+):
+    with SimulatedDS345() as instrument:
+        profile = load_rig("two_well_beam")
+        table = {**profile.instruments, "exciter": {"driver": "ds345", "port": instrument.port}}
+        rig = open_guarded(replace(profile, instruments=table), patience=60)
+        assert rig.exciter is not None
+        rig.exciter.play(Sine(1.0, 7.5))
+        wait_until(lambda: instrument.peak == 1.0)
+        instrument.unplug()
+        wait_until(lambda: rig.drive_status().state == "tripped")
+        assert "the generator could not be reached for 2 s" in rig.drive_status().reason
+        with pytest.raises(InstrumentError, match="switch off the amplifier by hand"):
+            rig.close()
+        assert instrument.peak == 1.0 and rig.link.page.path.exists()  # `shakedown stop` still finds it
+        instrument.plug_in()
+        wait_until(lambda: instrument.peak == 0.0)  # by the second guard: the rig's process is gone
+        wait_until(lambda: not rig.link.page.path.exists())
+
+
+def test_given_a_line_that_is_gone_for_a_moment_then_the_drive_goes_on() -> None:
+    with SimulatedDS345() as instrument:
+        generator = DS345(instrument.port, LIMITS)
+        generator.play(Sine(1.0, 7.5))
+        wait_until(lambda: generator.state().steady)
+        instrument.unplug()
+        wait_until(lambda: "lost" in generator.state().reason or "cannot" in generator.state().reason)
+        instrument.plug_in()
+        wait_until(lambda: generator.state().reason == "")
+        assert not generator.lost and instrument.peak == 1.0
         generator.close()
 
 
