@@ -6,6 +6,8 @@
     models/          models that were fitted
     fits/            results, as `shakedown identify --json` writes them
     validations/     as `shakedown validate --json` writes them
+    analyses/        what embed, orbits, frf and select tell, as they write it with --json
+    campaigns/       a folder of results for each study
     reports/
 
 Every file stays readable by itself, and `project.toml` may be edited by hand. Two programs may work in one
@@ -18,7 +20,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from analysis import Identification
 
 NAME = "project.toml"
-FOLDERS = ("rigs", "recordings", "models", "fits", "validations", "reports")
+FOLDERS = ("rigs", "recordings", "models", "fits", "validations", "analyses", "campaigns", "reports")
 LEAST_TEMPERATURE = -273.15  # °C
 
 
@@ -154,6 +156,14 @@ def keep_validation(project: Project, answer: Mapping[str, Any], recording: str,
     return path
 
 
+def keep_analysis(project: Project, answer: Mapping[str, Any], of: Sequence[str]) -> Path:
+    """Keep what a command says with --json; ``of``: recording, command, channels. The same is kept once."""
+    name, text = stem("-".join(of)), json.dumps(answer, indent=1) + "\n"
+    path = _free(project.folder / "analyses", name, ".json", text)
+    _put(path, text)
+    return path
+
+
 def keep_rig(project: Project, name: str, text: str) -> None:
     """Keep the profile of the rig that is used; an earlier one that differs stays beside it."""
     path = project.folder / "rigs" / f"{stem(name)}.toml"
@@ -171,13 +181,22 @@ def fits(project: Project) -> list[Path]:
 
 
 def recordings(project: Project) -> list[Path]:
-    """Recordings, oldest first."""
-    return _files(project, "recordings", ".h5")
+    """Recordings in any format, oldest first."""
+    from drivers.formats import FORMATS
+
+    endings = [suffix for form in FORMATS for suffix in form.suffixes if suffix != ".journal"]
+    return _files(project, "recordings", *endings)
 
 
-def _files(project: Project, folder: str, ending: str) -> list[Path]:
+def analyses(project: Project) -> list[Path]:
+    """What was told of recordings, oldest first."""
+    return _files(project, "analyses", ".json")
+
+
+def _files(project: Project, folder: str, *endings: str) -> list[Path]:
     try:
-        found = [p for p in (project.folder / folder).glob(f"*{ending}") if p.is_file()]
+        there = (project.folder / folder).glob("*")
+        found = [p for p in there if p.suffix.lower() in endings and p.is_file()]
         return sorted(found, key=lambda p: (p.stat().st_mtime_ns, p.name))
     except OSError as error:
         raise DataError(f"{project.folder} cannot be read: {error.strerror or error}.") from None
@@ -188,9 +207,10 @@ def stem(text: str) -> str:
     return safe_stem(re.sub(r"[^\w.+-]+", "-", text, flags=re.UNICODE).strip("-.")[:80]) or "unnamed"
 
 
-def _free(folder: Path, name: str, ending: str) -> Path:
+def _free(folder: Path, name: str, ending: str, text: str | None = None) -> Path:
+    """A path that is not taken, or one that holds that text already."""
     path, number = folder / f"{name}{ending}", 2
-    while os.path.lexists(path):
+    while os.path.lexists(path) and (text is None or _differs(path, text)):
         path, number = folder / f"{name}-{number}{ending}", number + 1
     return path
 

@@ -41,22 +41,26 @@ class Seen(NamedTuple):
         return cls(path, stamp, sha256, tuple(channels), rate, samples, start, metadata, tuple(units))
 
 
-def find(base: Path, files: Sequence[str], folder: str, tags: Sequence[str], library: Path) -> list[str]:
+def find(
+    places: Sequence[Path], files: Sequence[str], folder: str, tags: Sequence[str], library: Path
+) -> list[str]:
     """The files that a study names, in order, each once; DataError for a name that matches nothing.
+
+    ``places``: the folder of the study, then further ones in which names are sought that are not in it.
 
     Paths are texts here: thousands are joined, sorted and compared at every start.
     """
     found: dict[str, None] = {}
     for pattern in files:
-        matches = _matching(base, pattern)
+        matches = next(filter(None, (_matching(place, pattern) for place in places)), [])
         if not matches:
-            raise DataError(f"No recording matches `{pattern}` in {base}.")
+            raise DataError(f"No recording matches `{pattern}` in {' or '.join(map(str, places))}.")
         found.update(dict.fromkeys(matches))
     if folder:
         from drivers.formats import FORMATS
 
         endings = {suffix for form in FORMATS for suffix in form.suffixes}
-        inside = base / folder
+        inside = next((place / folder for place in places if (place / folder).is_dir()), places[0] / folder)
         if not inside.is_dir():
             raise DataError(f"The folder {inside} of the study is not there.")
         inside_it = sorted(inside.iterdir())

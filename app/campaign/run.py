@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 from analysis import Progress
 from app.campaign.child import DONE, FAILED, Outcome
 from app.campaign.jobs import Job, Task
+from app.campaign.store import FITS
+from app.project import find_folder
 
 if TYPE_CHECKING:
     from app.campaign.engine import Engine
@@ -134,5 +136,8 @@ def duration(seconds: float) -> str:
 
 
 def results_folder(out: str | None, study: Path) -> Path:
-    """Where results go: as asked, else beside the study."""
-    return Path(out) if out else study.with_suffix("")
+    """Where results go: as asked, else into the project we are in, else beside the study."""
+    beside, project = study.with_suffix(""), find_folder()
+    if out or project is None or (beside / FITS).is_dir():  # begun beside its study, it goes on there
+        return Path(out) if out else beside
+    return project / "campaigns" / study.stem

@@ -5,7 +5,7 @@ models = ["duffing", "softening.toml"]   # of the library, or files beside the s
 methods = ["auto"]
 free = ["c", "k1"]                       # identify exactly these
 [recordings]
-files = ["lot7/*.h5"]                    # names and globs, relative to the study file
+files = ["lot7/*.h5"]                    # names and globs, relative to the study file, or in the project
 folder = "more"                          # every recording of a folder
 tags = ["lot7"]                          # recordings of the library that carry all of these
 specimen = "serial"                      # metadata entry that says which recordings are of one specimen
@@ -48,6 +48,7 @@ from analysis import (
     parse_toml,
     read_as,
 )
+from app import project_names
 from app.campaign.jobs import BLOCK, HELD_OUT, PARAMETRIC, SEGMENT, WHOLE, Job
 from app.campaign.recordings import Seen, check_units, few, find, look_at_all
 from drivers.base.files import read_text
@@ -138,9 +139,11 @@ def plan(
     known: Mapping[str, Seen],
     progress: Progress,
     done: Set[str] = frozenset(),
+    project: Path | None = None,
 ) -> Plan:
     """Everything that is to be done, checked against the models and the recordings before anything runs.
 
+    ``project``: folder of the project we are in; its recordings and models are known by their names.
     ``done``: keys of jobs that are finished; the options of a fit that has one were in order then, and
     checking them again would load the numerics for nothing.
     """
@@ -150,7 +153,8 @@ def plan(
     if not done:
         _check_options(fits)
     folder = Path(told.library).expanduser() if told.library else library
-    paths = find(base, told.files, told.folder, told.tags, folder)
+    places = [base] if project is None else [base, project, project / "recordings"]
+    paths = find(places, told.files, told.folder, told.tags, folder)
     seen, bad = look_at_all(paths, known, told.rate, progress)
     for fit in fits:
         bad |= misfits(fit.name, fit.outputs, fit.inputs, study.channels, seen)
@@ -256,9 +260,9 @@ def _described(
 
 
 def _where(base: Path, name: str) -> str:
-    """A model of the library by its name, a file relative to the study."""
+    """A model of the library or of the project by its name, a file relative to the study."""
     beside = base / name
-    return str(beside) if name not in model_files() and beside.is_file() else name
+    return str(beside) if name not in model_files() and beside.is_file() else project_names.model(name)
 
 
 def _model(

@@ -23,7 +23,11 @@ LISTED = 10  # failures and jobs that are printed
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("study", metavar="STUDY.toml", help="recordings, models, methods and what varies")
-    parser.add_argument("--out", metavar="FOLDER", help="folder of results (default: named like the study)")
+    parser.add_argument(
+        "--out",
+        metavar="FOLDER",
+        help="folder of results (default: named like the study; in a project below `campaigns`)",
+    )
     parser.add_argument(
         "--cluster", metavar="WHERE", help="run on Dask: local, or a scheduler such as tcp://host:8786"
     )
@@ -81,12 +85,14 @@ def _study(path: Path) -> Any:
     """The study, and what makes a plan of it from what is known of the recordings."""
     from app.campaign.study import plan, read_study
     from app.desktop.settings import Settings
+    from app.project import find_folder
 
     study = read_study(path)
-    base = path.resolve().parent
+    base, project = path.resolve().parent, find_folder()
+    library = Settings.load().library_folder if project is None else project / "recordings"
 
     def plan_of(known: Any, done: Any) -> Plan:
-        return plan(study, base, Settings.load().library_folder, known, terminal_progress(), done)
+        return plan(study, base, library, known, terminal_progress(), done, project)
 
     return study, plan_of
 

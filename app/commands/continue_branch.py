@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis import ShakedownError
+from app import project_names as names
 from app.output import add_json_option, plain, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="a model of the library or a model file")
-    parser.add_argument("--fit", metavar="RESULT", help="what identify wrote with --json")
+    parser.add_argument("model", type=names.model, metavar="MODEL", help=names.MODEL)
+    parser.add_argument("--fit", type=names.fit, metavar="RESULT", help=names.FIT)
     parser.add_argument(
         "--over",
         nargs=3,

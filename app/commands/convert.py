@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from analysis import DataError
+from app import project_names as names
 from app.output import add_json_option, terminal_progress, write_json
 from app.reading import add_reading_options, pairs, reading_options
 from drivers.formats import format_for_writing, not_kept, open_lazily, write
@@ -16,7 +17,7 @@ from drivers.recording.lazy import MemoryRecording
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("input", help="a recording in any format")
+    parser.add_argument("input", type=names.recording, help="a recording in any format")
     parser.add_argument("output", help="the new file; its ending names the format")
     add_reading_options(parser)
     parser.add_argument(
@@ -27,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--rename", action="append", default=[], metavar="OLD=NEW", help="a channel's name")
     parser.add_argument("--unit", action="append", default=[], metavar="NAME=UNIT", help="of a channel")
-    parser.add_argument("--join", action="append", default=[], metavar="FILE",
+    parser.add_argument("--join", action="append", default=[], type=names.recording, metavar="FILE",
                         help="a further block of the same measurement, put behind the input")  # fmt: skip
     parser.add_argument("--channels", metavar="NAMES", help="only these, with commas between")
     parser.add_argument(

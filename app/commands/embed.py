@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app import project as projects
+from app import project_names as names
+from app.commands.project import keep_in_project
 from app.output import add_json_option, plain, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
@@ -15,7 +19,7 @@ RULES = ("information", "zero", "minimum", "fraction")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", help="a recording in any format")
+    parser.add_argument("file", type=names.recording, help="a recording in any format")
     parser.add_argument("--channel", required=True, help="the channel to reconstruct phase space from")
     parser.add_argument(
         "--rate", type=float, metavar="HZ", help="sample rate of a file that does not tell it"
@@ -62,6 +66,8 @@ def run(args: argparse.Namespace) -> int:
         save_embedding(found, args.channel, record.channels[args.channel].unit, args.plot)
     if not write_json(args.json, plain(payload)):
         _show(payload)
+    of = (Path(args.file).stem, "embed", args.channel)
+    keep_in_project(lambda project: projects.keep_analysis(project, plain(payload), of))
     return 3 if payload["motion"] == "cannot tell" else 0
 
 

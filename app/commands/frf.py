@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from app.output import add_json_option, table, write_json
+from app import project as projects
+from app import project_names as names
+from app.commands.project import keep_in_project
+from app.output import add_json_option, plain, table, write_json
 
 if TYPE_CHECKING:
     from analysis import FrequencyResponse, LinearApproximation, Record, Resonance
@@ -14,7 +18,10 @@ METHODS = ("auto", "average", "multisine")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a recording; of a multisine also several")
+    parser.add_argument(
+        "files", nargs="+", type=names.recording, metavar="FILE",
+        help="a recording; of a multisine also several",
+    )  # fmt: skip
     parser.add_argument("--input", required=True, metavar="CHANNEL", help="what drives: a force, a voltage")
     parser.add_argument("--output", required=True, metavar="CHANNEL", help="what answers")
     parser.add_argument(
@@ -67,7 +74,7 @@ def _run_average(args: argparse.Namespace, records: list[Record]) -> None:
     modes = resonances(found)
     _save(args, found, modes)
     messages = doubts(found, records[0])
-    if not write_json(args.json, {**average_payload(found, modes), "messages": messages}):
+    if not _told(args, {**average_payload(found, modes), "messages": messages}):
         print(
             f"{found.estimator.upper()} of {found.output} over {found.input}: {found.segments} segments "
             f"({found.averages:.3g} independent averages), {found.window} window, "
@@ -85,7 +92,7 @@ def _run_multisine(args: argparse.Namespace, records: list[Record]) -> None:
 
     found = linear_approximation(records, args.input, args.output, args.period)
     _save(args, found, [])
-    if write_json(args.json, multisine_payload(found)):
+    if _told(args, multisine_payload(found)):
         return
     print(found.verdict)
     print(
@@ -97,6 +104,14 @@ def _run_multisine(args: argparse.Namespace, records: list[Record]) -> None:
     print(table(("lines not driven", "number", "rms", "of the response", "chance by noise"), rows))
     for words in found.messages:
         print(f"! {words}")
+
+
+def _told(args: argparse.Namespace, payload: dict[str, Any]) -> bool:
+    """Write the JSON asked for, and keep it; True if standard output now belongs to it."""
+    answer = plain(payload)
+    of = (Path(args.files[0]).stem, "frf", args.output, "over", args.input)
+    keep_in_project(lambda project: projects.keep_analysis(project, answer, of))
+    return write_json(args.json, answer)
 
 
 def _save(

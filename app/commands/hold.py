@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis import DataError, ShakedownError
+from app import project_names as names
 from app.ctrl_c import CtrlC
 from app.output import add_json_option, plain, table, terminal_progress, write_json
 from app.rig_access import check_free, open_for_command
@@ -39,8 +40,11 @@ DRAWS = 24  # of the parameters, for the errors of multipliers
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("rig", help="name of a rig (see `shakedown rigs`) or a profile file")
-    parser.add_argument("--record", required=True, metavar="FILE", help="a recording of this rig, chaotic")
-    parser.add_argument("--fit", required=True, metavar="RESULT", help="what identify wrote with --json")
+    parser.add_argument(
+        "--record", required=True, type=names.recording, metavar="FILE",
+        help="a recording of this rig, chaotic",
+    )  # fmt: skip
+    parser.add_argument("--fit", required=True, type=names.fit, metavar="RESULT", help=names.FIT)
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument(
         "--list", action="store_true", help="show the orbits that could be held; nothing moves"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis import METHODS, ShakedownError, identify, option_types, own_module, parse_options
 from app import project as projects
+from app import project_names as names
 from app.commands.project import keep_in_project
 from app.output import add_json_option, table, terminal_progress, write_json
 
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     methods = "; ".join(f"{name}: {entry.words}" for name, entry in METHODS.items())
-    parser.add_argument("files", nargs="*", metavar="FILE", help="recordings, fitted together")
-    parser.add_argument("model", metavar="MODEL", help="a model of the library or a model file")
+    parser.add_argument(
+        "files", nargs="*", type=names.recording, metavar="FILE", help="recordings, fitted together"
+    )
+    parser.add_argument("model", type=names.model, metavar="MODEL", help=names.MODEL)
     parser.add_argument("--method", default="auto", choices=list(METHODS), metavar="M", help=methods)
     _pairs(parser, "--set", "a parameter that is known")
     _pairs(parser, "--guess", "a parameter to be identified, and where to start")
@@ -82,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     if args.states:
         _check_states(args)
     result = identify(model, records, args.method, terminal_progress(), **options)
-    result = _with_sources(result, args.files)
+    result = with_sources(result, args.files)
     if args.bootstrap:
         result = _bootstrapped(result, model, args)
     if not write_json(args.json, result.to_json()):
@@ -175,7 +178,7 @@ def _described(module: ModuleType | None, args: argparse.Namespace) -> Any:
     return _model(load_model(args.model), args)
 
 
-def _with_sources(result: Identification, files: list[str]) -> Identification:
+def with_sources(result: Identification, files: list[str]) -> Identification:
     """The result with the names and fingerprints of what it was found from, for the report."""
     from dataclasses import replace
 

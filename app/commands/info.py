@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from analysis import Span
+from app import project_names as names
 from app.output import add_json_option, table, terminal_progress, write_json
 from app.reading import add_reading_options, reading_options
 from drivers.formats import format_of, open_lazily
@@ -19,7 +20,7 @@ from drivers.recording.guesses import Guesses
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", help="a recording in any format")
+    parser.add_argument("file", type=names.recording, help="a recording in any format")
     add_reading_options(parser)
     add_json_option(parser)
 

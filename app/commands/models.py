@@ -7,12 +7,13 @@ import math
 from typing import Any
 
 from analysis import Model
+from app import project_names as names
 from app.output import add_json_option, table, write_json
 from drivers.library import load_model, model_files
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", nargs="?", help="a model of the library or a model file; without: list all")
+    parser.add_argument("model", nargs="?", type=names.model, help=f"{names.MODEL}; without: list all")
     add_json_option(parser)
 
 

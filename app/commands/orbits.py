@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from app import project as projects
+from app import project_names as names
+from app.commands.project import keep_in_project
 from app.output import add_json_option, plain, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", help="a recording in any format")
+    parser.add_argument("file", type=names.recording, help="a recording in any format")
     parser.add_argument(
         "--channel",
         action="append",
@@ -71,8 +75,7 @@ def run(args: argparse.Namespace) -> None:
         title = f"the record of {args.channel[0]}"
         payload = _described(no_orbits(motion), motion, record, args, period, remarks, title)
         payload["messages"].append("--whatever-motion searches all the same.")
-        if not write_json(args.json, plain(payload)):
-            _show(payload, args.list)
+        _tell(payload, args)
         return
     space, labels, title = _space(record, args)
     remarks += space.messages
@@ -99,8 +102,15 @@ def run(args: argparse.Namespace) -> None:
         from app.figures.orbits import save_orbits
 
         save_orbits(found, view.points, labels, record.dt, period, args.plot)
-    if not write_json(args.json, plain(payload)):
+    _tell(payload, args)
+
+
+def _tell(payload: dict[str, Any], args: argparse.Namespace) -> None:
+    answer = plain(payload)
+    if not write_json(args.json, answer):
         _show(payload, args.list)
+    of = (Path(args.file).stem, "orbits", *args.channel)
+    keep_in_project(lambda project: projects.keep_analysis(project, answer, of))
 
 
 def _space(record: Record, args: argparse.Namespace) -> tuple[SearchSpace, list[str], str]:

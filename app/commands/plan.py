@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis import DataError
+from app import project_names as names
 from app.output import add_json_option, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ CERTAIN = 25.0  # chi-square: odds of a quarter of a million to one, however the
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="a model of the library or a model file")
-    parser.add_argument("--fit", required=True, metavar="RESULT", help="what identify wrote with --json")
+    parser.add_argument("model", type=names.model, metavar="MODEL", help=names.MODEL)
+    parser.add_argument("--fit", required=True, type=names.fit, metavar="RESULT", help=names.FIT)
     parser.add_argument("--rig", required=True, help="name of a rig (see `shakedown rigs`) or a profile file")
     parser.add_argument("--seconds", type=float, default=60.0, help="length of the plan (default 60)")
     parser.add_argument(
@@ -33,9 +34,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--target", metavar="PERCENT", help="how long until every parameter is known this well, such as 1%%"
     )
     parser.add_argument(
-        "--rival", metavar="MODEL", help="instead: the drive that best tells this model apart"
+        "--rival",
+        type=names.model,
+        metavar="MODEL",
+        help="instead: the drive that best tells this model apart",
     )
-    parser.add_argument("--rival-fit", metavar="RESULT", help="what identify wrote of the rival")
+    parser.add_argument(
+        "--rival-fit", type=names.fit, metavar="RESULT", help="what identify wrote of the rival"
+    )
     parser.add_argument("--out", metavar="FILE", help="write the drive for `acquire --drive` (.toml)")
     parser.add_argument("--seed", type=int, default=0, help="of the draws of what the truth may be")
     add_json_option(parser)

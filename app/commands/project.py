@@ -131,6 +131,7 @@ def _describe(project: Project) -> dict[str, Any]:
         "fields": dict(project.own),
         "recordings": [p.name for p in projects.recordings(project)],
         "fits": [p.name for p in projects.fits(project)],
+        "analyses": [p.name for p in projects.analyses(project)],
     }
 
 
@@ -143,7 +144,7 @@ def _show(project: Project, json: str | None) -> int:
     ]
     if project.temperature is not None:
         rows.append(("temperature", f"{project.temperature:g} °C"))
-    rows += [*project.own.items(), ("recordings", len(about["recordings"])), ("fits", len(about["fits"]))]
+    rows += [*project.own.items(), *((kind, len(about[kind])) for kind in ("recordings", "fits", "analyses"))]
     print(project.name)
     print(table(["", ""], rows))
     if project.notes:

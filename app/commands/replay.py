@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 
 from analysis import DataError
+from app import project_names as names
 from app.output import add_json_option, sentence, terminal_progress, write_json
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", help="a recording in any format that can be read")
+    parser.add_argument("file", type=names.recording, help="a recording in any format that can be read")
     parser.add_argument("--speed", type=float, default=1.0, help="1 is real time")
     parser.add_argument("--fast", action="store_true", help="as fast as it can be read")
     parser.add_argument("--start", type=float, default=0.0, help="seconds to skip")

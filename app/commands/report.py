@@ -6,6 +6,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
+from app import project_names as names
 from app.output import add_json_option, terminal_progress, write_json
 from app.report.findings import PARTS, Findings
 
@@ -15,10 +16,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "source",
         metavar="SESSION",
         nargs="?",
+        type=names.fit,
         help="a session folder, a project, or a result of `identify --json` (default: the project we are in)",
     )
     parser.add_argument(
-        "--recording", action="append", default=[], metavar="FILE", help="what a single result was found from"
+        "--recording",
+        action="append",
+        default=[],
+        type=names.recording,
+        metavar="FILE",
+        help="what a single result was found from",
     )
     parser.add_argument("--out", metavar="FILE", help="name ending in .html or .pdf; without an ending both")
     parser.add_argument("--title", help="of the report, instead of the session's own")
@@ -90,4 +97,6 @@ def _beside(source: Path) -> Path:
 
     if (source / NAME).is_file():
         return source / "reports" / source.name
+    if (folder := source.resolve().parent.parent) and (folder / NAME).is_file() and source.is_file():
+        return folder / "reports" / source.stem
     return source / "report" if source.is_dir() else source.with_name(source.stem + "-report")

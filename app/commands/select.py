@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis import ShakedownError
+from app import project as projects
+from app import project_names as names
+from app.commands.project import keep_in_project
 from app.output import add_json_option, plain, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
@@ -17,7 +20,9 @@ _DRIVES = ("f", "force", "u", "drive", "input", "excitation")  # names that a st
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", metavar="FILE", nargs="+", help="recordings of one specimen")
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", type=names.recording, help="recordings of one specimen"
+    )
     parser.add_argument(
         "--equation",
         action="append",
@@ -58,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from analysis import select_terms
-    from app.commands.identify import exit_code
+    from app.commands.identify import exit_code, with_sources
     from drivers.base.files import replaced
 
     records = [_read(file, args) for file in args.files]
@@ -66,8 +71,13 @@ def run(args: argparse.Namespace) -> int:
     found = select_terms(library, records, terminal_progress())
     if not write_json(args.json, payload(found)):
         _show(found)
+    first = Path(args.files[0])
+    title = f"Selected from {first.name}"
+    text = replace(found.model, name=title).to_toml()
+    result = with_sources(replace(found.result, model=title, model_text=text), args.files)
+    keep_in_project(lambda project: projects.keep_fit(project, result, first.stem))
+    keep_in_project(lambda project: projects.keep_analysis(project, payload(found), (first.stem, "select")))
     if args.out:
-        text = replace(found.model, name=f"Selected from {Path(args.files[0]).name}").to_toml()
         with replaced(args.out) as partial:
             partial.write_text(text, encoding="utf-8")
     if args.plot:

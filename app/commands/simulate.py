@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis import DataError, ShakedownError
+from app import project_names as names
 from app.output import add_json_option, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", help="a model of the library or a model file")
+    parser.add_argument("model", type=names.model, metavar="MODEL", help=names.MODEL)
     parser.add_argument("--seconds", type=float, metavar="S", help="length, in the model's unit of time")
     parser.add_argument("--rate", type=float, metavar="HZ", help="samples per unit of time")
     parser.add_argument(
@@ -24,7 +25,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--initial", action="append", default=[], metavar="NAME=VALUE", help="a state's start"
     )
-    parser.add_argument("--input", metavar="FILE", help="recording with the measured inputs, by channel name")
+    parser.add_argument(
+        "--input", type=names.recording, metavar="FILE",
+        help="recording with the measured inputs, by channel name",
+    )  # fmt: skip
     parser.add_argument(
         "--map", action="append", default=[], metavar="NAME=CHANNEL",
         help="the channel of that recording that stands for an input of the model",

@@ -107,13 +107,22 @@ def session_of(path: Path, recordings: Sequence[Path] = ()) -> Session:
     if path.is_dir() or path.suffix == ".toml":
         return Session.load(path)
     result = _result(path)
-    files = [*recordings] or [Path(r["file"]) for r in result.recordings]
-    there = [f if f.is_absolute() or f.exists() else path.parent / f for f in files]
-    there = [f.resolve() for f in there if f.exists() or recordings]
+    known = [(Path(r["file"]), r.get("sha256", "")) for r in result.recordings]
+    files = [(path, "") for path in recordings] or known
+    there = [(_where(file, path), sha256) for file, sha256 in files]
     session = Session(path.parent, f"{result.model}: identification by {result.method}")
-    session.recordings = [Recorded(str(f)) for f in there]
+    session.recordings = [Recorded(str(f.resolve()), sha) for f, sha in there if f.exists() or recordings]
     session.results = [Found(path.name, tuple(r.file for r in session.recordings))]
     return session
+
+
+def _where(recording: Path, result: Path) -> Path:
+    """A recording that a result names: as named, beside the result, or in its project (it may have moved)."""
+    places = [recording, result.parent / recording]
+    folder = result.resolve().parent.parent
+    if (folder / projects.NAME).is_file():
+        places.append(folder / "recordings" / recording.name)
+    return next((place for place in places if place.exists()), recording)
 
 
 def session_of_project(project: Project) -> Session:
@@ -128,7 +137,8 @@ def session_of_project(project: Project) -> Session:
         session.results.append(Found(f"fits/{path.name}", tuple(f"recordings/{p.name}" for p in mine)))
     if not there:
         raise DataError(f"There is nothing to report: {project.folder} holds no recording.")
-    for path in used or list(there.values())[-1:]:
+    newest = [path for path in there.values() if path.suffix == ".h5"] or list(there.values())
+    for path in used or newest[-1:]:
         session.recordings.append(Recorded(f"recordings/{path.name}"))
     return session
 
