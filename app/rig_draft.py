@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from analysis import ShakedownError
 from app.sensors import Sensor
@@ -24,6 +24,7 @@ class DraftChannel:
     terminal: str
     sensor: Sensor | None = None
     limit: float | None = None  # in the sensor's unit
+    origin: str = ""  # the channel of the profile being edited that it comes from
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class RigDraft:
 
     # -- channels
 
-    def with_channel(self) -> RigDraft:
+    def with_channel(self) -> Self:
         """One channel more, at the next free terminal."""
         used = {channel.terminal for channel in self.channels}
         free = [terminal for terminal in self.terminals() if terminal not in used]
@@ -86,17 +87,17 @@ class RigDraft:
             raise ShakedownError("Every input of this instrument is in use.")
         return replace(self, channels=(*self.channels, DraftChannel(self._free_name("x"), free[0])))
 
-    def without(self, row: int) -> RigDraft:
+    def without(self, row: int) -> Self:
         return replace(self, channels=(*self.channels[:row], *self.channels[row + 1 :]))
 
-    def duplicated(self, row: int) -> RigDraft:
+    def duplicated(self, row: int) -> Self:
         """The same sensor once more, below, at the next free terminal."""
         made = self.with_channel().channels[-1]
         old = self.channels[row]
         copy = replace(old, name=self._free_name(old.name.rstrip("0123456789")), terminal=made.terminal)
         return replace(self, channels=(*self.channels[: row + 1], copy, *self.channels[row + 1 :]))
 
-    def moved(self, row: int, by: int) -> RigDraft:
+    def moved(self, row: int, by: int) -> Self:
         """A channel further up (-1) or down (1); at the ends it stays."""
         rows = list(self.channels)
         target = row + by
@@ -104,7 +105,7 @@ class RigDraft:
             rows[row], rows[target] = rows[target], rows[row]
         return replace(self, channels=tuple(rows))
 
-    def changed(self, row: int, **values: Any) -> RigDraft:
+    def changed(self, row: int, **values: Any) -> Self:
         rows = list(self.channels)
         rows[row] = replace(rows[row], **values)
         return replace(self, channels=tuple(rows))
@@ -152,7 +153,7 @@ class RigDraft:
                 "amplitude": limits.amplitude, "lowest_frequency": limits.lowest,
                 "highest_frequency": limits.highest, "slew": math.ceil(slew), "ramp": limits.ramp,
             }  # fmt: skip
-        table["channels"] = [_channel(channel) for channel in self.channels]
+        table["channels"] = [channel_table(channel) for channel in self.channels]
         table["instruments"] = self._instruments()
         return table
 
@@ -169,7 +170,8 @@ class RigDraft:
         return {"source": source, **exciter}
 
 
-def _channel(channel: DraftChannel) -> dict[str, Any]:
+def channel_table(channel: DraftChannel) -> dict[str, Any]:
+    """The channel as the profile tells it."""
     table: dict[str, Any] = {"name": channel.name}
     table |= {"unit": "V"} if channel.sensor is None else channel.sensor.channel()
     if channel.limit is not None:

@@ -1,11 +1,15 @@
-"""A new rig in three steps: the instrument, its channels and sensors, the limits of its shaker."""
+"""A new rig in three steps: the instrument, its channels and sensors, the limits of its shaker.
+
+Of a rig that is there the second step alone is shown: its channels can be changed, all else stays.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import (
@@ -26,13 +30,15 @@ from PyQt6.QtWidgets import (
 from analysis import ShakedownError
 from app import sensors
 from app.desktop.opening import rig_paths
-from app.desktop.rigfile import key_of, save_text
+from app.desktop.rigfile import keep_text, key_of, save_text
 from app.desktop.widgets.basics import add_row, button, entry, form, label, set_role
 from app.desktop.widgets.devices import search
 from app.desktop.widgets.number import Number
 from app.desktop.workbench import Workbench
 from app.rig_draft import SOURCES, DraftChannel, RigDraft, ShakerLimits
+from app.rig_edit import EditedRig
 from app.sensors import Sensor
+from drivers.base.files import read_text
 from drivers.instruments.discovery import Device
 
 RATES = (1024, 2048, 2560, 5120, 10240, 12800, 25600, 51200)  # Hz
@@ -40,31 +46,36 @@ NAMES = ("x", "v", "a", "f", "drive", "strain")  # what channels are usually cal
 HEADINGS = ("Name", "Connected to", "Sensor", "Calibration", "Stop beyond")
 STEPS = ("1. The instrument", "2. Channels and sensors", "3. The shaker")
 VOLTS = "no sensor: volts"
+AS_IT_IS = "as it is"
 NO_SHAKER = "no shaker"
 GIVEN = "must be given"
 
 
 class NewRigDialog(QDialog):
-    """From found devices to a saved profile; ``key`` is its name then."""
+    """From found devices to a saved profile; ``key`` is its name then. ``edit``: a profile to be changed."""
 
-    def __init__(self, bench: Workbench, parent: QWidget) -> None:
+    def __init__(self, bench: Workbench, parent: QWidget, edit: Path | None = None) -> None:
         super().__init__(parent)
         self.bench, self.theme = bench, bench.theme
-        self.draft = RigDraft()
+        self.draft = RigDraft() if edit is None else EditedRig.of(read_text(edit, "a rig profile"))
+        self._edit = edit
         self.key = ""
         self.sensors: list[Sensor] = []
         self._filling = False
         px = self.theme.px
-        self.setWindowTitle("New rig")
+        self.setWindowTitle("New rig" if edit is None else f"Channels of {edit.stem}")
         self.resize(px(820), px(500))
         self.heading = label("", "title")
         self.stack = QStackedWidget()
         for page in (self._instrument_page(), self._channel_page(), self._shaker_page()):
             self.stack.addWidget(page)
+        self._steps = range(len(STEPS)) if edit is None else range(1, 2)
+        self.stack.setCurrentIndex(self._steps.start)
         self.state = label("", "small", wrap=True)
         self.back = button("Back", lambda: self.turn(-1), "To the step before")
         self.next = button("Next", lambda: self.turn(1), "To the next step", "primary")
-        cancel = button("Cancel", self.reject, "Close without a new rig")
+        self.back.setVisible(edit is None)
+        cancel = button("Cancel", self.reject, "Close and change nothing")
         row = QHBoxLayout()
         row.addWidget(self.state, 1)
         for part in (cancel, self.back, self.next):
@@ -76,6 +87,7 @@ class NewRigDialog(QDialog):
         box.addWidget(self.stack, 1)
         box.addLayout(row)
         self._load_sensors()
+        self._fill_channels()
         self._follow()
 
     # -- the instrument
@@ -208,18 +220,32 @@ class NewRigDialog(QDialog):
         terminal = self._choice(
             row, 1, self.draft.terminals(), channel.terminal, f"Input of channel {row + 1}"
         )
-        terminal.currentTextChanged.connect(lambda text, row=row: self._change(row, terminal=text))
-        known = [VOLTS, *(sensor.name for sensor in self.sensors)]
-        chosen = VOLTS if channel.sensor is None else channel.sensor.name
+        terminal.setEditable(True)  # an instrument may have others
+        terminal.currentTextChanged.connect(lambda text, row=row: self._change(row, terminal=text.strip()))
+        known = [self._without_sensor(channel), *(sensor.name for sensor in self.sensors)]
+        chosen = known[0] if channel.sensor is None else channel.sensor.name
         sensor = self._choice(row, 2, known, chosen, f"Sensor of channel {row + 1}")
+        sensor.setToolTip(chosen)
         sensor.currentIndexChanged.connect(lambda index, row=row: self._sensor_chosen(row, index))
         self._show_calibration(row, channel)
-        unit = "V" if channel.sensor is None else channel.sensor.unit
+        told = self._told(channel)
+        unit = str(told.get("unit", "")) if channel.sensor is None else channel.sensor.unit
         limit = Number(channel.limit or 0.0, 0.0, 1e12, unit, 4, empty="never")
         limit.setAccessibleName(f"Stop the drive when channel {row + 1} goes beyond")
         limit.setToolTip("The drive stops when the channel passes this value; empty: never")
         limit.valueChanged.connect(lambda value, row=row: self._change(row, limit=value or None))
         self._put(row, 4, limit)
+
+    def _told(self, channel: DraftChannel) -> Mapping[str, Any]:
+        """What the profile says of a channel that nobody has given another sensor."""
+        old = self.draft.original(channel) if isinstance(self.draft, EditedRig) else {}
+        return old or {"unit": "V"}
+
+    def _without_sensor(self, channel: DraftChannel) -> str:
+        told = self._told(channel)
+        if "name" not in told:
+            return VOLTS
+        return ": ".join(filter(None, (AS_IT_IS, str(told.get("sensor", "")))))
 
     def _choice(self, row: int, column: int, texts: list[str], chosen: str, name: str) -> QComboBox:
         box = QComboBox()
@@ -237,9 +263,11 @@ class NewRigDialog(QDialog):
 
     def _show_calibration(self, row: int, channel: DraftChannel) -> None:
         words = "" if channel.sensor is None else channel.sensor.words(date.today())
+        if channel.sensor is None and (day := self._told(channel).get("calibrated")):
+            words = f"calibrated on {day}"
         if channel.sensor is not None and channel.sensor.teds:
             words = f"by TEDS; {words}"
-        text = label(words, "small" if "until" in words or not words else "warn", wrap=True)
+        text = label(words, "small" if channel.sensor is None or "until" in words else "warn", wrap=True)
         text.setToolTip(words)
         self._put(row, 3, text)
 
@@ -331,26 +359,31 @@ class NewRigDialog(QDialog):
     def turn(self, by: int) -> None:
         """To another step; behind the last one the rig is saved."""
         step = self.stack.currentIndex() + by
-        if step >= self.stack.count():
+        if step >= self._steps.stop:
             self.save()
-        elif step >= 0 and self.draft.kind:
+        elif step >= self._steps.start and self.draft.kind:
             self.stack.setCurrentIndex(step)
             self._follow()
 
     def _follow(self) -> None:
         step = self.stack.currentIndex()
-        last = step == self.stack.count() - 1
-        self.heading.setText(STEPS[step])
+        last = step == self._steps.stop - 1
+        self.heading.setText(STEPS[step] if self._edit is None else "Channels and sensors")
         self.back.setEnabled(step > 0)
         self.next.setText("Save and test" if last else "Next")
         for box in (self.amplitude, self.lowest, self.highest, self.ramp):
             box.setEnabled(bool(self.draft.output))
-        problem = self.draft.problem()
-        if last and not problem and not key_of(self.title.text().strip()):
-            problem = "Give the rig a name."
+        problem = self._problem() if last else self.draft.problem()
         ready = not problem if last else bool(self.draft.kind) if step == 0 else bool(self.draft.channels)
         self.next.setEnabled(ready)
         self._say(problem if last or (step == 1 and "limits" not in problem) else "")
+        if not problem and isinstance(self.draft, EditedRig) and (lost := self.draft.lost_stops()):
+            self._say(f"Nothing stops the drive any more when {' or '.join(lost)} goes too far.")
+
+    def _problem(self) -> str:
+        """What keeps the rig from being saved; empty: nothing."""
+        unnamed = self._edit is None and not key_of(self.title.text().strip())
+        return self.draft.problem() or ("Give the rig a name." if unnamed else "")
 
     def _say(self, words: str) -> None:
         self.state.setText(words)
@@ -363,19 +396,30 @@ class NewRigDialog(QDialog):
         for box in (self.amplitude, self.lowest, self.highest, self.ramp):
             if self.draft.output and not box.apply():
                 return
-        if problem := self.draft.problem() or ("" if key else "Give the rig a name."):
+        if problem := self._problem():
             self._say(problem)
             return
-        if key in rig_paths():
-            self._say(f"There is a rig named {key} already: choose another name.")
-            return
         try:
-            save_text(self.draft.text(title), key)
+            self.key = self._keep_edited(self._edit) if self._edit is not None else self._keep_new(title, key)
         except ShakedownError as error:
             self._say(str(error))
             return
-        self.key = key
         self.accept()
+
+    def _keep_new(self, title: str, key: str) -> str:
+        if key in rig_paths():
+            raise ShakedownError(f"There is a rig named {key} already: choose another name.")
+        save_text(self.draft.text(title), key)
+        return key
+
+    def _keep_edited(self, path: Path) -> str:
+        """Write the profile that was changed; one that comes with the program is copied first."""
+        assert isinstance(self.draft, EditedRig)
+        if read_text(path, "a rig profile") != self.draft.profile:
+            raise ShakedownError(
+                "The profile was changed by somebody else meanwhile: cancel, and begin again."
+            )
+        return keep_text(path, self.draft.text(""))
 
 
 def _column(widget: QWidget, row: QHBoxLayout) -> QWidget:

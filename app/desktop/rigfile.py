@@ -41,9 +41,13 @@ def keep(name: str, channel: str, values: Mapping[str, Any], controller: str = "
     ``controller``: the instrument that told the values; it is noted as belonging to the channel.
     """
     path = rig_paths().get(name, Path(name))
-    text = read_text(path, "a rig profile")
+    return keep_text(path, changed(read_text(path, "a rig profile"), channel, values, controller))
+
+
+def keep_text(path: Path, text: str) -> str:
+    """Store another text of a rig's profile; the name of the rig to open from now on."""
     key = path.stem if path.parent == rigs_folder() else _free_key(path.stem)
-    save_text(changed(text, channel, values, controller), key)
+    save_text(text, key)
     return key
 
 

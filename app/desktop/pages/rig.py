@@ -118,6 +118,7 @@ class RigPage(Page):
         self.splitter.setSizes(bench.settings.layout.get("rig", [self.theme.px(252), self.theme.px(950)]))
         self.body.addWidget(self.splitter, 1)
         self.channels.saved.connect(self._saved)
+        self.channels.edit_wanted.connect(self.ask_channels)
         self.controllers.saved.connect(self._saved)
         bench.rig.opened.connect(self._follow)
         bench.rig.closed.connect(self._follow)
@@ -191,6 +192,18 @@ class RigPage(Page):
 
         dialog = NewRigDialog(self.bench, self)
         dialog.search()
+        if dialog.exec():
+            self.take_new(dialog.key)
+
+    def ask_channels(self) -> None:
+        """Change the channels of the chosen rig; it is opened anew, and its self-test comes to the front."""
+        from app.desktop.newrig import NewRigDialog
+
+        try:
+            dialog = NewRigDialog(self.bench, self, self._paths()[self.name()])
+        except ShakedownError as error:
+            self.bench.say(str(error), "bad")
+            return
         if dialog.exec():
             self.take_new(dialog.key)
 

@@ -25,6 +25,7 @@ from app.desktop.widgets.asknumber import NumberDialog
 from app.desktop.widgets.basics import Card, button, label
 from app.desktop.widgets.number import Number
 from app.desktop.workbench import Workbench
+from app.profile_text import rearranged
 from drivers.rig.profile import ChannelProfile, RigProfile
 
 # field of the profile, heading, tooltip, choices (empty: free)
@@ -52,6 +53,7 @@ class ChannelTable(Card):
     """Sensor, sensitivity, unit, range, coupling and bridge of every channel."""
 
     saved = pyqtSignal(str)  # name of the new profile
+    edit_wanted = pyqtSignal()  # channels are to be added, removed or put in another order
 
     def __init__(self, bench: Workbench) -> None:
         super().__init__(bench.theme)
@@ -90,8 +92,14 @@ class ChannelTable(Card):
         self.save = button(
             "Save as a new rig", self.save_as, "Write the changed profile to a file of your own"
         )
+        self.edit = button(
+            "Edit channels …",
+            self.edit_wanted.emit,
+            "Add, remove, duplicate and reorder channels, and give them other inputs and sensors",
+        )
         row.addWidget(self.null)
         row.addWidget(self.shunt)
+        row.addWidget(self.edit)
         row.addWidget(self.save)
         self.box.addLayout(row)
         self.table.currentCellChanged.connect(lambda *_: self._follow())
@@ -155,6 +163,7 @@ class ChannelTable(Card):
         """Say how the chosen channel is calibrated."""
         channel = self.chosen()
         self.null.setEnabled(channel is not None)
+        self.edit.setEnabled(channel is not None)
         self.shunt.setVisible(channel is not None and self._has_bridge(channel))
         if channel is None:
             self.message.setText("")
@@ -196,21 +205,20 @@ class ChannelTable(Card):
 
     def text(self) -> str:
         """The profile as text with the table's channels."""
-        import tomli_w
-
         assert self._path is not None
-        raw = tomllib.loads(self._path.read_text(encoding="utf-8"))
+        text = self._path.read_text(encoding="utf-8")
+        raw = tomllib.loads(text)
         old = {c["name"]: c for c in raw["channels"]}
         names = [c["name"] for c in raw["channels"]]
         rows = self.rows()
         wiring = raw["instruments"]["source"].get("wiring", {})
         changed = []
         for before, row in zip(names, rows, strict=True):
-            changed.append({**old[before], **row})
+            emptied = {"limit"} - row.keys()  # no longer stops the drive
+            changed.append({k: v for k, v in {**old[before], **row}.items() if k not in emptied})
             if before in wiring and row.get("name", before) != before:
                 wiring[row["name"]] = wiring.pop(before)
-        raw["channels"] = changed
-        return tomli_w.dumps(raw)
+        return rearranged(text, list(zip(names, changed, strict=True)), wiring)
 
     def save_as(self) -> None:
         """Ask for a name, check the profile, write it to the user's own rigs."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QAbstractButton, QComboBox
 from pytestqt.qtbot import QtBot
@@ -101,3 +102,48 @@ def test_given_no_shaker_then_no_limits_are_asked_for(make_window: Make, qtbot: 
     dialog.title.setText("net")
     assert dialog.output.currentText() == NO_SHAKER and dialog.next.isEnabled()
     assert not dialog.amplitude.isEnabled()
+
+
+def test_given_a_shipped_rig_then_its_channels_are_edited_in_a_copy(
+    make_window: Make, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = make_window("rig", begin=False)
+    page = window.page
+    assert isinstance(page, RigPage)
+    page.reload("two_well_beam")
+    shipped = page._paths()["two_well_beam"]
+    before = shipped.read_bytes()
+    made: list[NewRigDialog] = []
+    opened: list[str] = []
+
+    def shown(dialog: NewRigDialog) -> int:
+        made.append(dialog)
+        return 0
+
+    monkeypatch.setattr(NewRigDialog, "exec", shown)
+    monkeypatch.setattr(window.bench.rig, "open", opened.append)
+    qtbot.mouseClick(page.channels.edit, Qt.MouseButton.LeftButton)
+    (dialog,) = made
+    qtbot.addWidget(dialog)
+    dialog.show()
+    assert not dialog.back.isVisible() and dialog.next.isEnabled()
+    assert _box(dialog, 0, 2).currentText().startswith("as it is: strain gauge")
+    dialog.table.setCurrentCell(0, 0)
+    _press(dialog, qtbot, "Duplicate")
+    _press(dialog, qtbot, "Remove")
+    assert not dialog.state.text()  # the other one of the two still stops the drive
+    dialog.table.setCurrentCell(0, 0)
+    _press(dialog, qtbot, "Remove")
+    assert "Nothing stops the drive any more when x" in dialog.state.text()
+    _press(dialog, qtbot, "Down")
+    _press(dialog, qtbot, "Save and test")
+    assert dialog.key == "my_two_well_beam" and shipped.read_bytes() == before
+    page.take_new(dialog.key)
+    assert opened == ["my_two_well_beam"] and page.tabs.currentWidget() is page.self_test
+    copy = page._paths()["my_two_well_beam"]
+    assert "# Hz: 25 samples" in copy.read_text(encoding="utf-8")
+    edited = NewRigDialog(window.bench, page, copy)
+    qtbot.addWidget(edited)
+    copy.write_text(copy.read_text(encoding="utf-8") + "# by hand\n", encoding="utf-8")
+    edited.save()
+    assert "by somebody else" in edited.state.text() and "# by hand" in copy.read_text(encoding="utf-8")
