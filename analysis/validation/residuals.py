@@ -74,7 +74,25 @@ def check_residuals(subject: Subject, progress: Progress, stated: float = 0.0) -
         reach, cross, wide = _cross(subject, segments, rows, correlation)
         numbers["largest_cross_correlation"] = float(np.max(np.abs(cross)))
         panels.append(_panel("Correlation with the input", reach * subject.dt, cross, wide, subject, 0))
-    return Check(NAME, TITLE, status, _words(name, numbers, white, status), numbers, (), tuple(panels))
+    words = _words(name, numbers, white, status)
+    if subject.conditions.inputs == "hold":
+        words += " The inputs were read as held between their samples, which the record follows better."
+    return Check(NAME, TITLE, status, words, numbers, (), tuple(panels))
+
+
+def left_over(subject: Subject, progress: Progress) -> float:
+    """Mean square over the noise of what the model's best motion leaves, worst output; nan where there is
+    none."""
+    segments = _stretches(subject)
+    if not segments:
+        return float("nan")
+    try:
+        residuals = np.concatenate(_residuals(subject, segments, progress), axis=1)
+    except (ShakedownError, np.linalg.LinAlgError):
+        return float("nan")
+    return float(
+        np.max(np.mean(residuals**2, axis=1) / np.maximum(subject.noise, 1e-4 * subject.spread) ** 2)
+    )
 
 
 def _words(name: str, numbers: dict[str, float], white: bool, status: str) -> str:
@@ -95,7 +113,7 @@ def _words(name: str, numbers: dict[str, float], white: bool, status: str) -> st
 def _stretches(subject: Subject) -> list[Segment]:
     """Pieces of the record, each with a path of its own, evenly spread over it."""
     try:
-        experiment = Experiment(subject.model, subject.record)
+        experiment = Experiment(subject.model, subject.record, subject.conditions)
         start = Start("validate", experiment.guesses(), [subject.states])
         whole, _ = segments_of(experiment, start)
     except ShakedownError:

@@ -17,19 +17,21 @@ from analysis.base.errors import DataError, ShakedownError
 from analysis.base.record import Channel, Excitation, Record
 from analysis.estimate.finish.fit import fit
 from analysis.estimate.start import Start
-from analysis.experiment import Experiment, Run
+from analysis.experiment import Conditions, Experiment, Run
 from analysis.experiment.drive_time import DRIVE_TIME, recorded_time
 from analysis.experiment.states import start_states, state_samples
 from analysis.model import Model
 from analysis.signal.drive import drive_frequency
 from analysis.signal.inputs import Inputs
 from analysis.signal.noise import noise_of
+from analysis.signal.smoothing import BROADBAND
 from analysis.simulation.simulate import simulate
 from analysis.validation.drive import drive_period, toned
 
 Array = NDArray[np.float64]
 
 LONGEST = 60_000  # samples that are used
+SMOOTH = Conditions()  # inputs go on smoothly between their samples, unless these are plateaus
 TWINS = 8  # runs of the model that stand for as many records of the same motion
 _COARSE = 1.5  # what smoothing takes away, over the noise, beyond which samples are used as they are
 # Ratio of the spreads in quarters of a record up to which its motion counts as steady, and where they only
@@ -50,6 +52,7 @@ class Subject:
     forced: bool
     driven: Model | None  # the model as a system by itself: without measured inputs, or those as tones
     reason: str  # why there is none
+    conditions: Conditions = SMOOTH  # how the inputs are read between their samples
 
     @property
     def origin(self) -> float:
@@ -159,12 +162,16 @@ class Subject:
         for i, level in zip(self.shown, self.noise, strict=True):
             name = self.model.outputs[i]
             channels[name] = Channel(outputs[i] + level * rng.normal(size=outputs.shape[1]))
-        twin = Experiment(self.model, replace(self.record, channels=channels))
+        twin = Experiment(self.model, replace(self.record, channels=channels), self.conditions)
         return start_states(twin.model, twin.runs[0], twin.model.values())
 
 
 def prepare_subject(
-    model: Model, record: Record, values: Mapping[str, float], frequency: float | None = None
+    model: Model,
+    record: Record,
+    values: Mapping[str, float],
+    frequency: float | None = None,
+    conditions: Conditions = SMOOTH,
 ) -> Subject:
     """Read the record as the model sees it, and find out how it is driven."""
     known = model.with_values(_own(model, values))
@@ -173,7 +180,7 @@ def prepare_subject(
         drive = record.excitation or Excitation(frequency)
         record = replace(record, excitation=replace(drive, frequency=frequency))
     record = _with_drive_time(known, record, values)
-    (data,) = Experiment(known, record).runs
+    (data,) = Experiment(known, record, conditions).runs
     samples = state_samples(known, data, known.values(), smoothed=False)
     hidden = tuple(s for i, s in enumerate(known.states) if not samples.seen[i] and i not in samples.derived)
     states = start_states(known, data, known.values())
@@ -181,7 +188,7 @@ def prepare_subject(
         raw = samples.values[i]
         if np.std(raw - states[i]) > _COARSE * noise_of(raw):
             states[i] = raw
-    subject = Subject(known, record, data, states, hidden, 1.0, False, None, "")
+    subject = Subject(known, record, data, states, hidden, 1.0, False, None, "", conditions)
     return _with_drive(subject)
 
 
@@ -260,8 +267,9 @@ def _with_measured_drive(subject: Subject, frequency: float | None) -> Subject:
     if frequency is None or frequency * record.duration < 5:
         reason = "The measured input shows no drive of which there are several periods."
         return replace(subject, base=_turn(subject), reason=reason)
-    noise = max(noise_of(record[n]) / max(float(np.nanstd(record[n])), 1e-300) for n in model.inputs)
+    shares = (noise_of(record[n]) / max(float(np.nanstd(record[n])), 1e-300) for n in model.inputs)
     try:
+        noise = max(share if share < BROADBAND else 0.0 for share in shares)
         driven = toned(model, record, subject.times, frequency, noise)
     except DataError as error:
         return replace(subject, base=_turn(subject), reason=str(error))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError, ShakedownError
 from analysis.base.record import Record
 from analysis.dynamics.equilibrium import Equilibrium
-from analysis.experiment import Experiment
+from analysis.experiment import Conditions, Experiment
 from analysis.experiment.states import start_states
 from analysis.model import Model
 from analysis.signal.frequency_response import (
@@ -72,25 +72,27 @@ def check_transfer(
         if isinstance(given, FrequencyResponse):
             return _against_linearised(subject, still, given, rests), given
         if given is not None:
-            measured, own = _both(still, given)
+            measured, own = _both(still, given, subject.conditions)
             return _compared(subject, measured, own.response, "the model under the same input"), measured
         if not subject.model.inputs or subject.driven is not None:
             words = "No transfer function was measured, and the drive of this record is a single tone."
             return impossible(
                 NAME, TITLE, words if subject.forced else "No transfer function was measured."
             ), None
-        measured, own = _both(still, subject.record)
+        measured, own = _both(still, subject.record, subject.conditions)
         return _compared(subject, measured, own.response, "the model under the same input"), None
     except ShakedownError as error:
         return impossible(NAME, TITLE, str(error)), None
 
 
-def _both(still: Model, record: Record) -> tuple[FrequencyResponse, FrequencyResponse]:
+def _both(
+    still: Model, record: Record, conditions: Conditions
+) -> tuple[FrequencyResponse, FrequencyResponse]:
     """H1 of the record and of the model's own answer to the recorded input."""
     if not still.inputs or depends_on_time(still):
         raise DataError("The model has no input that a transfer function could start from.")
     record = record.cut(0, LONGEST)
-    (data,) = Experiment(still, record).runs
+    (data,) = Experiment(still, record, conditions).runs
     start = start_states(still, data, still.values())[:, 0]
     run = simulate(still, data.times, start, None, data.inputs, rtol=1e-7)
     i = int(np.flatnonzero(data.measured)[0])

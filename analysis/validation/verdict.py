@@ -17,10 +17,10 @@ from analysis.validation.equilibria import check_equilibria, rest_states
 from analysis.validation.exponents import check_exponents, model_spectrum
 from analysis.validation.force import check_force
 from analysis.validation.orbits import check_orbits
+from analysis.validation.reading import read_subject
 from analysis.validation.residuals import check_residuals
 from analysis.validation.response import check_response
 from analysis.validation.section import check_section
-from analysis.validation.subject import prepare_subject
 from analysis.validation.transfer import check_transfer
 
 
@@ -56,7 +56,7 @@ def validate(
     identification that is close says it misses: the model has to keep to it.
     """
     progress.report(0.0, "reading the record")
-    subject = prepare_subject(model, record, values, frequency)
+    subject = read_subject(model, record, values, frequency)
     parts = iter(_shares(progress))
     part = next(parts)
     spectrum = model_spectrum(subject, part)
