@@ -22,7 +22,7 @@ from analysis.base.identification import Z95, Estimate
 Array = NDArray[np.float64]
 
 CHI2_95 = float(chi2.ppf(0.95, 1))
-LARGEST = 30.0  # spreads are looked for up to so many standard deviations of the data
+LARGEST = 30.0  # spreads are looked for up to so many standard deviations of the data, or largest errors
 
 
 @dataclass(frozen=True)
@@ -56,23 +56,25 @@ def random_effects(
     unit = float(np.std(y)) or float(np.max(s))
     sums = _Sums((y - y.mean()) / unit, s / unit, names)
     repeated = len(y) > sums.count
+    largest = LARGEST * max(1.0, float(np.max(s)) / unit)  # errors may be far larger than what is to be seen
 
     def best_within(tau: float) -> tuple[float, float]:
         """-2 ln L at its best over omega, and that omega."""
         if not repeated:
             return sums.deviance(tau, 0.0), 0.0
-        return _lowest(lambda omega: sums.deviance(tau, omega))
+        return _lowest(lambda omega: sums.deviance(tau, omega), largest)
 
-    lowest, tau = _lowest(lambda tau: best_within(tau)[0])
+    lowest, tau = _lowest(lambda tau: best_within(tau)[0], largest)
     omega = best_within(tau)[1]
-    low, high = _interval(lambda v: best_within(v)[0] - lowest - CHI2_95, tau)
+    low, high = _interval(lambda v: best_within(v)[0] - lowest - CHI2_95, tau, largest)
     within = None
     if repeated:
 
         def best_between(omega: float) -> float:
-            return _lowest(lambda tau: sums.deviance(tau, omega))[0]
+            return _lowest(lambda tau: sums.deviance(tau, omega), largest)[0]
 
-        within = _spread(omega, *_interval(lambda v: best_between(v) - lowest - CHI2_95, omega), unit)
+        reached = _interval(lambda v: best_between(v) - lowest - CHI2_95, omega, largest)
+        within = _spread(omega, *reached, unit)
     mu, weights, means = sums.mean(tau, omega)
     excess = float(np.sum(weights * (means - mu) ** 2) / (sums.count - 1))  # Hartung & Knapp 2001
     error = math.sqrt(max(excess, 1.0) / float(np.sum(weights)))
@@ -124,12 +126,12 @@ class _Sums:
         return float(chi2.sf(np.sum(weights * (means - mu) ** 2), self.count - 1))
 
 
-def _lowest(deviance: object) -> tuple[float, float]:
-    """Lowest value over a spread from 0 to LARGEST, and where; the search is in its logarithm and at 0."""
+def _lowest(deviance: object, largest: float) -> tuple[float, float]:
+    """Lowest value over spreads from 0 to the largest, and where; searched in their logarithm and at 0."""
     assert callable(deviance)
     found = minimize_scalar(
         lambda u: deviance(math.exp(u)),
-        bounds=(math.log(1e-6), math.log(LARGEST)),
+        bounds=(math.log(1e-6), math.log(largest)),
         method="bounded",
         options={"xatol": 1e-9},
     )
@@ -139,13 +141,13 @@ def _lowest(deviance: object) -> tuple[float, float]:
     return float(found.fun), math.exp(float(found.x))
 
 
-def _interval(above: object, best: float) -> tuple[float, float]:
+def _interval(above: object, best: float, largest: float) -> tuple[float, float]:
     """Where a profile passes the 95 % mark on both sides of its lowest point; 0 where it does not below."""
     assert callable(above)
     low = 0.0 if best == 0.0 or above(0.0) <= 0.0 else float(brentq(above, 0.0, best, xtol=1e-9))
-    if above(LARGEST) <= 0.0:
+    if above(largest) <= 0.0:
         return low, math.inf
-    return low, float(brentq(above, best, LARGEST, xtol=1e-9))
+    return low, float(brentq(above, best, largest, xtol=1e-9))
 
 
 def _spread(value: float, low: float, high: float, unit: float) -> Estimate:

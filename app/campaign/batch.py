@@ -12,14 +12,13 @@ from analysis import Model, Progress, ShakedownError, parse_json
 from app.campaign.child import DONE
 from app.campaign.engine import Pool
 from app.campaign.jobs import Job
-from app.campaign.recordings import Seen, check_names, check_units, look_at_all
+from app.campaign.recordings import INDEX, JOBS, Seen, check_names, check_units, look_at_all
 from app.campaign.results import Results, write_results
 from app.campaign.run import run
-from app.campaign.store import INDEX, Store, rows
+from app.campaign.store import Store, rows
 from app.campaign.study import Plan, Recordings, Study, misfits
 from drivers.base.files import read_text, replaced
 
-JOBS = "jobs.json"  # what the rows of the running campaign are of, by key
 LIMIT = 1800.0  # s that one fit may take
 
 

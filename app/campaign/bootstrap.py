@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis import DataError, Estimate, Identification, Progress, ShakedownError, with_draws
+from analysis import DataError, Estimate, Identification, Progress, with_draws
 from app.campaign.engine import Pool
 from app.campaign.jobs import Job
 from app.campaign.run import run
@@ -39,8 +39,6 @@ def bootstrapped(
     from app.session import fingerprint
 
     kind, count, seed = draws
-    if count < LEAST:
-        raise ShakedownError(f"{count} draws say little about an error bar: {LEAST} at least.")
     path = str(Path(recording).absolute())
     base = Job(
         path, fingerprint(path), model.text, model.name, method, _plain(options), channels, rate,

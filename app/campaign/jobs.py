@@ -81,7 +81,7 @@ class Call:
 
     @cached_property
     def key(self) -> str:
-        """SHA-256 of the function's name and its arguments: answers live no longer than the program."""
+        """SHA-256 of the function's name and its arguments; who keeps answers adds what they depend on."""
         return hashlib.sha256(_json((self.function, self.arguments)).encode()).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:

@@ -137,13 +137,9 @@ def _draw_trend(figure: Any, p: ParameterSummary) -> None:
             axes.plot(x[own], y[own], "o", ms=5, color="#c0392b")
             axes.annotate(name, (x[own[0]], y[own[0]]), fontsize=7, color="#c0392b")
     for change in p.changes:
-        last = next(
-            i
-            for i, q in enumerate(p.points)
-            if q.recording == change.after and change.series in ("", q.specimen)
-        )
+        last = next(i for i, q in enumerate(p.points) if q is change.last)
         axes.axvline(x[last] + 0.5, ls="--", color="#d35400", lw=1)
-    axes.set_xlabel("recording")
+    axes.set_xlabel("segment" if any(q.segment is not None for q in p.points) else "recording")
     axes.set_ylabel(p.label)
 
 
@@ -157,9 +153,12 @@ def _draw_distributions(figure: Any, some: Sequence[ParameterSummary]) -> None:
 
 def _correlations(fit: FitSummary) -> Iterator[Block]:
     """How parameters vary together from recording to recording."""
-    by_name = {p.name: {(q.recording, q.part): q.value for q in p.points} for p in fit.parameters if p.points}
-    common = sorted(set.intersection(*(set(v) for v in by_name.values()))) if len(by_name) > 1 else []
-    if len(common) < 8:
+    by_name = {
+        p.name: {(q.recording, q.segment): q.value for q in p.points} for p in fit.parameters if p.points
+    }
+    first = next(iter(by_name.values()), {})
+    common = [key for key in first if all(key in values for values in by_name.values())]
+    if len(by_name) < 2 or len(common) < 8:
         return
     data = np.array([[values[key] for key in common] for values in by_name.values()])
     varying = np.ptp(data, axis=1) > 0

@@ -5,12 +5,23 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from analysis import DataError, Progress, ShakedownError
 from app.session import fingerprint
 
+# What a folder of results holds.
+INDEX, RECORDINGS, FITS, LOCK = "index.jsonl", "recordings.json", "fits", ".lock"
+TABLE, PARQUET, PAGE, SUMMARY, JOBS = (
+    "table.csv",
+    "table.parquet",
+    "campaign.html",
+    "summary.json",
+    "jobs.json",
+)
+RESULTS = frozenset((INDEX, RECORDINGS, TABLE, PARQUET, PAGE, SUMMARY, JOBS, LOCK))
 SHOWN = 3  # names in a sentence about many files
 TEXT = 200  # characters of a metadata entry that are kept
 
@@ -55,7 +66,7 @@ def find(
         matches = next(filter(None, (_matching(place, pattern) for place in places)), [])
         if not matches:
             raise DataError(f"No recording matches `{pattern}` in {' or '.join(map(str, places))}.")
-        found.update(dict.fromkeys(matches))
+        found.update(dict.fromkeys(_no_results(matches)))
     if folder:
         from drivers.formats import FORMATS
 
@@ -64,7 +75,7 @@ def find(
         if not inside.is_dir():
             raise DataError(f"The folder {inside} of the study is not there.")
         inside_it = sorted(inside.iterdir())
-        matches = [str(p) for p in inside_it if p.suffix.lower() in endings and p.is_file()]
+        matches = _no_results(str(p) for p in inside_it if p.suffix.lower() in endings and p.is_file())
         if not matches:
             raise DataError(f"The folder {inside} holds no recording.")
         found.update(dict.fromkeys(matches))
@@ -80,11 +91,28 @@ def find(
     return paths
 
 
+def _no_results(paths: Iterable[str]) -> list[str]:
+    """Without what campaigns have left there: a pattern such as ``**/*.csv`` finds their tables, too."""
+
+    @cache
+    def of_campaign(folder: str) -> bool:
+        return Path(folder, FITS).is_dir() and Path(folder, INDEX).is_file()
+
+    def is_result(path: str) -> bool:
+        folder, name = os.path.split(path)
+        if name in RESULTS:
+            return of_campaign(folder)
+        group = os.path.dirname(folder)  # noqa: PTH120 - as above
+        return os.path.basename(group) == FITS and of_campaign(os.path.dirname(group))  # noqa: PTH119, PTH120
+
+    return [path for path in paths if not is_result(path)]
+
+
 def look(path: str, rate: float | None) -> Seen:
     """Open a recording and remember what the study needs of it."""
     from drivers.formats import open_lazily
 
-    mark = stamp(path)
+    mark = _mark(path, rate)
     with open_lazily(path, rate) as recording:
         about = recording.about
     meta = {k: v for k, v in about.metadata.items() if isinstance(v, int | float | str)}
@@ -107,7 +135,7 @@ def look_at_all(
     paths = list(paths)
     for number, path in enumerate(paths):
         old = known.get(path)
-        if old is not None and old.stamp == stamp(path):
+        if old is not None and old.stamp == _mark(path, rate):
             seen.append(old)
             continue
         if Path(path).is_dir():
@@ -148,6 +176,11 @@ def _spelt(unit: str) -> str:
     """A unit with one of the three spellings of micro."""
     micro = unit.replace("\u03bc", "\u00b5")
     return "\u00b5" + micro[1:] if micro[:2] in ("um", "us", "uV", "ug", "uN", "ue") else micro
+
+
+def _mark(path: str, rate: float | None) -> str:
+    """What is known of a recording holds as long as neither the file nor the rate it is read with changes."""
+    return stamp(path) if rate is None else f"{stamp(path)} {rate:g}"
 
 
 def stamp(path: str) -> str:

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis import ShakedownError, parse_json
-from app.campaign.store import INDEX, units
+from app.campaign.recordings import INDEX, PAGE, SUMMARY
+from app.campaign.store import units
 from app.campaign.study import Plan, varied_columns
 from drivers.base.files import read_text, replaced
 
 if TYPE_CHECKING:
     from app.campaign.table import Row
-
-PAGE, SUMMARY = "campaign.html", "summary.json"
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,8 @@ def write_results(plan: Plan, folder: Path, failures: Mapping[str, str]) -> Resu
     told = study.recordings
     rows = table(folder, plan.jobs, plan.seen, told.specimen, study.collect, failures, told.order)
     files = write(rows, folder)
-    summary = summarise(rows, _order(told.order, rows), varied_columns(study.vary), units(folder))
+    varied = varied_columns(study.vary)
+    summary = summarise(rows, _order(told.order, rows, varied), varied, units(folder, plan.jobs))
     page = document(study.title, rows, summary, dict(plan.unsuitable))
     with replaced(folder / PAGE) as part:
         write_html(page, part)
@@ -57,16 +57,18 @@ def write_results(plan: Plan, folder: Path, failures: Mapping[str, str]) -> Resu
     return made
 
 
-def _order(asked: str, rows: Sequence[Row]) -> str:
+def _order(asked: str, rows: Sequence[Row], varied: Sequence[str]) -> str:
     """The column that the trends run over."""
     from app.campaign.table import column, parameters
 
-    return asked if asked in ("start", "name") else column(asked, parameters(rows))
+    return asked if asked in ("start", "name") else column(asked, {*parameters(rows), *varied})
 
 
 def _stamp(plan: Plan, folder: Path, failures: Mapping[str, str]) -> str:
-    """What the results are made of: the jobs, how far the index goes, and what failed."""
-    found = hashlib.sha256(repr((plan.study, sorted(failures.items()))).encode())
+    """What the results are made of: the recordings with their names and entries, what was left out, the jobs,
+    how far the index goes, and what failed."""
+    told = plan.study, plan.seen, sorted(plan.unsuitable.items()), sorted(failures.items())
+    found = hashlib.sha256(repr(told).encode())
     for job in plan.jobs:
         found.update(job.key.encode())
     index = folder / INDEX

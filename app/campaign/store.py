@@ -22,10 +22,10 @@ from typing import Any, BinaryIO
 
 from analysis import DataError, ShakedownError
 from app.campaign.child import DONE, Outcome
-from app.campaign.recordings import Seen
+from app.campaign.jobs import Job
+from app.campaign.recordings import FITS, INDEX, LOCK, RECORDINGS, RESULTS, Seen
 from drivers.base.files import read_text, replaced
 
-INDEX, RECORDINGS, FITS, LOCK = "index.jsonl", "recordings.json", "fits", ".lock"
 TOGETHER = 1000  # lines of the index that are read at once
 
 
@@ -36,6 +36,8 @@ class Store:
         self.folder = folder
         if folder.exists() and not folder.is_dir():
             raise DataError(f"{folder} is a file: a campaign needs a folder for its results.")
+        if not ((folder / FITS).is_dir() or (folder / INDEX).is_file()):
+            _check_free(folder)
         self._made = [path for path in (folder, *folder.parents) if not path.exists()]  # innermost first
         try:
             (folder / FITS).mkdir(parents=True, exist_ok=True)
@@ -137,6 +139,16 @@ class Store:
             return None
 
 
+def _check_free(folder: Path) -> None:
+    """Refuse a folder with somebody's own file where the results would go."""
+    for name in sorted(RESULTS - {LOCK}):
+        if (folder / name).exists():
+            raise DataError(
+                f"{folder / name} is not of a campaign and would be overwritten: choose another folder for "
+                f"the results (--out)."
+            )
+
+
 def fit_path(folder: Path, key: str) -> Path:
     """Where the result of a job is."""
     return folder / FITS / key[:2] / f"{key}.json"
@@ -147,9 +159,13 @@ def rows(folder: Path) -> Iterator[dict[str, Any]]:
     try:
         with (folder / INDEX).open("rb") as file:
             while lines := list(islice(file, TOGETHER)):
-                yield from (row for row in _parsed(lines) if isinstance(row, dict) and "key" in row)
+                yield from (row for row in _parsed(lines) if _is_row(row))
     except FileNotFoundError:
         return
+
+
+def _is_row(row: Any) -> bool:
+    return isinstance(row, dict) and isinstance(row.get("key"), str) and isinstance(row.get("status"), str)
 
 
 def _parsed(lines: list[bytes]) -> Iterable[Any]:
@@ -171,11 +187,13 @@ def _each_parsed(lines: Iterable[bytes]) -> Iterator[Any]:
             yield json.loads(line)
 
 
-def units(folder: Path) -> dict[str, str]:
-    """The unit of every parameter that has one."""
-    found: dict[str, str] = {}
+def units(folder: Path, jobs: Iterable[Job]) -> dict[tuple[str, str], str]:
+    """The unit of every parameter that has one, by model and name; the folder may hold other studies, too."""
+    models = {job.key: job.model_name for job in jobs}
+    found: dict[tuple[str, str], str] = {}
     for row in rows(folder):
-        found |= {name: e[-1] for name, e in row.get("parameters", {}).items() if e[-1]}
+        if (model := models.get(row["key"])) is not None:
+            found |= {(model, n): e[-1] for n, e in row.get("parameters", {}).items() if e[-1]}
     return found
 
 

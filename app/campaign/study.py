@@ -32,7 +32,7 @@ from __future__ import annotations
 import itertools
 import math
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -148,6 +148,7 @@ def plan(
     checking them again would load the numerics for nothing.
     """
     fits = list(_fits(study, base))
+    _check_texts(fits)
     told = study.recordings
     _check_channels(study, fits)
     if not done:
@@ -278,6 +279,14 @@ def _model(
     return model.with_free(free)
 
 
+def _check_texts(fits: Iterable[_Fit]) -> None:
+    """DataError for two models that are one: their jobs would have the same keys."""
+    texts: dict[str, str] = {}
+    for fit in fits:
+        if texts.setdefault(fit.text, fit.name) != fit.name:
+            raise DataError(f"Models {texts[fit.text]} and {fit.name} are the same: leave one out.")
+
+
 def _check_channels(study: Study, fits: Sequence[_Fit]) -> None:
     """DataError for a channel that is to stand for something which no model knows."""
     known = {name for fit in fits for name in (*fit.outputs, *fit.inputs)}
@@ -348,6 +357,13 @@ def _check(study: Study) -> None:
     vary = study.vary
     if not study.models:
         raise DataError("`models` is empty: there is nothing to fit.")
+    first: dict[str, str] = {}
+    for name in study.models:
+        if (stem := Path(name).stem) in first:
+            raise DataError(
+                f"Models {first[stem]} and {name} have one name: the table could not tell them apart."
+            )
+        first[stem] = name
     if not study.methods:
         raise DataError("`methods` is empty.")
     for method in study.methods:

@@ -45,12 +45,17 @@ class Point:
     """One estimate of a parameter."""
 
     recording: str
-    part: int  # segment of the recording
+    segment: int | None  # of the recording, from 0; None: the whole
     specimen: str
     place: Any  # what the series is ordered by
     value: float
     error: float
     others: Mapping[str, float] = field(default_factory=dict)  # numbers that the recording carries
+
+    @property
+    def words(self) -> str:
+        """Where it was found."""
+        return self.recording if self.segment is None else f"{self.recording}, segment {self.segment + 1}"
 
 
 @dataclass(frozen=True)
@@ -58,8 +63,8 @@ class Change:
     """A step in the series of one specimen, or of all recordings."""
 
     series: str  # specimen; empty: all recordings
-    after: str  # the last recording before the step
-    number: int  # of that recording in the series, from 1
+    last: Point  # the last one before the step
+    number: int  # of that point in the series, from 1
     point: ChangePoint
 
     def words(self, parameter: str) -> str:
@@ -72,7 +77,8 @@ class Change:
         went = "fell" if p.change.value < 0 else "rose"
         where = f" of {self.series}" if self.series else ""
         sure = f"95 %: after {p.first} to {p.last}" if p.first != p.last else "95 %: there and nowhere else"
-        text = f"{parameter}{where} {went} by {size} after recording {self.number} ({self.after}; {sure})"
+        kind = "recording" if self.last.segment is None else "segment"
+        text = f"{parameter}{where} {went} by {size} after {kind} {self.number} ({self.last.words}; {sure})"
         return text + (f", though {self._rival(parameter)} describes the series as well" if p.rival else "")
 
     def _rival(self, parameter: str) -> str:
@@ -138,10 +144,10 @@ def summarise(
     table: Sequence[Row],
     order: str = "start",
     varied: Sequence[str] = (),
-    units: Mapping[str, str] | None = None,
+    units: Mapping[tuple[str, str], str] | None = None,
 ) -> Summary:
     """The summary of a table; ``order``: start, name or a column that the series run over; ``varied``:
-    columns of the grid, each of whose values is a fit of its own."""
+    columns of the grid, each of whose values is a fit of its own; ``units``: by model and parameter."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     columns = parameters(table)
     entries = _entries(table, columns, varied)
@@ -155,7 +161,7 @@ def summarise(
             key,
             varied,
             rows,
-            {name: (units or {}).get(name, "") for name in columns},
+            {name: (units or {}).get((key[0], name), "") for name in columns},
             entries,
             common,
             order,
@@ -297,7 +303,7 @@ def _parameter(
     points = tuple(
         Point(
             row["recording"],
-            row["number"],
+            row["number"] if row["part"] == SEGMENT else None,
             row["specimen"],
             row.get(order),
             row[name],
@@ -357,7 +363,7 @@ def _changes(points: Sequence[Point], specimens: Sequence[str], level: float) ->
             entry: np.array([p.others[entry] for p in many]) for entry in (many[0].others if many else ())
         }
         for step in change_points([p.value for p in many], [p.error for p in many], level, others=others):
-            yield Change(name, many[step.after - 1].recording, step.after, step)
+            yield Change(name, many[step.after - 1], step.after, step)
 
 
 def _draws(rows: Sequence[Row], columns: Sequence[str]) -> dict[str, dict[str, Estimate]]:
@@ -461,7 +467,7 @@ def _parameter_dict(p: ParameterSummary) -> dict[str, Any]:
     made["changes"] = [
         {
             "series": c.series,
-            "after": c.after,
+            "after": c.last.words,
             "number": c.number,
             "first": c.point.first,
             "last": c.point.last,

@@ -10,11 +10,10 @@ from typing import Any
 
 from app.campaign.child import DONE
 from app.campaign.jobs import Job
-from app.campaign.recordings import Seen
+from app.campaign.recordings import PARQUET, TABLE, Seen
 from app.campaign.store import rows
 from drivers.base.files import replaced
 
-CSV, PARQUET = "table.csv", "table.parquet"
 OWN = (
     "recording", "specimen", "start", "model", "method", "part", "number", "status", "verdict", "converged",
     "predicted R2", "BIC", "warnings", "seconds", "failure", "key",
@@ -42,6 +41,7 @@ def table(
     by_key: dict[str, Job] = {job.key: job for job in jobs}
     found: dict[str, Row] = {row["key"]: row for row in rows(folder) if row["key"] in by_key}
     names = {name for row in found.values() for name in row.get("parameters", {})}
+    names |= {name for job in by_key.values() for name in job.varied}
     entries = {n: column(n, names) for n in _collected(about.values(), collect, specimen, order)}
     made = []
     for key, job in by_key.items():
@@ -52,20 +52,21 @@ def table(
     return [{name: row.get(name) for name in columns} for row in made]
 
 
-def column(entry: str, parameters: Container[str]) -> str:
-    """The column of a metadata entry; one that is named like another column says whose it is."""
-    taken = entry in OWN or entry in parameters
+def column(entry: str, others: Container[str]) -> str:
+    """The column of a metadata entry; one that is named like another column (a parameter, an entry of the
+    grid) says whose it is."""
+    taken = entry in OWN or entry in others
     return f"{entry} (recording)" if taken else entry
 
 
 def write(table: Sequence[Row], folder: Path) -> list[Path]:
     """The table as CSV, and as Parquet where that is installed; what was written."""
     columns = list(table[0]) if table else []
-    with replaced(folder / CSV) as part, part.open("w", encoding="utf-8", newline="") as file:
+    with replaced(folder / TABLE) as part, part.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(columns)
         writer.writerows([_cell(row[name]) for name in columns] for row in table)
-    written = [folder / CSV]
+    written = [folder / TABLE]
     try:
         import pyarrow
         import pyarrow.parquet

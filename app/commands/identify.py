@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -84,6 +84,8 @@ def run(args: argparse.Namespace) -> int:
         options["profile"] = tuple(name.strip() for name in args.profile.split(","))
     if args.states:
         _check_states(args)
+    if args.bootstrap:
+        _check_bootstrap(args)
     result = identify(model, records, args.method, terminal_progress(), **options)
     result = with_sources(result, args.files)
     if args.bootstrap:
@@ -131,17 +133,31 @@ def _write_states(result: Identification, record: Record, path: str) -> None:
         print(f"! {sentence}", file=sys.stderr)
 
 
-def _bootstrapped(result: Identification, model: Any, args: argparse.Namespace) -> Identification:
-    """The result with standard deviations and intervals of the draws among its findings."""
-    from app.campaign.bootstrap import bootstrapped
+def _check_bootstrap(args: argparse.Namespace) -> None:
+    """Refuse before the work what could only fail after it."""
+    from app.campaign.bootstrap import LEAST
 
     if len(args.files) != 1 or own_module(args.method) is not None:
         raise ShakedownError("A bootstrap is made of one recording and a model of equations.")
+    if args.bootstrap < LEAST:
+        raise ShakedownError(f"{args.bootstrap} draws say little about an error bar: {LEAST} at least.")
+    if args.seed < 0:
+        raise ShakedownError(f"A seed is 0 or more, not {args.seed}.")
+
+
+def _bootstrapped(result: Identification, model: Any, args: argparse.Namespace) -> Identification:
+    """The result with standard deviations and intervals of the draws among its findings; where the draws give
+    none, the fit itself stands, and says so."""
+    from app.campaign.bootstrap import bootstrapped
+
     options = {name: value for name, value in result.options.items() if name in _given(args)}
-    return bootstrapped(
-        result, args.files[0], model, args.method, options, _pairs_of(args.map), args.rate,
-        (args.draws, args.bootstrap, args.seed), terminal_progress(),
-    )  # fmt: skip
+    try:
+        return bootstrapped(
+            result, args.files[0], model, args.method, options, _pairs_of(args.map), args.rate,
+            (args.draws, args.bootstrap, args.seed), terminal_progress(),
+        )  # fmt: skip
+    except ShakedownError as error:
+        return replace(result, warnings=[*result.warnings, f"There is no bootstrap: {error}"])
 
 
 def _given(args: argparse.Namespace) -> set[str]:

@@ -20,6 +20,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cluster", metavar="WHERE", help="run on Dask: local, or a scheduler such as tcp://host:8786"
     )
+    parser.add_argument(
+        "--again", action="store_true", help="make tables again that an earlier start has made"
+    )
     add_json_option(parser)
 
 
@@ -28,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
         if not write_json(args.json, {"tables": list(TABLES)}):
             print("\n".join(TABLES))
         return 0
-    made, failed = _made(_names(args.name), args.cluster)
+    made, failed = _made(_names(args.name), args.cluster, args.again)
     if not write_json(args.json, {"tables": [_payload(t) for t in made], "failed": failed}):
         for one in made:
             _print(one)
@@ -51,9 +54,11 @@ def _names(asked: str) -> list[str]:
     return chosen
 
 
-def _made(names: Sequence[str], cluster: str | None) -> tuple[list[Table], dict[str, str]]:
-    """The tables in the order of their names, and a sentence for each that could not be made."""
+def _made(names: Sequence[str], cluster: str | None, again: bool) -> tuple[list[Table], dict[str, str]]:
+    """The tables in the order of their names, and a sentence for each that could not be made. Those that this
+    program made at an earlier start are kept in the state folder, and taken from there."""
     from app.reproduce.runner import Done, compute, line_shower
+    from drivers.base.state import state_folder
 
     made: dict[str, Table] = {}
     failed: dict[str, str] = {}
@@ -70,8 +75,15 @@ def _made(names: Sequence[str], cluster: str | None) -> tuple[list[Table], dict[
         said = f"{len(made) + len(failed)} of {len(names)}: {name} ({seconds:.0f} s of processor time)"
         print(said, file=sys.stderr, flush=True)
 
-    compute(names, show, came, cluster)
+    state = None if again else state_folder()
+    folder = None if state is None else state / "reproduced"
+    before = compute(names, show, came, cluster, folder)
     show("")
+    if before:
+        print(
+            f"{before} of them were made by an earlier start and kept in {folder}; --again makes them anew.",
+            file=sys.stderr,
+        )
     return [made[name] for name in names if name in made], failed
 
 

@@ -1,10 +1,14 @@
-"""Tables computed several at a time by the engine of campaigns, with one line of progress for all."""
+"""Tables computed several at a time by the engine of campaigns, with one line of progress for all.
+
+Each is kept when it is done: whatever ends the program, the next start computes only what is missing.
+"""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from analysis import SILENT, Progress, ShakedownError
@@ -15,6 +19,7 @@ from app.reproduce.rows import Row
 # Begun first, the slowest of all in front: the processes then end at about the same time.
 SLOW = ("liu2018-noise", "manikantan2020-9", "liu2018-miura", "banks1983-noise", "manikantan2020-2")
 
+WORKED = "app.reproduce.runner:worked"
 Done = tuple[str, Table | str, float]  # name, table or a sentence why not, processor seconds
 
 
@@ -23,23 +28,28 @@ def compute(
     show: Callable[[str], None],
     came: Callable[[Done], None],
     cluster: str | None = None,
-) -> None:
-    """Make tables; ``came`` gets each when it is done, ``show`` a line on what is going on."""
+    kept: Path | None = None,
+) -> int:
+    """Make tables; ``came`` gets each when it is done, ``show`` a line on what is going on. What the folder
+    ``kept`` holds of the same program is not made again (one table alone always is): how many were there."""
     if len(names) == 1 and cluster is None:
         came(one(names[0], Progress(lambda step: show(f"{100 * step.fraction:3.0f} %  {step.message}"))))
-        return
-    from app.campaign.calls import call_all
+        return 0
+    from app.campaign.calls import Shelf, call_all
 
     waiting = in_order(names)
+    shelf = None if kept is None else Shelf(kept, WORKED)
     _, failures = call_all(
-        "app.reproduce.runner:worked",
+        WORKED,
         [{"name": name} for name in waiting],
         Progress(lambda step: show(step.message)),
         lambda _, answer: came(_read(answer)),
         cluster,
+        shelf=shelf,
     )
     for number, words in failures.items():
         came((waiting[number], words, 0.0))
+    return 0 if shelf is None else shelf.found
 
 
 def in_order(names: Sequence[str]) -> list[str]:
@@ -61,18 +71,15 @@ def one(name: str, progress: Progress) -> Done:
 
 def worked(name: str) -> dict[str, Any]:
     """In a process of the engine: a table as plain data."""
-    _, result, seconds = one(name, SILENT)
-    if isinstance(result, str):
-        return {"name": name, "sentence": result, "seconds": seconds}
-    figures = [vars(figure) for figure in result.figures]
-    table = {**vars(result), "rows": list(result.rows), "figures": figures}
-    return {"name": name, "table": table, "seconds": seconds}
+    begun = time.process_time()
+    made = make_table(name, SILENT)
+    figures = [vars(figure) for figure in made.figures]
+    table = {**vars(made), "rows": list(made.rows), "figures": figures}
+    return {"name": name, "table": table, "seconds": time.process_time() - begun}
 
 
 def _read(answer: dict[str, Any]) -> Done:
     """What :func:`worked` gave, as it was."""
-    if "sentence" in answer:
-        return answer["name"], answer["sentence"], answer["seconds"]
     raw = answer["table"]
     rows = [Row(*row) for row in raw["rows"]]
     figures = [Figure(**figure) for figure in raw["figures"]]

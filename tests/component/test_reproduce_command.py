@@ -37,17 +37,23 @@ def test_given_an_unknown_table_when_reproduced_then_the_known_ones_are_named(na
     assert "liu2019-examples" in capsys.readouterr().err
 
 
-def test_given_two_tables_and_a_faulty_one_when_run_in_parallel_then_the_others_are_made():
+def test_given_two_tables_and_a_faulty_one_when_run_in_parallel_then_the_others_are_made_and_kept(tmp_path):
     lines: list[str] = []
     names = ["liu2019-table1", "liu2019-examples", "no-such-table"]
     done: dict[str, Table | str] = {}
-    compute(names, lines.append, lambda made: done.update({made[0]: made[1]}))
+    assert compute(names, lines.append, lambda made: done.update({made[0]: made[1]}), None, tmp_path) == 0
     assert isinstance(done["no-such-table"], str)
     assert "no-such-table" in done["no-such-table"]
     assert [len(done[name].rows) > 0 for name in names[:2]] == [True, True]
     here = make_table("liu2019-table1").rows
     assert done["liu2019-table1"].rows == list(here)  # to the last bit, by another process
     assert lines[-1].startswith("2 of 3 jobs")
+    again: dict[str, Table | str] = {}
+    lines.clear()
+    assert (
+        compute(names[:2], lines.append, lambda made: again.update({made[0]: made[1]}), None, tmp_path) == 2
+    )
+    assert again == {name: done[name] for name in names[:2]} and not lines  # no process was started
 
 
 @pytest.mark.parametrize("name", ["yuan1995-11", "yuan1995-15", "manikantan2020-8", "liu2018-tank"])

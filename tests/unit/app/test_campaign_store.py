@@ -13,7 +13,8 @@ import pytest
 from analysis import DataError, Estimate, Identification, Progress
 from app.campaign.child import DONE, FAILED, LOST, Child, Outcome, _answer
 from app.campaign.jobs import Job
-from app.campaign.store import INDEX, Store, rows
+from app.campaign.recordings import INDEX
+from app.campaign.store import Store, rows
 from app.campaign.study import plan, read_study
 from app.campaign.version import full_version
 from tests.ringing import make
@@ -172,3 +173,16 @@ def test_a_job_that_cannot_be_done_says_why(jobs: tuple[Job, ...]) -> None:
 
     told = _answer(replace(jobs[0], kind="segment", number=0, count=60), full_version())
     assert told["status"] == FAILED and "too few to identify anything" in told["sentence"]
+
+
+def test_a_file_of_somebody_else_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("mine")
+    with pytest.raises(DataError, match=r"table\.csv is not of a campaign and would be overwritten"):
+        Store(tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["table.csv"]
+
+
+def test_lines_of_a_foreign_index_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / INDEX).write_text('{"key": 3}\n{"key": "a"}\n[1]\nnull\n{"key": "b", "status": "failed"}\n')
+    with Store(tmp_path) as store:
+        assert store.done == {"b"}

@@ -6,11 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analysis import Progress, ShakedownError
+from analysis import Estimate, Identification, Progress, ShakedownError
+from app.campaign.child import DONE, Outcome
+from app.campaign.recordings import look_at_all
+from app.campaign.results import write_results
+from app.campaign.store import Store
 from app.campaign.study import Plan, plan, read_study
 from app.campaign.summary import summarise
+from app.campaign.table import table
 from drivers.formats import write
-from tests.ringing import STUDY, make, record
+from tests.ringing import MODEL, STUDY, make, record
 
 
 def planned(path: Path) -> Plan:
@@ -58,6 +63,7 @@ def test_segments_parts_and_draws_are_jobs_of_their_own(tmp_path: Path) -> None:
         ("finish = false", "finnish = false", "no option `finnish` \\(did you mean `finish`"),
         ("finish = false", 'finish = "maybe"', "Option finish is not true or false"),
         ('"ring.toml"', '"rong.toml"', "rong.toml"),
+        ('"ring.toml"', '"ring.toml", "b/ring.toml"', "ring.toml and b/ring.toml have one name"),
         ("[options]", "[guess]\nkk = 1.0\n[options]", "no parameter `kk`"),
         ("[options]", "[vary]\nsegments = 0\n[options]", "`segments` is 1 or more"),
         ("[options]", "[vary]\nsegments = 2\nbootstrap = 5\n[options]", "choose one"),
@@ -184,3 +190,78 @@ def test_brackets_in_the_name_of_a_folder_are_no_pattern(tmp_path: Path) -> None
         tmp_path / "lot 7 [neu]", 2, STUDY.replace('"runs/*.h5"', '"../lot 7 [neu]/runs/run*[01].h5"')
     )
     assert [Path(s.path).name for s in planned(path).seen] == ["run000.h5", "run001.h5"]
+
+
+def test_two_models_of_one_text_are_refused(tmp_path: Path) -> None:
+    path = make(tmp_path / "a", 1, STUDY.replace('"ring.toml"', '"ring.toml", "copy.toml"'))
+    (tmp_path / "a" / "copy.toml").write_text(MODEL)
+    with pytest.raises(ShakedownError, match="Models ring and copy are the same"):
+        planned(path)
+
+
+def test_results_of_a_campaign_are_no_recordings(tmp_path: Path) -> None:
+    path = make(
+        tmp_path / "a", 1, STUDY.replace('files = ["runs/*.h5"]', 'files = ["runs/**/*.*"]\nfolder = "runs"')
+    )
+    runs = tmp_path / "a" / "runs"
+    with Store(runs) as store:
+        store.keep_seen([])
+        (runs / "fits" / "ab").mkdir()
+        for name in ("table.csv", "table.parquet", "summary.json", "fits/ab/abc.json"):
+            (runs / name).write_text("")
+    assert [Path(s.path).name for s in planned(path).seen] == ["run000.h5"]
+
+
+def test_a_rate_that_the_study_no_longer_gives_is_not_remembered(tmp_path: Path) -> None:
+    file = tmp_path / "plain.csv"
+    file.write_text("x,f\n" + "1.0,2.0\n" * 20)
+    seen, _ = look_at_all([str(file)], {}, 50.0, Progress())
+    known = {s.path: s for s in seen}
+    assert look_at_all([str(file)], known, 50.0, Progress())[0][0] is seen[0]
+    assert look_at_all([str(file)], known, 100.0, Progress())[0][0].rate == 100.0
+    assert list(look_at_all([str(file)], known, None, Progress())[1]) == [str(file)]
+
+
+def test_a_recording_that_is_renamed_has_its_new_name_in_the_table(tmp_path: Path) -> None:
+    path = make(tmp_path / "a", 3)
+    out = tmp_path / "out"
+    found = Identification("weak", "ring", True, {"k": Estimate.normal(4.0, 0.1)}, verdict="fits")
+    with Store(out) as store:
+        for job in planned(path).jobs:
+            store.keep(Outcome(job.key, DONE, found.to_json()))
+    assert "run000" in write_results(planned(path), out, {}).files[0].read_text()
+    (tmp_path / "a" / "runs" / "run000.h5").rename(tmp_path / "a" / "runs" / "run00ä.h5")
+    text = write_results(planned(path), out, {}).files[0].read_text(encoding="utf-8")
+    assert "run000" not in text and "run00ä" in text
+
+
+def test_a_step_between_segments_is_said_and_drawn_where_it_is() -> None:
+    blank = {"model": "m", "method": "auto", "part": "segment", "verdict": "fits", "converged": True}
+    table = [
+        {**blank, "recording": "run", "specimen": "run", "status": "done", "number": i, "failure": None}
+        | {"k": 4.0 - 0.2 * (i >= 7) + 0.001 * (i % 3), "k stderr": 0.001}
+        for i in range(12)
+    ]
+    summary = summarise(table)
+    (p,) = summary.fits[0].parameters
+    assert [p.points.index(change.last) for change in p.changes] == [6]
+    assert any(" after segment 7 (run, segment 7; " in text for text in summary.sentences())
+
+
+def test_each_model_has_its_own_unit_of_a_parameter_of_one_name() -> None:
+    blank = {"method": "auto", "part": "whole", "number": 0, "verdict": "fits", "converged": True}
+    table = [
+        {**blank, "model": m, "recording": "r", "specimen": "r", "status": "done", "failure": None}
+        | {"k": 4.0, "k stderr": 0.1}
+        for m in "ab"
+    ]
+    summary = summarise(table, units={("a", "k"): "N/mm", ("b", "k"): "1/s^2"})
+    assert [fit.parameters[0].label for fit in summary.fits] == ["k [N/mm]", "k [1/s^2]"]
+
+
+def test_a_metadata_entry_named_like_an_entry_of_the_grid_keeps_its_own_column(tmp_path: Path) -> None:
+    path = make(tmp_path / "a", 2, STUDY + "[vary]\noptions = { spacing = [3, 4] }")
+    found = planned(path)
+    seen = [s._replace(metadata={"spacing": 7.0 + i}) for i, s in enumerate(found.seen)]
+    rows = table(tmp_path, found.jobs, seen)
+    assert [(row["spacing"], row["spacing (recording)"]) for row in rows] == [(3, 7), (4, 7), (3, 8), (4, 8)]

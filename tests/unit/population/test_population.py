@@ -51,6 +51,23 @@ def test_specimens_that_are_the_same_have_no_spread(rng: np.random.Generator) ->
     assert found.mean.covers(5)
 
 
+def test_errors_far_larger_than_the_scatter_leave_a_limit_of_the_spread_all_the_same(
+    rng: np.random.Generator,
+) -> None:
+    """Against the restricted likelihood of the dense covariance matrix."""
+    y, s = 4.0 + 1e-3 * rng.standard_normal(9), rng.uniform(0.2, 0.4, 9)
+
+    def deviance(tau: float) -> float:
+        inverse = np.linalg.inv(np.diag(s**2) + tau**2 * np.eye(9))
+        mu = inverse.sum(axis=0) @ y / inverse.sum()
+        squares = float((y - mu) @ inverse @ (y - mu))
+        return -float(np.linalg.slogdet(inverse)[1]) + math.log(inverse.sum()) + squares
+
+    between = random_effects(y, s).between
+    assert between.value == between.lower == 0.0
+    assert deviance(between.upper) - deviance(0.0) == pytest.approx(3.8415, abs=1e-3)
+
+
 def test_too_few_specimens_and_errors_that_are_none_are_refused() -> None:
     with pytest.raises(DataError, match="three"):
         random_effects([1.0, 2.0], [0.1, 0.1])
