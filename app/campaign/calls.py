@@ -65,8 +65,8 @@ class _Answers:
         self.found: dict[int, Any] = {}
         self.place = {call.key: number for number, call in enumerate(calls)}
         self._came, self._shelf = came, shelf
-        for call in calls if shelf is not None else ():
-            if (answer := shelf.read(call)) is not None:
+        for call in calls:
+            if shelf is not None and (answer := shelf.read(call)) is not None:
                 self.done.add(call.key)
                 self._take(call.key, answer)
 

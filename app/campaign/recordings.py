@@ -65,7 +65,9 @@ def find(
     for pattern in files:
         matches = next(filter(None, (_matching(place, pattern) for place in places)), [])
         if not matches:
-            raise DataError(f"No recording matches `{pattern}` in {' or '.join(map(str, places))}.")
+            inside = pattern and any((place / pattern).is_dir() for place in places)
+            hint = " It is a folder: `folder` names one." if inside else ""
+            raise DataError(f"No recording matches `{pattern}` in {' or '.join(map(str, places))}.{hint}")
         found.update(dict.fromkeys(_no_results(matches)))
     if folder:
         from drivers.formats import FORMATS
@@ -205,7 +207,10 @@ def few(names: Iterable[str]) -> str:
 
 
 def _matching(base: Path, pattern: str) -> list[str]:
-    path = base / Path(pattern).expanduser()
+    try:
+        path = base / Path(pattern).expanduser()
+    except RuntimeError:  # ~ of a user that there is not
+        return []
     if path.is_file():
         return [str(path)]
     if not any(sign in pattern for sign in "*?["):

@@ -176,14 +176,19 @@ def plan(
         raise DataError(f"None of the recordings fits the study: {next(iter(bad.values()))}")
     needed = {study.channels.get(n, n) for fit in fits for n in (*fit.outputs, *fit.inputs)}
     check_units(seen, sorted(needed))
+    known_entries = sorted({name for s in seen for name in s.metadata})
     if told.specimen and not any(told.specimen in s.metadata for s in seen):
         raise DataError(f"No recording has the metadata entry `{told.specimen}` that names its specimen.")
     if told.order not in ("start", "name") and not any(told.order in s.metadata for s in seen):
-        known_entries = sorted({name for s in seen for name in s.metadata})
         raise DataError(
             f"No recording has the metadata entry `{told.order}` that `order` names"
             f"{_meant(told.order, ['start', 'name', *known_entries])}."
         )
+    for name in study.collect:
+        if name not in known_entries:
+            raise DataError(
+                f"No recording has the metadata entry `{name}` to collect{_meant(name, known_entries)}."
+            )
     parts = _parts(study.vary)
     if len(seen) * len(fits) * len(parts) > MOST_JOBS:
         raise DataError(f"The study comes to more than {MOST_JOBS} jobs: vary less at once.")
@@ -372,6 +377,12 @@ def _check(study: Study) -> None:
         for name, values in grid.items():
             if not values:
                 raise DataError(f"The list of `{name}` under [vary] is empty.")
+    known = {*study.set, *vary.set}
+    for name in (*study.free, *study.guess, *vary.guess):
+        if name in known:
+            raise DataError(
+                f"`{name}` cannot be known (`set`) and to be identified (`free`, `guess`) at once."
+            )
     if not 1 <= vary.segments <= 10_000:
         raise DataError(f"`segments` is 1 or more, not {vary.segments}.")
     if vary.held_out and not 2 <= vary.held_out <= 100:

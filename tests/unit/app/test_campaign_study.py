@@ -73,6 +73,11 @@ def test_segments_parts_and_draws_are_jobs_of_their_own(tmp_path: Path) -> None:
         ("files =", "tags = ['lot7']\nfiles =", "has the tags lot7"),
         ("files =", "folder = 'nowhere'\nfiles =", "nowhere of the study is not there"),
         ('["runs/*.h5"]', "[", "is not a study"),
+        ('"runs/*.h5"', '"~nobody-of-this-name/*.h5"', "No recording matches `~nobody"),
+        ('"runs/*.h5"', '"runs"', "It is a folder: `folder` names one"),
+        ("[recordings]", 'collect = ["temprature"]\n[recordings]', "did you mean `temperature`"),
+        ("[options]", "[set]\nk = 1.0\n[vary]\nguess = { k = [2.0] }\n[options]", "`k` cannot be known"),
+        ("[recordings]", 'free = ["k"]\n[set]\nk = 1.0\n[recordings]', "`k` cannot be known"),
     ],
 )
 def test_a_mistake_in_the_study_is_one_sentence(
