@@ -65,8 +65,8 @@ def find(
     for pattern in files:
         matches = next(filter(None, (_matching(place, pattern) for place in places)), [])
         if not matches:
-            inside = pattern and any((place / pattern).is_dir() for place in places)
-            hint = " It is a folder: `folder` names one." if inside else ""
+            is_folder = bool(pattern) and any((place / pattern).is_dir() for place in places)
+            hint = " It is a folder: `folder` names one." if is_folder else ""
             raise DataError(f"No recording matches `{pattern}` in {' or '.join(map(str, places))}.{hint}")
         found.update(dict.fromkeys(_no_results(matches)))
     if folder:

@@ -250,8 +250,12 @@ def _entries(table: Sequence[Row], parameters: Sequence[str], varied: Sequence[s
 
 def _tests(rows: Sequence[Row], name: str) -> int:
     """Series of a parameter that are looked at."""
-    specimens = [row["specimen"] for row in rows if _counts(row) and _determined(row, name)]
-    return len(set(specimens)) if len(specimens) > len(set(specimens)) else min(len(specimens), 1)
+    of = [
+        row["recording" if row["part"] == SEGMENT else "specimen"]
+        for row in rows
+        if _counts(row) and _determined(row, name)
+    ]
+    return len(set(of)) if len(of) > len(set(of)) else min(len(of), 1)
 
 
 def _counts(row: Row) -> bool:
@@ -332,7 +336,7 @@ def _parameter(
         effects,
         limits,
         specimens,
-        tuple(_changes(points, specimens, level)),
+        tuple(_changes(points, level)),
         undetermined,
     )
 
@@ -353,11 +357,16 @@ def _means(
     return values, errors
 
 
-def _changes(points: Sequence[Point], specimens: Sequence[str], level: float) -> Iterable[Change]:
-    """Steps in the series of each specimen that was recorded again and again, else of all recordings."""
-    series: dict[str, list[Point]] = {"": list(points)}
-    if len(points) > len(specimens) > 1:
-        series = {name: [p for p in points if p.specimen == name] for name in specimens}
+def _changes(points: Sequence[Point], level: float) -> Iterable[Change]:
+    """Steps in the series of each specimen that was recorded again and again, else of all recordings.
+
+    Segments are a series within their recording: what differs from recording to recording is common to the
+    segments of each, and would pass for steps between them.
+    """
+    by: dict[str, list[Point]] = {}
+    for p in points:
+        by.setdefault(p.specimen if p.segment is None else p.recording, []).append(p)
+    series = by if len(points) > len(by) > 1 else {"": list(points)}
     for name, many in series.items():
         others = {
             entry: np.array([p.others[entry] for p in many]) for entry in (many[0].others if many else ())

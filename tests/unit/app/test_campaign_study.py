@@ -253,6 +253,18 @@ def test_a_step_between_segments_is_said_and_drawn_where_it_is() -> None:
     assert any(" after segment 7 (run, segment 7; " in text for text in summary.sentences())
 
 
+def test_what_differs_between_recordings_is_no_step_between_their_segments(rng: np.random.Generator) -> None:
+    blank = {"model": "m", "method": "auto", "part": "segment", "verdict": "fits", "converged": True}
+    level = 4.0 + 0.1 * rng.standard_normal(4)
+    table = [
+        {**blank, "recording": f"run{r}", "specimen": "S", "status": "done", "number": i, "failure": None}
+        | {"k": level[r] + 0.001 * rng.standard_normal(), "k stderr": 0.001}
+        for r in range(4)
+        for i in range(6)
+    ]
+    assert summarise(table).fits[0].parameters[0].changes == ()
+
+
 def test_each_model_has_its_own_unit_of_a_parameter_of_one_name() -> None:
     blank = {"method": "auto", "part": "whole", "number": 0, "verdict": "fits", "converged": True}
     table = [
