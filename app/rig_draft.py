@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from analysis import ShakedownError
 from app.sensors import Sensor
+from drivers.instruments.discovery import Device, Terminals
 from drivers.rig.profile import load_rig, rig_from_text
 
-SOURCES = ("nidaqmx", "opendaq", "virtual")  # devices that a rig is made of here
+SOURCES = ("nidaqmx", "opendaq", "sound", "virtual")  # devices that a rig is made of here
 MOST_INPUTS = 32
+OUTPUT = "output "  # of a sound card, which has numbers for them
 STOP_TIME = 0.040  # s within which the drive must come down (see drivers/base/limits.py)
 
 
@@ -44,6 +46,25 @@ class ShakerLimits:
 
 
 @dataclass(frozen=True)
+class CardScale:
+    """V that are 1.0 in a sound card's numbers: no card tells it; and the channel that hears its output."""
+
+    input: float = math.nan
+    output: float = math.nan
+    loopback: str = ""
+
+    def problem(self, driven: bool, peak: float) -> str:
+        """What is missing or cannot be, in one sentence."""
+        if not self.input > 0:
+            return "Say how many volts at the card's inputs are full scale; `shakedown calibrate` finds it."
+        if driven and not self.output > 0:
+            return "Say how many volts the card's output gives at full scale; `shakedown calibrate` finds it."
+        if driven and peak > self.output:
+            return f"The limit of {peak:g} V is more than the card's output gives ({self.output:g} V)."
+        return ""
+
+
+@dataclass(frozen=True)
 class RigDraft:
     """A rig without a shaker has no output."""
 
@@ -53,22 +74,33 @@ class RigDraft:
     channels: tuple[DraftChannel, ...] = ()
     output: str = ""
     limits: ShakerLimits = field(default_factory=ShakerLimits)
+    card: CardScale = field(default_factory=CardScale)
+    told: Terminals = field(default_factory=Terminals)  # by the instrument; empty: it was not asked
+    generators: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # driver and port, by words
 
     # -- instrument
 
     def terminals(self) -> list[str]:
         """Where a channel can be connected."""
+        if self.told.inputs:
+            return list(self.told.inputs)
         if self.kind == "nidaqmx":
             return [f"{self.address}/ai{i}" for i in range(MOST_INPUTS)]
         if self.kind == "virtual":
             return [str(value) for value in self._base()["instruments"]["source"]["wiring"].values()]
+        if self.kind == "sound":
+            return ["0", "1"]
         return [f"AI{i}" for i in range(MOST_INPUTS)]
 
     def outputs(self) -> list[str]:
-        """Where a shaker can be connected; none: this instrument drives nothing."""
-        if self.kind == "nidaqmx":
-            return [f"{self.address}/ao{i}" for i in range(4)]
-        return ["virtual shaker"] if self.kind == "virtual" else []
+        """Where a shaker can be connected: outputs of the instrument itself, and generators."""
+        if self.kind == "virtual":
+            return ["virtual shaker"]
+        own = [f"{self.address}/ao{i}" for i in range(4)] if self.kind == "nidaqmx" else []
+        own = list(self.told.outputs) if self.told.inputs else own
+        if self.kind == "sound":
+            own = [f"{OUTPUT}{number}" for number in own]
+        return [*own, *self.generators]
 
     def _base(self) -> dict[str, Any]:
         """The profile of the virtual rig whose instruments are used."""
@@ -129,13 +161,19 @@ class RigDraft:
         twice = next((t for t in terminals if terminals.count(t) > 1), "")
         if twice:
             return f"Two channels are connected to {twice}."
-        if self.output and (missing := self.limits.missing()):
-            return f"The shaker's limits are not whole: {', '.join(missing)}."
+        if words := self._unstated():
+            return words
         try:
             rig_from_text(self.text("new"), "new", "This rig")
         except ShakedownError as error:
             return str(error)
         return ""
+
+    def _unstated(self) -> str:
+        """What only a person can say, and has not."""
+        if self.output and (missing := self.limits.missing()):
+            return f"The shaker's limits are not whole: {', '.join(missing)}."
+        return self.card.problem(self.driven_by_card, self.limits.amplitude) if self.kind == "sound" else ""
 
     def text(self, title: str) -> str:
         """The profile."""
@@ -164,10 +202,47 @@ class RigDraft:
             found = {"source": {**base["source"], "wiring": wiring}}
             return {**found, "exciter": base["exciter"]} if self.output else found
         source: dict[str, Any] = {"driver": self.kind, "wiring": wiring}
+        if self.kind == "sound":
+            source = {
+                "driver": self.kind, "device": self.address, "full_scale": self.card.input,
+                "wiring": {name: _number_of(terminal) for name, terminal in wiring.items()},
+            }  # fmt: skip
+            if self.driven_by_card and self.card.loopback:
+                source["loopback"] = self.card.loopback
         if self.kind == "opendaq":
             source["device"] = self.address
-        exciter = {"exciter": {"driver": self.kind, "output": self.output}} if self.output else {}
-        return {"source": source, **exciter}
+        return {"source": source, **({"exciter": self._exciter()} if self.output else {})}
+
+    def _exciter(self) -> dict[str, Any]:
+        if self.output in self.generators:
+            driver, port = self.generators[self.output]
+            return {"driver": driver, "port": port}
+        if self.kind == "sound":
+            number = _number_of(self.output.removeprefix(OUTPUT))
+            return {"driver": self.kind, "output": number, "full_scale": self.card.output}
+        return {"driver": self.kind, "output": self.output}
+
+    @property
+    def driven_by_card(self) -> bool:
+        """Whether the sound card itself drives the shaker."""
+        return self.kind == "sound" and bool(self.output) and self.output not in self.generators
+
+
+def _number_of(terminal: str) -> int:
+    if not terminal.isdecimal():
+        raise ShakedownError(f"The inputs of a sound card are numbers, not `{terminal}`.")
+    return int(terminal)
+
+
+def generators_among(devices: Sequence[Device]) -> dict[str, tuple[str, str]]:
+    """What may be a function generator: a line does not tell what is at its end."""
+    found = {}
+    for device in devices:
+        if device.kind == "serial":
+            found[f"Stanford DS345 at {device.address}"] = ("ds345", device.address)
+        if device.kind in ("serial", "visa"):
+            found[f"SCPI generator at {device.address}"] = ("scpi", device.address)
+    return found
 
 
 def channel_table(channel: DraftChannel) -> dict[str, Any]:

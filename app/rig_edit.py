@@ -65,6 +65,9 @@ class EditedRig(RigDraft):
         """What keeps the channels from being saved, in one sentence."""
         return self._needed_elsewhere() or super().problem()
 
+    def _unstated(self) -> str:
+        return ""  # the profile says it all
+
     def _needed_elsewhere(self) -> str:
         """A channel by whose name an instrument knows it must stay, and keep its name."""
         raw = self._raw()

@@ -17,6 +17,7 @@ from PyQt6.QtWidgets import (
     QComboBox,
     QDialog,
     QFileDialog,
+    QFormLayout,
     QHBoxLayout,
     QHeaderView,
     QListWidget,
@@ -32,22 +33,24 @@ from app import sensors
 from app.desktop.opening import rig_paths
 from app.desktop.rigfile import keep_text, key_of, save_text
 from app.desktop.widgets.basics import add_row, button, entry, form, label, set_role
-from app.desktop.widgets.devices import search
+from app.desktop.widgets.devices import ask_terminals, search
 from app.desktop.widgets.number import Number
 from app.desktop.workbench import Workbench
-from app.rig_draft import SOURCES, DraftChannel, RigDraft, ShakerLimits
+from app.rig_draft import SOURCES, CardScale, DraftChannel, RigDraft, ShakerLimits, generators_among
 from app.rig_edit import EditedRig
 from app.sensors import Sensor
 from drivers.base.files import read_text
-from drivers.instruments.discovery import Device
+from drivers.instruments.discovery import ASKED, Device, Terminals
 
-RATES = (1024, 2048, 2560, 5120, 10240, 12800, 25600, 51200)  # Hz
+RATES = (1024, 2048, 2560, 5120, 10240, 12800, 25600, 44100, 48000, 51200)  # Hz
+SOUND_RATE = 48000  # Hz, that every sound card has
 NAMES = ("x", "v", "a", "f", "drive", "strain")  # what channels are usually called
 HEADINGS = ("Name", "Connected to", "Sensor", "Calibration", "Stop beyond")
 STEPS = ("1. The instrument", "2. Channels and sensors", "3. The shaker")
 VOLTS = "no sensor: volts"
 AS_IT_IS = "as it is"
 NO_SHAKER = "no shaker"
+NO_LOOPBACK = "none"
 GIVEN = "must be given"
 
 
@@ -59,6 +62,7 @@ class NewRigDialog(QDialog):
         self.bench, self.theme = bench, bench.theme
         self.draft = RigDraft() if edit is None else EditedRig.of(read_text(edit, "a rig profile"))
         self._edit = edit
+        self._generators: dict[str, tuple[str, str]] = {}
         self.key = ""
         self.sensors: list[Sensor] = []
         self._filling = False
@@ -86,6 +90,7 @@ class NewRigDialog(QDialog):
         box.addWidget(self.heading)
         box.addWidget(self.stack, 1)
         box.addLayout(row)
+        self._show_card_rows(False)
         self._load_sensors()
         self._fill_channels()
         self._follow()
@@ -107,6 +112,10 @@ class NewRigDialog(QDialog):
         self.search_button = button("Search again", self.search, "Look for connected instruments")
         rows = form(self.theme)
         add_row(self.theme, rows, "Sample rate", self.rate, "The device rounds it to what it can do")
+        self.card_input = Number(0.0, 0.0, 1000.0, "V", 4, empty=GIVEN)
+        self.card_input.valueChanged.connect(lambda _: self._card_changed())
+        add_row(self.theme, rows, "Full scale", self.card_input, "V at an input that are 1.0 for the card")
+        self._card_rows: list[tuple[QFormLayout, QWidget]] = [(rows, self.card_input)]
         row = QHBoxLayout()
         row.addLayout(rows, 1)
         row.addWidget(self.search_button)
@@ -124,6 +133,7 @@ class NewRigDialog(QDialog):
     def offer(self, devices: list[Device], remarks: list[str]) -> None:
         """The instruments that a rig can be made of."""
         self.devices.clear()
+        self._generators = generators_among(devices)
         for device in devices:
             if device.kind in SOURCES:
                 item = QListWidgetItem(f"{device.description}\n{device.kind}, {device.address}")
@@ -137,10 +147,35 @@ class NewRigDialog(QDialog):
         if item is None:
             return
         device: Device = item.data(Qt.ItemDataRole.UserRole)
-        if (device.kind, device.address) != (self.draft.kind, self.draft.address):
-            self.draft = RigDraft(device.kind, device.address, self.draft.rate, limits=self.draft.limits)
-            self._do(self.draft.with_channel)
-            self._fill_outputs()
+        if (device.kind, device.address) == (self.draft.kind, self.draft.address):
+            return
+        before = self.draft
+        self.draft = RigDraft(
+            device.kind, device.address, before.rate, limits=before.limits, generators=self._generators
+        )
+        if device.kind == "sound":
+            self.rate.setCurrentIndex(RATES.index(SOUND_RATE))
+            self.draft = replace(self.draft, rate=float(SOUND_RATE), card=before.card)
+        self._show_card_rows(device.kind == "sound")
+        self._fill_channels()
+        self._follow()
+        if device.kind not in ASKED:
+            self.take_terminals(device, Terminals())
+            return
+        self._say(f"Asking {device.address} for its inputs …")
+        job = self.bench.workers.run("Asking an instrument", ask_terminals, device)
+        job.done.connect(lambda found: self.take_terminals(device, found))
+        job.failed.connect(lambda words: self.take_terminals(device, Terminals(), words))
+
+    def take_terminals(self, device: Device, found: Terminals, problem: str = "") -> None:
+        """The instrument has told its inputs and outputs, or could not: then the usual ones are offered."""
+        if (device.kind, device.address) != (self.draft.kind, self.draft.address) or self.draft.channels:
+            return  # another one was chosen meanwhile
+        self.draft = replace(self.draft, told=found)
+        self._do(self.draft.with_channel)
+        self._fill_outputs()
+        if problem:
+            self._say(f"{problem} The inputs that such an instrument usually has are offered.")
 
     # -- channels
 
@@ -322,6 +357,15 @@ class NewRigDialog(QDialog):
         rows = form(self.theme)
         add_row(self.theme, rows, "Name", self.title)
         add_row(self.theme, rows, "Shaker at", self.output, "The output that drives the shaker's amplifier")
+        self.card_output = Number(0.0, 0.0, 1000.0, "V", 4, empty=GIVEN)
+        self.card_output.valueChanged.connect(lambda _: self._card_changed())
+        self.loopback = QComboBox()
+        self.loopback.currentIndexChanged.connect(lambda _: self._card_changed())
+        add_row(
+            self.theme, rows, "Full scale", self.card_output, "V that the output gives at 1.0 of the card"
+        )
+        add_row(self.theme, rows, "Loop-back", self.loopback, "The channel to which the output is wired too")
+        self._card_rows += [(rows, self.card_output), (rows, self.loopback)]
         for words, box, tip in (
             ("At most", self.amplitude, "Largest voltage that amplifier, shaker and specimen stand, peak"),
             ("From", self.lowest, "Lowest frequency: below it the shaker's travel becomes too large"),
@@ -344,6 +388,24 @@ class NewRigDialog(QDialog):
         self.output.clear()
         self.output.addItems([*self.draft.outputs(), NO_SHAKER])
 
+    def _fill_loopback(self) -> None:
+        """The channels that may hear the output."""
+        names = [NO_LOOPBACK, *(channel.name for channel in self.draft.channels)]
+        if names != [self.loopback.itemText(i) for i in range(self.loopback.count())]:
+            chosen = self.loopback.currentText()
+            self.loopback.clear()
+            self.loopback.addItems(names)
+            self.loopback.setCurrentText(chosen if chosen in names else NO_LOOPBACK)
+
+    def _show_card_rows(self, shown: bool) -> None:
+        for rows, field in self._card_rows:
+            rows.setRowVisible(field, shown)
+
+    def _card_changed(self) -> None:
+        heard = self.loopback.currentText() if self.loopback.currentIndex() > 0 else ""
+        scales = [box.value() or float("nan") for box in (self.card_input, self.card_output)]
+        self._set(card=CardScale(scales[0], scales[1], heard))
+
     def _limits_changed(self) -> None:
         values = [
             box.value() or float("nan") for box in (self.amplitude, self.lowest, self.highest, self.ramp)
@@ -361,8 +423,9 @@ class NewRigDialog(QDialog):
         step = self.stack.currentIndex() + by
         if step >= self._steps.stop:
             self.save()
-        elif step >= self._steps.start and self.draft.kind:
+        elif step >= self._steps.start and self.draft.channels:
             self.stack.setCurrentIndex(step)
+            self._fill_loopback()
             self._follow()
 
     def _follow(self) -> None:
@@ -373,10 +436,13 @@ class NewRigDialog(QDialog):
         self.next.setText("Save and test" if last else "Next")
         for box in (self.amplitude, self.lowest, self.highest, self.ramp):
             box.setEnabled(bool(self.draft.output))
+        for part in (self.card_output, self.loopback):
+            part.setEnabled(self.draft.driven_by_card)
         problem = self._problem() if last else self.draft.problem()
-        ready = not problem if last else bool(self.draft.kind) if step == 0 else bool(self.draft.channels)
+        ready = not problem if last else bool(self.draft.channels)
         self.next.setEnabled(ready)
-        self._say(problem if last or (step == 1 and "limits" not in problem) else "")
+        later = "limits" in problem or "full scale" in problem  # not asked for in this step
+        self._say(problem if last or (step == 1 and not later) else "")
         if not problem and isinstance(self.draft, EditedRig) and (lost := self.draft.lost_stops()):
             self._say(f"Nothing stops the drive any more when {' or '.join(lost)} goes too far.")
 
@@ -396,6 +462,10 @@ class NewRigDialog(QDialog):
         for box in (self.amplitude, self.lowest, self.highest, self.ramp):
             if self.draft.output and not box.apply():
                 return
+        if self.draft.kind == "sound" and not self.card_input.apply():
+            return
+        if self.draft.driven_by_card and not self.card_output.apply():
+            return
         if problem := self._problem():
             self._say(problem)
             return

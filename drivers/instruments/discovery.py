@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
+from importlib import import_module
 
 from analysis import ShakedownError
+from drivers.base.protocols import InstrumentError
 from drivers.rig import registry
 
 _log = logging.getLogger(__name__)
@@ -18,6 +20,30 @@ class Device:
     kind: str  # the driver that found it: nidaqmx, serial, virtual ...
     address: str
     description: str
+
+
+@dataclass(frozen=True)
+class Terminals:
+    """Where something can be connected to an instrument, by the names that its wiring takes."""
+
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+
+
+# Drivers that can ask an instrument for its terminals: module; its function ``terminals`` gets the address.
+ASKED = {
+    "nidaqmx": "drivers.instruments.nidaq",
+    "opendaq": "drivers.instruments.opendaq",
+    "sound": "drivers.instruments.sound",
+}
+
+
+def terminals_of(device: Device) -> Terminals:
+    """Inputs and outputs as the instrument itself tells them; InstrumentError where it does not."""
+    inputs, outputs = import_module(ASKED[device.kind]).terminals(device.address)
+    if not inputs:
+        raise InstrumentError(f"{device.address} has no input.")
+    return Terminals(tuple(inputs), tuple(outputs))
 
 
 def find_devices() -> tuple[list[Device], list[str]]:

@@ -71,6 +71,18 @@ def list_devices(session: Any = None) -> tuple[list[tuple[str, str]], str]:
     return found, "" if found else "No NI device was found."
 
 
+def terminals(address: str, session: Any = None) -> tuple[list[str], list[str]]:
+    """Analogue inputs and outputs of a device, or of a module of a chassis."""
+    need_extra("ni")
+    from nidaqmx.system import System
+
+    with in_words(f"asking {address} for its inputs"):
+        system = System.local() if session is None else System.remote(session)
+        device = system.devices[address]
+        inputs, outputs = device.ai_physical_chans.channel_names, device.ao_physical_chans.channel_names
+    return [name for name in inputs if name], [name for name in outputs if name]
+
+
 def connect(table: Mapping[str, Any]) -> Any:
     """The session options of a profile's instrument: None for the driver on this machine."""
     address = table.get("server")

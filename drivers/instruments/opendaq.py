@@ -38,6 +38,21 @@ def list_devices() -> tuple[list[tuple[str, str]], str]:
     return found, "" if found else "No openDAQ device was found."
 
 
+def terminals(address: str) -> tuple[list[str], list[str]]:
+    """Signals of a device that have a clock; it drives nothing."""
+    need_extra("opendaq")
+    import opendaq
+
+    instance = opendaq.Instance()
+    try:
+        device = instance.add_device(address)
+        names = [str(s.name) for s in device.signals_recursive if s.domain_signal is not None]
+        instance.remove_device(device)
+    except RuntimeError as error:
+        raise InstrumentError(f"The openDAQ device {address} cannot be asked ({_words(error)}).") from None
+    return names, []
+
+
 def open_source(profile: RigProfile, clock: Clock | None, seed: int) -> OpendaqSource:
     return OpendaqSource(profile)
 

@@ -66,6 +66,18 @@ def list_devices() -> tuple[list[tuple[str, str]], str]:
     return found, "" if found else "No sound card was found."
 
 
+def terminals(address: str) -> tuple[list[str], list[str]]:
+    """Inputs and outputs of a card, which have numbers."""
+    host = _portaudio()
+    try:
+        card = host.query_devices(address)
+    except Exception as error:  # PortAudioError, or ValueError for a card that is not there
+        raise InstrumentError(f"The sound card cannot be asked ({_words(error)}).") from None
+    counts = (card["max_input_channels"], card["max_output_channels"])
+    inputs, outputs = ([str(number) for number in range(count)] for count in counts)
+    return inputs, outputs
+
+
 def _portaudio() -> Any:
     need_extra("sound")
     try:

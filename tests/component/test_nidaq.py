@@ -25,7 +25,7 @@ from drivers.base.limits import STOP_RAMP, Limits
 from drivers.base.protocols import InstrumentError, LinkLost
 from drivers.base.waveform import Sine, Sweep
 from drivers.formats import read
-from drivers.instruments.nidaq import NidaqExciter, NidaqSource, connect, list_devices
+from drivers.instruments.nidaq import NidaqExciter, NidaqSource, connect, list_devices, terminals
 from drivers.rig.player import Player
 from drivers.rig.profile import ChannelProfile, RigError, RigProfile, load_rig, open_rig
 from drivers.virtual.nidaq_server import DeviceServer, InProcessChannel, device_of, serve
@@ -129,6 +129,10 @@ def until_steady(source: NidaqSource, size: int = 100) -> list[Any]:
 def test_given_a_device_then_it_is_discovered(simple: Bench) -> None:
     found, note = list_devices(simple.session)
     assert found == [("Dev1", "PXIe-6363 (simulated), serial number 5AFE")] and note == ""
+    inputs, outputs = terminals("Dev1", simple.session)
+    assert inputs == [f"Dev1/ai{i}" for i in range(len(inputs))] and outputs == ["Dev1/ao0"]
+    with pytest.raises(InstrumentError, match="asking Dev9"):
+        terminals("Dev9", simple.session)
 
 
 def test_given_a_sine_then_its_phase_is_known_at_every_sample(simple: Bench) -> None:

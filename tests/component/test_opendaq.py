@@ -9,7 +9,7 @@ import pytest
 
 from drivers.base.contract import broken_promises
 from drivers.base.protocols import InstrumentError, Source
-from drivers.instruments.opendaq import OpendaqSource, list_devices
+from drivers.instruments.opendaq import OpendaqSource, list_devices, terminals
 from drivers.rig.profile import RigError, RigProfile, rig_from_text
 
 RATE = 1000.0
@@ -30,6 +30,7 @@ def profile(count: int = 8, **changes: str) -> RigProfile:
 
 def test_given_the_reference_device_then_it_is_listed_and_eight_channels_keep_the_contract() -> None:
     assert "daqref://device0" in [address for address, _ in list_devices()[0]]
+    assert terminals("daqref://device0")[0][:2] == ["AI0", "AI1"]
     source = OpendaqSource(profile())
     assert isinstance(source, Source) and source.rate == RATE and len(source.channels) == 8
     assert broken_promises(source) == []

@@ -7,13 +7,19 @@ from PyQt6.QtWidgets import QHBoxLayout, QHeaderView, QTableWidget, QTableWidget
 from analysis import Progress
 from app.desktop.widgets.basics import Card, button, label
 from app.desktop.workbench import Workbench
-from drivers.instruments.discovery import Device, find_devices
+from drivers.instruments.discovery import Device, Terminals, find_devices, terminals_of
 
 
 def search(progress: Progress) -> tuple[list[Device], list[str]]:
     """Runs in a worker: drivers of instruments may be slow, or crash."""
     progress.report(0.0, "Looking for instruments")
     return find_devices()
+
+
+def ask_terminals(device: Device, progress: Progress) -> Terminals:
+    """Runs in a worker, too."""
+    progress.report(0.0, f"Asking {device.address}")
+    return terminals_of(device)
 
 
 class DevicesPanel(Card):

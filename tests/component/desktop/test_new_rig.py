@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,13 @@ from PyQt6.QtWidgets import QAbstractButton, QComboBox
 from pytestqt.qtbot import QtBot
 
 from app.desktop.newrig import NO_SHAKER, NewRigDialog
+from app.desktop.opening import rig_paths
 from app.desktop.pages.rig import RigPage
 from app.desktop.window import MainWindow
-from drivers.instruments.discovery import Device
+from app.rig_draft import ShakerLimits
+from drivers.instruments.discovery import Device, Terminals
 from drivers.rig.profile import load_rig
+from tests.waiting import LONG_MS as LONG
 
 Make = Callable[..., MainWindow]
 SENSORS = """
@@ -95,13 +99,87 @@ def test_given_no_shaker_then_no_limits_are_asked_for(make_window: Make, qtbot: 
     window = make_window("rig", begin=False)
     dialog = NewRigDialog(window.bench, window)
     qtbot.addWidget(dialog)
-    dialog.offer([Device("opendaq", "daqref://device0", "Device 0")], [])
+    net = Device("opendaq", "daqref://device0", "Device 0")
+    dialog.offer([net, Device("serial", "/dev/ttyUSB0", "?")], [])
     dialog.devices.setCurrentRow(0)
+    assert "Asking daqref://device0" in dialog.state.text() and not dialog.next.isEnabled()
+    qtbot.waitUntil(lambda: bool(dialog.draft.channels), timeout=LONG)
+    assert dialog.draft.terminals() == ["AI0", "AI1"]  # as the device says, and no more
+    dialog.take_terminals(net, Terminals(("late",)))
+    assert dialog.draft.terminals() == ["AI0", "AI1"]
     dialog.turn(1)
     dialog.turn(1)
+    assert [dialog.output.itemText(i) for i in range(2)] == [
+        "Stanford DS345 at /dev/ttyUSB0", "SCPI generator at /dev/ttyUSB0"
+    ]  # fmt: skip
+    dialog.output.setCurrentIndex(1)
+    driven = replace(dialog.draft, limits=ShakerLimits(1.0, 1.0, 60.0, 1.0))
+    assert not driven.problem() and 'driver = "scpi"\nport = "/dev/ttyUSB0"' in driven.text("net")
+    assert "limits are not whole" in dialog.state.text()
+    dialog.output.setCurrentText(NO_SHAKER)
     dialog.title.setText("net")
     assert dialog.output.currentText() == NO_SHAKER and dialog.next.isEnabled()
     assert not dialog.amplitude.isEnabled()
+
+
+def test_given_a_sound_card_then_its_volts_must_be_given(make_window: Make, qtbot: QtBot) -> None:
+    window = make_window("rig", begin=False)
+    dialog = NewRigDialog(window.bench, window)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    card = Device("sound", "USB Audio", "sound card, 2 inputs, 2 outputs")
+    dialog.offer([card, Device("virtual", "two_well_beam", "Beam")], [])
+    dialog.devices.setCurrentRow(1)
+    assert not dialog.card_input.isVisible()
+    dialog.devices.setCurrentRow(0)
+    dialog.take_terminals(card, Terminals(("0", "1"), ("0", "1")))
+    assert dialog.card_input.isVisible() and dialog.draft.rate == 48000
+    dialog.turn(1)
+    _press(dialog, qtbot, "Add")
+    _box(dialog, 1, 0).setCurrentText("drive")
+    dialog.turn(1)
+    dialog.title.setText("card")
+    assert dialog.output.currentText() == "output 0"
+    for box, text in (
+        (dialog.amplitude, "1.5"),
+        (dialog.lowest, "25"),
+        (dialog.highest, "900"),
+        (dialog.ramp, "1"),
+    ):
+        box.setText(text)
+        box.apply()
+    assert "volts at the card's inputs" in dialog.state.text() and not dialog.next.isEnabled()
+    for box, text in ((dialog.card_input, "1.9"), (dialog.card_output, "1.4")):
+        box.setText(text)
+        box.apply()
+    assert "more than the card's output gives" in dialog.state.text()
+    dialog.amplitude.setText("1.2")
+    dialog.amplitude.apply()
+    dialog.loopback.setCurrentText("drive")
+    dialog.output.setCurrentText(NO_SHAKER)
+    assert not dialog.card_output.isEnabled() and "loopback" not in dialog.draft.text("card")
+    dialog.output.setCurrentIndex(0)
+    _press(dialog, qtbot, "Save and test")
+    made = load_rig(rig_paths()[dialog.key]).instruments
+    assert made["source"] == {
+        "driver": "sound", "device": "USB Audio", "wiring": {"x": 0, "drive": 1}, "full_scale": 1.9,
+        "loopback": "drive",
+    }  # fmt: skip
+    assert made["exciter"] == {"driver": "sound", "output": 0, "full_scale": 1.4}
+
+
+def test_given_an_instrument_that_cannot_be_asked_then_the_usual_inputs_are_offered(
+    make_window: Make, qtbot: QtBot
+) -> None:
+    window = make_window("rig", begin=False)
+    dialog = NewRigDialog(window.bench, window)
+    qtbot.addWidget(dialog)
+    gone = Device("opendaq", "daqref://device7", "unplugged")
+    dialog.offer([gone], [])
+    dialog.devices.setCurrentRow(0)
+    dialog.take_terminals(gone, Terminals(), "It cannot be reached.")
+    assert "cannot be reached. The inputs that" in dialog.state.text() and dialog.next.isEnabled()
+    assert "AI7" in dialog.draft.terminals()
 
 
 def test_given_a_shipped_rig_then_its_channels_are_edited_in_a_copy(
