@@ -21,7 +21,10 @@ _HARMONICS = 7
 _SIGNIFICANT = 12.0  # squared amplitude over its variance
 _FEWEST_PERIODS = 2.0  # of a stated drive, in a record that can show its harmonics
 _NEGLIGIBLE = 1e-5  # noise over standard deviation below which nothing is smoothed
-BROADBAND = 0.35  # the same of an input from which on it is a force without a smooth part, not a poor sensor
+BROADBAND = 0.35  # the same of an input beyond which what is no tone in it may be force, not a poor sensor
+_WHITE = (
+    0.7  # the same from which on most of an input has no smooth part: a white force, not a sensor's noise
+)
 
 
 def smooth(row: Array, dt: float) -> tuple[Array, Array]:
@@ -76,18 +79,19 @@ def clean_input(row: Array, dt: float, drive: Excitation | None = None) -> Clean
 
     Smoothing an aperiodic input would take away some of what drives the motion; its noise is better left to
     methods that weigh it. Stepped inputs, and those whose noise cannot be told from the signal, count as
-    exact: so does a broadband force, all of which looks like noise by itself.
+    exact: so does a white force, all of which looks like noise by itself. A sine on random keeps both.
     """
     changes = np.count_nonzero(np.diff(row))
     exact = CleanInput(row, np.zeros((0, len(row))))
     if changes < 0.05 * len(row) or len(row) < FEWEST_SAMPLES:
         return exact
     level = noise_level(row)
-    if not level.settled or not _NEGLIGIBLE < level.value / np.std(row) < BROADBAND:
+    share = level.value / float(np.std(row))
+    if not level.settled or not _NEGLIGIBLE < share < _WHITE:
         return exact
     stated = 0.0 if drive is None else drive.frequency  # random drives have none; segments a very low one
     periodic, modes = _periodic(row, dt, stated if stated * dt * len(row) > _FEWEST_PERIODS else None)
-    if np.std(row - periodic) < 1.1 * level.value:
+    if share < BROADBAND and np.std(row - periodic) < 1.1 * level.value:
         return CleanInput(periodic, modes)
     return CleanInput(row, exact.modes, level.value)
 
