@@ -34,7 +34,7 @@ from tests.soak.foreign_files import PROJECT, archive, foreign_files
 
 ROOT = Path(__file__).parents[2]
 LIMIT = 20.0  # s of processor time that a case may take
-WALL = 180.0  # s after which a process that only waits is ended
+WALL = 600.0  # s after which a process that only waits is ended
 SECRET = "TOP-SECRET-CONTENT"
 ALLOWED_CODES = (0, 1, 2, 3, 4)  # 4: `stop` found nothing that runs
 Rng = np.random.Generator
