@@ -123,7 +123,7 @@ class Reader:
         elif kind == CHARACTERS:
             element = next(parts, None)
             if element is not None:
-                yield name, self._text(element)
+                yield name, _rows_of(self._text(element), shape)
         elif kind == CELL:
             for i, element in enumerate(parts):
                 yield from self._matrix(element.content, f"{name}{{{i + 1}}}", depth + 1)
@@ -168,9 +168,19 @@ class Reader:
         return bytes(element.content).decode(coding, errors="replace")
 
 
+def _rows_of(text: str, shape: list[int]) -> str:
+    """A table of characters, which stands column by column in the file, as its rows; one row as it is."""
+    rows = shape[0] if len(shape) == 2 else 1
+    if rows < 2 or len(text) != rows * shape[1]:
+        return text
+    return ", ".join(text[row::rows].rstrip() for row in range(rows))
+
+
 def _byte_order(head: bytes) -> str:
     if head[126:128] == b"IM":
         return "<"
     if head[126:128] == b"MI":
         return ">"
-    raise ValueError("its first 128 bytes are no MATLAB header")
+    raise ValueError(
+        "its first 128 bytes are no header of version 5 or later: if it is older, save it with -v7"
+    )

@@ -175,12 +175,16 @@ def test_given_matlab_5_with_structs_and_cells_then_signals_and_rate_are_found(t
     cell[0, 0], cell[0, 1] = np.arange(50.0), np.arange(49.0)
     savemat(
         tmp_path / "a.mat",
-        {"run": {"x": np.arange(50.0), "t": np.arange(50) / 200}, "cell": cell, "note": "hi", "gain": 3.0},
-    )
+        {
+            "run": {"x": np.arange(50.0), "t": np.arange(50) / 200},
+            "cell": cell, "note": "hi", "units": ["mm", "mm/s"], "gain": 3.0,
+        },
+    )  # fmt: skip
     back = read(tmp_path / "a.mat")
     assert back.rate == 200.0
     assert set(back.names) == {"run.x", "cell{1}"}
     assert back.metadata["gain"] == 3.0
+    assert back.metadata["note"] == "hi" and back.metadata["units"] == "mm, mm/s"  # a table of characters
     assert back.metadata["left out"] == ["cell{2} (49 samples)"]
 
 
