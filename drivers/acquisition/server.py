@@ -41,6 +41,7 @@ from drivers.acquisition import messages as m
 from drivers.acquisition.capture import Capture, DriveStop, queue_capacity
 from drivers.acquisition.counting import StreamCounter
 from drivers.acquisition.guard_process import GuardProcess
+from drivers.acquisition.keeping_awake import KeepAwake
 from drivers.base import system
 from drivers.base.clock import RealClock
 from drivers.base.drive_page import DrivePage, DriveStatus, is_ending, process_state
@@ -542,8 +543,11 @@ class RigServer:
     # -- the drive's status
 
     def _tell_drive(self) -> None:
+        awake = KeepAwake() if any(how["kind"] != "virtual" for how in self._page.outputs) else None
         while not self.over.is_set():
             self._publish()
+            if awake is not None:
+                awake.hold(self.driving)
             if isinstance(self._exciter, Losable) and self._exciter.lost:
                 self.stop_drive(self._exciter.lost, "trip")
             if self._guard is not None and not self._page.closed:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
+from drivers.acquisition.keeping_awake import KeepAwake
 from drivers.acquisition.server import Watch
 from drivers.base import system
 from drivers.base.drive_page import DrivePage
+from tests.waiting import wait_until
 
 
 class Drive:
@@ -51,3 +54,28 @@ def test_given_a_computer_that_slept_while_it_drove_then_the_drive_is_stopped_an
 def test_given_a_machine_that_is_awake_then_it_has_not_slept_between_two_looks() -> None:
     first, second = system.seconds_asleep(), system.seconds_asleep()
     assert first[0] <= first[1] and second[0] - first[1] <= 1e-3
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a program of Linux")
+def test_given_a_drive_then_the_computer_is_kept_awake_until_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program, held, ended = tmp_path / "systemd-inhibit", tmp_path / "held", tmp_path / "ended"
+    program.write_text(f'#!/bin/sh\necho "$@" > {held}.new; mv {held}.new {held}; cat; touch {ended}\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    awake = KeepAwake()
+    awake.hold(False)
+    assert not held.exists()
+    awake.hold(True)
+    wait_until(held.exists)
+    awake.hold(True)
+    assert held.read_text().split()[0] == "--what=sleep:handle-lid-switch" and not ended.exists()
+    awake.hold(False)
+    wait_until(ended.exists)
+
+    def nothing_left_behind() -> bool:
+        awake.hold(False)
+        return not awake._released
+
+    wait_until(nothing_left_behind)
