@@ -98,6 +98,12 @@ class Child:
             with contextlib.suppress(OSError):
                 process.kill()
 
+    def rest(self) -> None:
+        """End the process, which has nothing to do; the next job starts another."""
+        if self._process is not None:
+            self._process.kill()
+        self.join()
+
     def join(self) -> None:
         """Let go of a process that has ended."""
         if self._process is not None:

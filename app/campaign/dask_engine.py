@@ -13,6 +13,7 @@ import re
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -25,6 +26,7 @@ PATIENCE = 15.0  # s until a scheduler must have answered, and a cluster must ha
 BUNDLE = 1.0  # s of work that travel together
 MOST_BUNDLED = 200
 AHEAD = 2  # bundles for each thread of the workers, so that none idles
+PARTING = 3.0  # s that the workers have to end their processes for jobs
 WAITING = 0.5  # s between two looks whether the scheduler is still there
 _ADDRESS = re.compile(r"(tcp|tls|ws|wss|ucx)://[^\s/]+:\d+")
 # A worker of a cluster of our own only waits for its process for jobs: watching itself wait takes time of the
@@ -151,11 +153,20 @@ class DaskEngine:
             future.release()
 
     def close(self) -> None:
+        if self._cluster is None:  # workers of somebody else stay, without processes of ours
+            ending = threading.Thread(target=self._let_go, daemon=True)
+            ending.start()
+            ending.join(PARTING)
         with contextlib.suppress(Exception):
             self.client.close(timeout=2)
         if self._cluster is not None:
             with contextlib.suppress(Exception):
                 self._cluster.close(timeout=5)
+
+    def _let_go(self) -> None:
+        if self.client.status == "running":
+            with contextlib.suppress(Exception):
+                self.client.run(_end_processes)
 
 
 def _version_there() -> str:
@@ -163,14 +174,41 @@ def _version_there() -> str:
     return full_version()
 
 
-_own = threading.local()  # a process for each thread of this Dask worker: two would mix up its answers
+@dataclass
+class _Place:
+    """A thread of this Dask worker with its process for jobs: two threads would mix up its answers."""
+
+    child: Child
+    busy: threading.Lock = field(default_factory=threading.Lock)
+    leaving: bool = False  # the process ends when its bundle is done
+
+
+_own = threading.local()
+_places: list[_Place] = []
 
 
 def _perform_bundle(jobs: list[dict[str, Any]], version: str, limit: float) -> list[dict[str, Any]]:
     """In a thread of a worker of the cluster: jobs done one after the other, in its own process for jobs."""
-    child: Child = vars(_own).setdefault("child", Child(limit))
-    child.limit = limit
-    return [vars(child.perform(task(raw), version)) for raw in jobs]
+    if "place" not in vars(_own):
+        _own.place = _Place(Child(limit))
+        _places.append(_own.place)
+    place: _Place = _own.place
+    with place.busy:
+        place.child.limit, place.leaving = limit, False
+        done = [vars(place.child.perform(task(raw), version)) for raw in jobs]
+        if place.leaving:
+            place.child.rest()
+    return done
+
+
+def _end_processes() -> None:
+    """In a worker of the cluster whose campaign is over: end the processes for jobs, busy ones when they are
+    done; another campaign that needs one starts it anew."""
+    for place in _places:
+        place.leaving = True
+        if place.busy.acquire(blocking=False):
+            place.child.rest()
+            place.busy.release()
 
 
 def _first_line(error: BaseException) -> str:

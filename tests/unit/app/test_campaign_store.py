@@ -128,27 +128,25 @@ def test_a_process_that_hangs_or_is_killed_costs_one_job_and_is_replaced(jobs: t
         child.join()
 
 
-def test_threads_of_a_dask_worker_do_not_take_each_others_answers(jobs: tuple[Job, ...]) -> None:
+def test_threads_of_a_dask_worker_do_not_take_each_others_answers_and_leave_no_process(
+    jobs: tuple[Job, ...],
+) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     from app.campaign import dask_engine
 
-    children: set[Child] = set()
-
     def done(job: Job) -> str:
         (one,) = dask_engine._perform_bundle([job.to_dict()], full_version(), 60.0)
-        children.add(dask_engine._own.child)
         return str(json.loads(one["result"])["recordings"][0]["file"])
 
     many = [jobs[i % 2] for i in range(8)]
     try:
         with ThreadPoolExecutor(2) as threads:  # as `dask worker` has unless it is told otherwise
             assert list(threads.map(done, many)) == [job.recording for job in many]
+        started = [place.child._process for place in dask_engine._places]
     finally:
-        for child in children:
-            child.close()
-            child.join()
-    assert len(children) == 2
+        dask_engine._end_processes()
+    assert len(started) == 2 and all(p is not None and p.poll() is not None for p in started)
 
 
 def test_another_version_and_a_file_that_is_gone_or_changed_are_said(
