@@ -49,6 +49,7 @@ class Outcome:
     sentence: str = ""  # why there is none
     seconds: float = 0.0
     first: bool = False  # of its model in its process: the time includes loading and compiling
+    unseen: bool = False  # it was lost because the process did not see the file
 
 
 class Child:
@@ -87,6 +88,7 @@ class Child:
         return Outcome(
             job.key, answer["status"], answer.get("result", ""), answer.get("sentence", ""),
             answer.get("seconds", time.monotonic() - begun), answer.get("first", False),
+            answer.get("unseen", False),
         )  # fmt: skip
 
     def close(self) -> None:
@@ -200,7 +202,7 @@ def main() -> None:
 
 def _answer(job: Task, version: str) -> dict[str, Any]:
     from analysis import ShakedownError
-    from app.campaign.work import OutOfReach
+    from app.campaign.work import OutOfReach, Unseen
 
     if version != full_version():
         import platform
@@ -213,7 +215,7 @@ def _answer(job: Task, version: str) -> dict[str, Any]:
         found = _result(job)
         return {"status": DONE, "result": found, "seconds": time.monotonic() - begun, "first": first}
     except OutOfReach as error:
-        return {"status": LOST, "sentence": str(error)}
+        return {"status": LOST, "sentence": str(error), "unseen": isinstance(error, Unseen)}
     except ShakedownError as error:
         return {"status": FAILED, "sentence": str(error), "seconds": time.monotonic() - begun}
     except MemoryError:

@@ -15,11 +15,12 @@ import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from analysis import ShakedownError
 from app.campaign.child import LOST, Child, Outcome
-from app.campaign.jobs import Task, task
+from app.campaign.jobs import Job, Task, task
 from app.campaign.version import full_version
 
 PATIENCE = 15.0  # s until a scheduler must have answered, and a cluster must have its first worker
@@ -58,6 +59,7 @@ class DaskEngine:
             )
         self.limit = limit
         self._cluster: Any = None
+        self._blind: set[str] = set()  # addresses of workers that do not see a recording which is there
         logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said in our words
         try:
             if cluster == "local":
@@ -135,7 +137,14 @@ class DaskEngine:
 
     def _submit(self, bundle: list[Task]) -> Any:
         texts = [job.to_dict() for job in bundle]
-        return self.client.submit(_perform_bundle, texts, full_version(), self.limit, pure=False)
+        where = {"workers": self._seeing()} if self._blind else {}
+        return self.client.submit(_perform_bundle, texts, full_version(), self.limit, pure=False, **where)
+
+    def _seeing(self) -> list[str] | None:
+        """Workers that see the recordings as far as is known: a blind one fails at once, and would soon have
+        failed every job; None (any worker) where there is no other."""
+        there = self.client.scheduler_info(n_workers=-1)["workers"]
+        return [address for address in there if address not in self._blind] or None
 
     def _check_scheduler(self) -> None:
         if self.client.status != "running":
@@ -143,7 +152,10 @@ class DaskEngine:
 
     def _collected(self, future: Any, bundle: list[Task]) -> list[Outcome]:
         try:
-            return [Outcome(**raw) for raw in future.result(timeout=PATIENCE)]
+            outcomes = [Outcome(**raw) for raw in future.result(timeout=PATIENCE)]
+            if any(o.unseen for o in outcomes) and all(_is_here(job) for job in bundle):
+                self._blind.update(*self.client.who_has([future]).values())
+            return outcomes
         except Exception as error:  # the worker was killed, or the scheduler forgot the bundle
             if future.cancelled() or self.client.status != "running":
                 raise ShakedownError(GONE) from None
@@ -209,6 +221,10 @@ def _end_processes() -> None:
         if place.busy.acquire(blocking=False):
             place.child.rest()
             place.busy.release()
+
+
+def _is_here(job: Task) -> bool:
+    return isinstance(job, Job) and Path(job.recording).is_file()
 
 
 def _first_line(error: BaseException) -> str:

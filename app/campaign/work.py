@@ -25,6 +25,10 @@ class OutOfReach(DataError):
     """The file is not there or is another one: no fault of the job, which may succeed elsewhere or later."""
 
 
+class Unseen(OutOfReach):
+    """The file is not there for this process; it may be for another."""
+
+
 def perform(job: Job, progress: Progress) -> Identification:
     """The result of a job; a ShakedownError says why there is none."""
     record = _record(job)
@@ -63,7 +67,7 @@ def _record(job: Job) -> Record:
     path = Path(job.recording)
     mark = stamp(job.recording)
     if not mark:
-        raise OutOfReach(
+        raise Unseen(
             f"{platform.node()} cannot see {path}: the folder must be there under the same name on every "
             f"machine."
         )

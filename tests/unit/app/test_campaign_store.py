@@ -161,9 +161,10 @@ def test_another_version_and_a_file_that_is_gone_or_changed_are_said(
         and "install the same" in told["sentence"]
     )
     told = _answer(replace(jobs[0], recording=str(tmp_path / "gone.h5")), full_version())
-    assert told["status"] == LOST and "cannot see" in told["sentence"]
+    assert told["status"] == LOST and told["unseen"] and "cannot see" in told["sentence"]
     told = _answer(replace(jobs[0], sha256="0" * 64), full_version())
-    assert told["status"] == LOST and "has changed since the study began" in told["sentence"]
+    assert told["status"] == LOST and not told["unseen"]
+    assert "has changed since the study began" in told["sentence"]
 
 
 def test_a_job_that_cannot_be_done_says_why(jobs: tuple[Job, ...]) -> None:
