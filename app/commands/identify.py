@@ -117,17 +117,12 @@ def _check_states(args: argparse.Namespace) -> None:
 
 def _write_states(result: Identification, record: Record, path: str) -> None:
     """The recording with every state of the model and its standard error as further channels."""
-    from dataclasses import replace
-
-    from analysis import Channel, Model, latent_states
+    from analysis import latent_states
+    from app.latent import with_states
     from drivers.formats import write
 
-    found, model = latent_states(result, record, terminal_progress()), Model.from_toml(result.model_text)
-    channels = dict(record.channels)
-    for name, values, errors in zip(found.names, found.values, found.stderr, strict=True):
-        channels[f"{name} (model)"] = Channel(values, model.unit(name))
-        channels[f"{name} (model) error"] = Channel(errors, model.unit(name))
-    write(replace(record, channels=channels), path)
+    found = latent_states(result, record, terminal_progress())
+    write(with_states(record, result, found), path)
     print(f"states: {', '.join(found.names)} with their standard errors in {path}", file=sys.stderr)
     for sentence in found.words:
         print(f"! {sentence}", file=sys.stderr)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from analysis import (
         FrequencyResponse,
         Identification,
+        LatentStates,
         LinearApproximation,
         Model,
         Resonance,
@@ -94,6 +95,28 @@ def profile_parameter(
 
     progress.report(0.0, "Making the fit again")
     return profile_of(result, mapped(record, mapping), name, progress)
+
+
+def states_of(
+    result: Identification, record: Record, mapping: Mapping[str, str], progress: Progress
+) -> LatentStates:
+    """The states of a fit along the record that it was made from."""
+    from analysis import latent_states
+
+    progress.report(0.0, "Making the fit again")
+    return latent_states(result, mapped(record, mapping), progress)
+
+
+def write_states(
+    record: Record, result: Identification, found: LatentStates, path: Path, progress: Progress
+) -> None:
+    """The recording with the states of a fit."""
+    from app.latent import with_states
+    from drivers.formats import format_for_writing, write
+
+    progress.report(0.0, f"Writing {path.name}")
+    format_for_writing(path)
+    write(with_states(record, result, found), path)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from app.desktop.widgets.mapping import Mapping
 from app.desktop.widgets.modelcard import ModelCard
 from app.desktop.widgets.profilepanel import ProfilePanel
 from app.desktop.widgets.results import ResultTable
+from app.desktop.widgets.statespanel import StatesPanel
 from app.desktop.widgets.termfinder import TermFinder
 from app.desktop.widgets.verdictbanner import SHOWN, VerdictBanner
 from app.desktop.words import counted
@@ -56,6 +57,7 @@ class IdentifyPage(Page):
         self.profile_panel = ProfilePanel(bench)
         self.result_view.asked.connect(self._ask_profile)
         self.profile_panel.traced.connect(self._take_profile)
+        self.states_panel = StatesPanel(bench)
         left = QWidget()
         column = QVBoxLayout(left)
         column.setContentsMargins(0, 0, 0, 0)
@@ -83,6 +85,7 @@ class IdentifyPage(Page):
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(self.result_view, "Result")
         self.tabs.addTab(self.profile_panel, "Profile")
+        self.tabs.addTab(self.states_panel, "States")
         self.tabs.addTab(self.compare_view, "Compare runs")
         self.tabs.addTab(self.convergence, "Convergence")
         self.tabs.currentChanged.connect(lambda _: self._make_room())
@@ -315,7 +318,8 @@ class IdentifyPage(Page):
         if record is None:
             refused = "The record of this fit is not in hand."
         mapping = dict(self.bench.findings.get("mapping", {}))
-        self.profile_panel.show_result(result, record, mapping, refused)
+        for panel in (self.profile_panel, self.states_panel):
+            panel.show_result(result, record, mapping, refused)
 
     def _ask_profile(self, name: str) -> None:
         self.tabs.setCurrentWidget(self.profile_panel)
@@ -327,7 +331,7 @@ class IdentifyPage(Page):
         if old is None or not self.bench.complete_result(old, found):
             return
         self.result_view.show_result(found)
-        self.profile_panel.result = found
+        self.profile_panel.result = self.states_panel.result = found
 
     def _draw_fit(self, result: Identification) -> None:
         """Have the picture made, elsewhere; only for the record in hand."""
@@ -369,7 +373,8 @@ class IdentifyPage(Page):
         """On a low screen: one reason of the verdict, all in its tooltip; and one picture, not two."""
         low = self.height() < self.theme.px(LOW)
         self.banner.show_reasons(1 if low else SHOWN)
-        self.picture.setVisible(not (low and self.tabs.currentWidget() is self.profile_panel))
+        drawn = self.tabs.currentWidget() in (self.profile_panel, self.states_panel)
+        self.picture.setVisible(not (low and drawn))
 
     def _say(self, text: str, role: str) -> None:
         self.state.setText(text)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from app.desktop import terms
 from app.desktop.pages.identify import IdentifyPage
 from app.desktop.widgets.termfinder import TERM, percent
 from app.desktop.window import MainWindow
+from drivers.formats import read
 from tests.waiting import LONG_MS as LONG
 
 LEFT = Qt.MouseButton.LeftButton
@@ -25,15 +28,18 @@ LEFT = Qt.MouseButton.LeftButton
 
 def _ringing(rng: np.random.Generator) -> Record:
     """x'' = -40 x - 0.8 v, displacement in mm under a name of the laboratory's own."""
+    return Record.from_arrays(50.0, {"disp 1": _motion().y[0] + 0.01 * rng.normal(size=400)})
+
+
+def _motion() -> Any:
     times = np.arange(400) / 50.0
-    solved = solve_ivp(
+    return solve_ivp(
         lambda t, y: (y[1], -40 * y[0] - 0.8 * y[1]), (0, 8), (3.0, 0.0), t_eval=times, rtol=1e-10
     )
-    return Record.from_arrays(50.0, {"disp 1": solved.y[0] + 0.01 * rng.normal(size=400)})
 
 
 def test_given_a_record_when_its_terms_are_found_taken_over_and_fitted_then_each_parameter_can_be_traced(
-    make_window: Callable[..., MainWindow], qtbot: QtBot, rng: np.random.Generator
+    make_window: Callable[..., MainWindow], qtbot: QtBot, rng: np.random.Generator, tmp_path: Path
 ) -> None:
     window = make_window("identify", begin=False)
     bench, page = window.bench, window.pages["identify"]
@@ -94,11 +100,28 @@ def test_given_a_record_when_its_terms_are_found_taken_over_and_fitted_then_each
     assert found.parameters["c1"] == before.parameters["c1"]
     x, _ = panel.plot._curve.getData()
     assert list(x) == found.curves["profile of k1"].x
+    # The velocity, which no sensor showed, with its band; and all states as a recording.
+    states = page.states_panel
+    page.tabs.setCurrentWidget(states)
+    assert not states.export_button.isEnabled()
+    qtbot.mouseClick(states.find_button, LEFT)
+    qtbot.waitUntil(lambda: states.job is None, timeout=LONG)
+    assert states.found is not None and states.chooser.currentText() == "v", states.state.text()
+    truth = _motion().y[1]
+    assert np.mean(np.abs(states.found.values[1] - truth) < 2.6 * states.found.stderr[1]) > 0.95
+    assert "Standard error of v" in states.state.text()
+    states.export(tmp_path / "states.xyz")
+    qtbot.waitUntil(lambda: states.state.objectName() == "bad", timeout=LONG)
+    with qtbot.waitSignal(bench.noticed, timeout=LONG):
+        states.export(tmp_path / "states.h5")
+    kept = read(tmp_path / "states.h5")
+    assert kept.names == ("disp 1", "x (model)", "x (model) error", "v (model)", "v (model) error")
     # Shown again it is not traced again; of another model nothing is traced.
     page._ask_profile("k1")
     assert panel.job is None
     bench.miss_model("The model's text is being read.")
     assert not panel.trace_button.isEnabled() and "earlier model" in panel._refused
+    assert not states.find_button.isEnabled() and not states.export_button.isEnabled()
 
 
 def test_given_channels_then_the_drive_and_the_scale_of_friction_are_guessed_from_them() -> None:
