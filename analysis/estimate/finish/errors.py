@@ -164,8 +164,6 @@ def _parts(fitted: Fitted, progress: Progress) -> tuple[list[Regression], Array]
 
     cuts = _cuts(fitted)
     samples = sum(len(piece.times) for piece in fitted.pieces)
-    if cuts * len(fitted.pieces) < FEW_PARTS and cuts == 1:
-        cuts = 2
     if fitted.converged and samples <= _LONG and cuts > 1:
         try:
             again = fit(fitted.experiment, fitted.as_start(), progress, cuts=cuts)
