@@ -137,6 +137,7 @@ def main(path: str) -> None:
     system.set_priority(-10)
     try:
         page = DrivePage.open(Path(path), os.getuid() if hasattr(os, "getuid") else None)
+        page.hold_open()
     except (OSError, ValueError) as error:
         sys.exit(f"shakedown: the second guard cannot open {path}: {error}")
     page.guard_pid = os.getpid()

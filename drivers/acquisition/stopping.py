@@ -124,7 +124,7 @@ def _find() -> tuple[list[DrivePage], list[StoppedDrive]]:
     pages, foreign = [], []
     for path, owner in owners.items():
         try:
-            page = DrivePage.open(path, owner)
+            page = _opened(path, owner, pids.get(path, 0))
         except FileNotFoundError:
             continue  # it has just ended
         except (OSError, ValueError):
@@ -134,6 +134,16 @@ def _find() -> tuple[list[DrivePage], list[StoppedDrive]]:
         if page.outputs or not page.served:
             pages.append(page)
     return pages, foreign
+
+
+def _opened(path: Path, owner: int | None, guard: int) -> DrivePage:
+    """The page by its name, or, if somebody has removed that, as its second guard holds it."""
+    try:
+        return DrivePage.open(path, owner)
+    except FileNotFoundError:
+        if not guard:
+            raise
+        return DrivePage.open_held(path, guard, owner)
 
 
 def _of_another(path: Path, owner: int | None, pid: int) -> StoppedDrive:

@@ -26,6 +26,8 @@ _MAGIC = b"SHKDRIV1"
 SILENT_SECONDS = 0.5  # without a sign of life of the rig's process: then the second guard acts
 STATES = ("off", "armed", "ramping", "playing", "latched", "tripped")
 
+_OPENED = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
 # Bytes (offset).
 _STOP, _GUARD_ACTED, _CLOSED, _SERVED = 8, 9, 10, 11
 # Words of 8 bytes (index).
@@ -122,9 +124,8 @@ class DrivePage:
         return cls.open(path)
 
     @classmethod
-    def open(cls, path: Path, owner: int | None = None) -> DrivePage:
+    def open(cls, path: Path, owner: int | None = None, flags: int = _OPENED) -> DrivePage:
         """An existing page; ValueError if the file is no page, or belongs to somebody else than ``owner``."""
-        flags = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         handle = os.open(path, flags)
         found = os.fstat(handle)
         ours = owner is None or not hasattr(os, "getuid") or found.st_uid == owner
@@ -136,6 +137,23 @@ class DrivePage:
             page.close()
             raise ValueError(f"{path} is no drive's page.")
         return page
+
+    @classmethod
+    def open_held(cls, path: Path, pid: int, owner: int | None = None) -> DrivePage:
+        """The page whose file was removed under a process that holds it open (see :meth:`hold_open`).
+
+        Whoever logs out loses the session's runtime folder, though what he started may go on.
+        """
+        for held in Path(f"/proc/{pid}/fd").iterdir():
+            if str(held.readlink()) == f"{path} (deleted)":
+                page = cls.open(held, owner, os.O_RDWR)
+                page.path = path
+                return page
+        raise FileNotFoundError(path)
+
+    def hold_open(self) -> None:
+        """Keep the file open until this process ends, so that others find it even after it was removed."""
+        os.open(self.path, os.O_RDWR)
 
     def close(self) -> None:
         """Let go of the memory; the file stays."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
 from pathlib import Path
 
 import pytest
 
-from drivers.acquisition import guarded
+from drivers.acquisition import guarded, stopping
 from drivers.base.drive_page import DrivePage, DriveStatus
 from drivers.base.protocols import InstrumentError
 
@@ -22,6 +23,22 @@ def test_given_a_reason_with_a_file_name_that_is_no_text_then_stop_is_set_all_th
     page.publish(DriveStatus("tripped", reason=reason))
     assert page.stop_requested and page.stop_word == page.status.reason == r"the disk is full: /data/\udcff"
     page.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="open files of processes are seen in /proc")
+def test_given_a_runtime_folder_that_was_removed_at_logout_then_stop_finds_the_page_all_the_same(
+    tmp_path: Path,
+) -> None:
+    page = DrivePage.create(tmp_path / "a.drive", {})
+    page.hold_open()
+    page.path.unlink()
+    path, me = page.path, os.getuid()
+    stopping._opened(path, me, os.getpid()).request_stop()
+    assert page.stop_requested
+    with pytest.raises(ValueError, match="no drive's page of ours"):
+        stopping._opened(path, me + 1, os.getpid())
+    with pytest.raises(FileNotFoundError):
+        stopping._opened(tmp_path / "b.drive", me, os.getpid())
 
 
 def test_given_a_full_disk_then_the_rig_is_refused_in_a_sentence_and_nothing_is_left(
