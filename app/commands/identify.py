@@ -136,8 +136,6 @@ def _check_bootstrap(args: argparse.Namespace) -> None:
         raise ShakedownError("A bootstrap is made of one recording and a model of equations.")
     if args.bootstrap < LEAST:
         raise ShakedownError(f"{args.bootstrap} draws say little about an error bar: {LEAST} at least.")
-    if args.seed < 0:
-        raise ShakedownError(f"A seed is 0 or more, not {args.seed}.")
 
 
 def _bootstrapped(result: Identification, model: Any, args: argparse.Namespace) -> Identification:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,6 +61,7 @@ class CampaignPanel(QWidget):
         self.paths: list[Path] = []
         self.folder: Path | None = None  # of the results that are shown
         self.fits: list[Fit] = []
+        self._lost: dict[str, str] = {}  # why recordings have no fit, by name; what is lost is not kept
         self._size = -1
         box = QVBoxLayout(self)
         box.setContentsMargins(0, 0, 0, 0)
@@ -185,6 +187,7 @@ class CampaignPanel(QWidget):
             return
         name = re.sub(r"[^\w.+-]+", "-", model.name).strip("-.") or "model"
         self.folder, self._size = self.bench.settings.library_folder / "campaigns" / name, -1
+        self._lost = {}
         self._show([])
         self.job = self.bench.workers.run(
             f"Identifying {counted(len(self.paths), 'recording')}",
@@ -220,6 +223,8 @@ class CampaignPanel(QWidget):
         self._say("\n".join(first[:SENTENCES]) or "Done.", "small")
         self.state.setToolTip("\n".join(results.sentences))
         self.page_button.setVisible(any(path.suffix == ".html" for path in results.files))
+        self._lost = {name: words for words, names in results.causes.items() for name in names}
+        self._size = -1
 
     def _ended(self) -> None:
         self.job = None
@@ -235,7 +240,14 @@ class CampaignPanel(QWidget):
         if self.folder is None or (size := batch.size(self.folder)) == self._size:
             return
         self._size = size
-        self._show(batch.fits(self.folder))
+        self._show([self._told(fit) for fit in batch.fits(self.folder)])
+
+    def _told(self, fit: Fit) -> Fit:
+        """A row without a fit says why: one whose process was lost, or that took too long, is done again the
+        next time and not kept."""
+        if fit.parameters is not None or fit.failure:
+            return fit
+        return replace(fit, failure=self._lost.get(fit.path.stem, ""))
 
     # -- showing
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from pytestqt.qtbot import QtBot
 
 from analysis import Model, Record
+from app.campaign.results import Results
 from app.desktop.pages.recordings import RecordingsPage
 from app.desktop.window import MainWindow
 from drivers.formats import write
@@ -48,6 +50,9 @@ def test_given_recordings_when_all_are_identified_then_the_table_fills_and_a_cli
     assert {name for name, fit in found.items() if fit.parameters} == {"beam0", "beam1", "beam2"}
     assert "none of the outputs" in found["strange"].failure
     assert panel.table.rowCount() == 4
+    waiting = replace(found["beam0"], parameters=None, verdict="")
+    panel._done(Results([], [], {"It was ended.": ["beam0"]}, {}))  # a job that was lost is not kept
+    assert panel._told(waiting).failure == "It was ended." and panel._told(found["beam1"]).failure == ""
     assert panel.over.itemText(0) == "date"
     panel.parameter.setCurrentText("k")
     panel.over.setCurrentText("temperature")
