@@ -30,7 +30,8 @@ _FAR = 4.0  # standard errors: a parameter that differs by as many is another nu
 _PROMISED = 3.0  # share of the promised rise of chi-square that must be there: one in so many
 # A fit that follows the record as well is close to it after a few steps; one that cannot would take them all.
 _FIRST_LOOK, _HOPELESS = 6, 100.0  # steps, and rise of chi-square over what is no choice, to give up at
-_EXCERPT = 20_000  # samples of a long record that may exclude a rival without a look at the rest
+# The beginning of a record may exclude a rival before the rest is looked at: a fifth, within these samples.
+_EXCERPT, _LONGEST_EXCERPT, _SHARE = 1000, 20_000, 5
 _CHANCE = 8.0  # rise of chi-square beyond the best line of the noise that is still no choice
 
 
@@ -70,21 +71,22 @@ def rival(fitted: Fitted, progress: Progress = SILENT) -> Rival | None:
 
 
 def _fails_on_an_excerpt(fitted: Fitted, held: int, moved: Array, progress: Progress) -> bool:
-    """Whether the beginning of a long record excludes the other number already."""
+    """Whether the beginning of a record excludes the other number: the rest cannot undo its misfit."""
     piece = max(fitted.pieces, key=lambda piece: len(piece.times))
+    length = min(max(len(piece.times) // _SHARE, _EXCERPT), _LONGEST_EXCERPT)
     shared = all(unknown.record < 0 for unknown in fitted.unknowns)
-    if len(piece.times) < 2 * _EXCERPT or not shared or fitted.experiment.conditions.per_record:
+    if len(piece.times) < 2 * length or not shared or fitted.experiment.conditions.per_record:
         return False
-    part = fitted.experiment.parts([(piece.record, piece.first, piece.first + _EXCERPT)], own_phases=False)
+    part = fitted.experiment.parts([(piece.record, piece.first, piece.first + length)], own_phases=False)
     seen = replace(
         piece,
         run=part.runs[0],
         record=0,
         first=0,
-        stop=_EXCERPT,
-        times=piece.times[:_EXCERPT],
-        states=piece.states[:, :_EXCERPT],
-        residuals=piece.residuals[:, :_EXCERPT],
+        stop=length,
+        times=piece.times[:length],
+        states=piece.states[:, :length],
+        residuals=piece.residuals[:, :length],
     )
     values = fitted.values[piece.record : piece.record + 1]
     excerpt = replace(fitted, experiment=part, values=values, pieces=(seen,))

@@ -27,6 +27,7 @@ _ROUNDS = 12  # of reweighting, at most
 _SETTLED = 0.05  # step in standard errors at which it ends
 _ALIKE = 0.02  # relative step of the parameters that leaves their weights as they are
 _SCAN = 400  # trial points of a scan over the parameters that do not enter linearly
+_SCAN_FUNCTIONS, _SCAN_KEPT = 100, 8  # test functions by which they are ranked, and how many see all of them
 _WRONG_MODEL, _WRONG_SHARE = 30.0, 2e-3  # rms misfit over noise, and over the terms: the model is wrong
 _POOR = 20.0  # misfit over its expectation beyond which the guess counts as astray
 
@@ -308,18 +309,25 @@ class _Fit:
         for j in curved:
             inner = (np.arange(per_axis) + 0.5) / per_axis
             axes.append(np.append(self.lower[j] + inner * (self.upper[j] - self.lower[j]), self.values[0, j]))
+        points = np.array(list(product(*axes)))
         whole, self.blocks = self.blocks, _thinned(self.blocks)
         self.scanning = True
-        best, start = np.inf, self.values
-        points = list(product(*axes))
+        costs = []
         for i, point in enumerate(points):
             progress.report(i / len(points), "looking for a start")
-            trial = start.copy()
-            trial[:, curved] = point
-            cost, solved = self._projected(trial)
-            if cost < best:
-                best, self.values = cost, solved
-        self.blocks, self.scanning = whole, False
+            costs.append(self._projected(self._with_curved(curved, point))[0])
+        self.blocks = whole
+        kept = points[np.argsort(costs, kind="stable")[:_SCAN_KEPT]]
+        found = [self._projected(self._with_curved(curved, point)) for point in kept]
+        self.scanning = False
+        cost, solved = min(found, key=lambda one: one[0])
+        if np.isfinite(cost):
+            self.values = solved
+
+    def _with_curved(self, curved: list[int], point: Array) -> Array:
+        values = self.values.copy()
+        values[:, curved] = point
+        return values
 
     def _projected(self, values: Array) -> tuple[float, Array]:
         rows = self._normal(self._scaled, values)
@@ -335,10 +343,11 @@ class _Fit:
         return rows.squares - float(gain), self.unknowns.moved(values, step)
 
 
-def _thinned(blocks: list[Block], functions: int = 300) -> list[Block]:
+def _thinned(blocks: list[Block]) -> list[Block]:
     """The same with fewer test functions, spread over the record, and only the samples they need."""
     return [
-        Block(b.system.thinned(max(len(b.system.probes) // functions, 1)), b.record, b.sigma) for b in blocks
+        Block(b.system.thinned(max(len(b.system.probes) // _SCAN_FUNCTIONS, 1)), b.record, b.sigma)
+        for b in blocks
     ]
 
 
