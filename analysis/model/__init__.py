@@ -10,6 +10,7 @@ linearity.py   which parameters enter linearly
 statements.py  nodes as statements of source text, and the search for unknowns
 code.py        the source text of all kernels (stepping.py: of the one with its integrator)
 runtime.py     what the source text calls: memory on the stack, functions that vectorise
+tiles.py       kernels over many samples: the loop that all models share
 editing.py     one parameter of a text changed in place
 printing.py    the model as text and as a model file; latex.py as mathematics
 """

@@ -27,13 +27,23 @@ from analysis.base.compiling import njit_at_once
 from analysis.base.errors import ShakedownError
 from analysis.model.code import source
 from analysis.model.equations import Equations
+from analysis.model.tiles import TILE_SIGNATURE, ManySamples
 
 _TIME = types.float64
 _VECTOR = types.float64[::1]
 _MATRIX = types.float64[:, ::1]
 _CUBE = types.float64[:, :, ::1]
 _SAMPLE = (_TIME, _VECTOR, _VECTOR, _VECTOR)  # t, x[n], u[m], p[k]
-_SAMPLES = (_VECTOR, _MATRIX, _MATRIX, _VECTOR)  # t[N], X[n, N], U[m, N], p[k]
+# Kernels over many samples: what computes one tile, run by the loop that all models share.
+MANY = (
+    "rhs_many",
+    "jac_many",
+    "out_many",
+    "out_jac_many",
+    "jac_sparse_many",
+    "jac_p_sparse_many",
+    "rhs_sets",
+)
 
 SIGNATURES = {
     "rhs": types.void(*_SAMPLE, _VECTOR),
@@ -41,13 +51,7 @@ SIGNATURES = {
     "jac_u": types.void(*_SAMPLE, _MATRIX),
     "out": types.void(*_SAMPLE, _VECTOR),
     "out_jac": types.void(*_SAMPLE, _VECTOR, _MATRIX, _MATRIX),
-    "rhs_many": types.void(*_SAMPLES, _MATRIX),
-    "jac_many": types.void(*_SAMPLES, _MATRIX, _CUBE, _CUBE),
-    "out_many": types.void(*_SAMPLES, _MATRIX),
-    "out_jac_many": types.void(*_SAMPLES, _MATRIX, _CUBE, _CUBE),
-    "jac_sparse_many": types.void(*_SAMPLES, _MATRIX, _MATRIX, _MATRIX),
-    "jac_p_sparse_many": types.void(*_SAMPLES, _MATRIX, _MATRIX),
-    "rhs_sets": types.void(_VECTOR, _MATRIX, _MATRIX, _MATRIX, _MATRIX),
+    **dict.fromkeys(MANY, TILE_SIGNATURE),
     "rk4_sensitivities": types.int64(
         *(_VECTOR, types.int64, _VECTOR, _VECTOR, types.int64[::1]),
         *(_TIME, _TIME, _CUBE, _TIME, _MATRIX, _MATRIX),
@@ -62,7 +66,6 @@ JAC_U_TYPE = types.FunctionType(SIGNATURES["jac_u"])
 OUT_TYPE = types.FunctionType(SIGNATURES["out"])
 OUT_JAC_TYPE = types.FunctionType(SIGNATURES["out_jac"])
 STEP_TYPE = types.FunctionType(SIGNATURES["dop853"])
-RHS_SETS_TYPE = types.FunctionType(SIGNATURES["rhs_sets"])
 
 MAX_CACHED = 1000  # models whose code is kept on disk
 
@@ -87,10 +90,12 @@ class Kernels:
             if name not in self._ready:
                 function = getattr(self._module, name)
                 try:
-                    self._ready[name] = _compile(name, function)
+                    compiled = _compile(name, function)
                 except Exception:  # whatever a damaged cache file makes the unpickling raise
                     _forget(self._module)
-                    self._ready[name] = _compile(name, function)
+                    compiled = _compile(name, function)
+                many = name in MANY
+                self._ready[name] = ManySamples(compiled, self._module.LAYOUTS[name]) if many else compiled
             return self._ready[name]
 
     def is_ready(self, name: str) -> bool:

@@ -22,8 +22,6 @@ from analysis.base.compiling import njit
 # Unsigned zeros and fused multiply-add may be used, the order of operations may not be changed.
 _inlined = njit(error_model="numpy", nogil=True, fastmath={"contract", "nsz"}, forceinline=True)
 
-TILE = 16  # samples that kernels over many samples work on at once
-
 _TWO_BY_PI = 6.36619772367581382433e-01
 _HALF_PI_1 = 1.57079632673412561417e00  # pi/2 in three parts of 33 bits
 _HALF_PI_2 = 6.07710050630396597660e-11
@@ -47,42 +45,6 @@ def stack(typing_context: Any, size: Any) -> Any:
         return builder.bitcast(memory, ir.DoubleType().as_pointer())
 
     return types.CPointer(types.float64)(size), generate
-
-
-@intrinsic
-def read_row(typing_context: Any, tile: Any, position: Any, array: Any, row: Any, start: Any) -> Any:
-    """Copy TILE numbers of a row (of all rows, counted in order) of a contiguous array into the tile."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        inside, outside = _both_places(context, builder, signature.args[2], arguments)
-        builder.store(builder.load(outside, align=8), inside, align=64)
-        return context.get_dummy_value()
-
-    return types.void(tile, types.int64, array, types.int64, types.int64), generate
-
-
-@intrinsic
-def write_row(typing_context: Any, tile: Any, position: Any, array: Any, row: Any, start: Any) -> Any:
-    """Copy TILE numbers from the tile into a row of a contiguous array."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        inside, outside = _both_places(context, builder, signature.args[2], arguments)
-        builder.store(builder.load(inside, align=64), outside, align=8)
-        return context.get_dummy_value()
-
-    return types.void(tile, types.int64, array, types.int64, types.int64), generate
-
-
-def _both_places(context: Any, builder: Any, array_type: Any, arguments: Any) -> tuple[Any, Any]:
-    """Addresses of TILE numbers in the tile and in the array, as vectors."""
-    tile, position, array, row, start = arguments
-    record = context.make_array(array_type)(context, builder, array)
-    length = cgutils.unpack_tuple(builder, record.shape)[-1]
-    index = builder.add(builder.mul(row, length), start)
-    vector = ir.VectorType(ir.DoubleType(), TILE).as_pointer()
-    inside = builder.bitcast(builder.gep(tile, [position]), vector)
-    outside = builder.bitcast(builder.gep(record.data, [index]), vector)
-    return inside, outside
 
 
 @intrinsic

@@ -7,9 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from analysis.model import Model, code
+from analysis.model import Model
 from drivers.library import load_model
-from tests.trees import uncompiled
 
 NO_INPUT = np.empty(0)
 
@@ -47,7 +46,7 @@ def test_given_many_samples_when_not_a_whole_tile_then_equal_to_one_by_one(rng: 
     model = load_model("duffing")
     kernels = model.kernels()
     n, k = 2, len(model.parameters)
-    for count in (0, 1, 5, 16, 17, 53):
+    for count in (0, 1, 5, 63, 64, 65, 150):
         t, x = rng.normal(size=count), rng.normal(size=(n, count))
         u, p = np.empty((0, count)), model.values()
         dx, jx, jp = (
@@ -89,22 +88,8 @@ def test_given_sparse_jacobians_when_spread_then_equal_to_the_full_ones(rng: np.
     np.testing.assert_allclose(again, dx, rtol=1e-13)
 
 
-def test_given_model_too_large_for_a_tile_when_run_then_the_plain_loop_agrees(
-    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(code, "MAX_ROWS", 0)
-    model = load_model("duffing")
-    module = uncompiled(model)
-    n, k, count = 2, len(model.parameters), 5
-    t, x, u, p = rng.normal(size=count), rng.normal(size=(n, count)), np.empty((0, count)), model.values()
-    dx, jx, jp = np.empty((n, count)), np.empty((n, n, count)), np.empty((n, k, count))
-    module.jac_many(t, x, u, p, dx, jx, jp)
-    for i in range(count):
-        d, a, b = np.empty(n), np.empty((n, n)), np.empty((n, k))
-        module.jac(t[i], x[:, i], NO_INPUT, p, d, a, b)
-        np.testing.assert_allclose(dx[:, i], d, rtol=1e-14)
-        np.testing.assert_allclose(jx[:, :, i], a, rtol=1e-14)
-        np.testing.assert_allclose(jp[:, :, i], b, rtol=1e-14)
-    sets = np.empty((n, count))
-    module.rhs_sets(t, x, u, np.repeat(p[:, None], count, 1), sets)
-    np.testing.assert_allclose(sets, dx, rtol=1e-14)
+def test_given_results_that_are_not_contiguous_then_refused_for_a_copy_would_be_written() -> None:
+    kernels = load_model("duffing").kernels()
+    t, x, u, p = np.zeros(4), np.ones((2, 4)), np.empty((0, 4)), load_model("duffing").values()
+    with pytest.raises(TypeError, match="contiguous"):
+        kernels.rhs_many(t, x, u, p, np.empty((4, 2)).T)
