@@ -123,7 +123,7 @@ def _noisy(
     return Record.from_arrays(rate, dict(zip(names, data, strict=True)))
 
 
-def overall_error(result: Identification, truth: Model) -> float:
+def overall_error(result: Identification | Model, truth: Model) -> float:
     """norm(found - true)/norm(true) over the free parameters, the paper's measure."""
     true = np.array([truth.parameters[name].value for name in truth.free])
     found = np.array([result.parameters[name].value for name in truth.free])

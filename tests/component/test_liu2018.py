@@ -5,8 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from analysis.base.progress import SILENT
 from analysis.base.record import Record
-from analysis.estimate.methods import identify
+from analysis.estimate.finish.fit import fit
+from analysis.estimate.methods import begin, identify
+from analysis.model import Model
 from analysis.signal.inputs import Inputs
 from analysis.simulation.simulate import simulate
 from app.reproduce.liu2018 import chua_case, miura_case, overall_error, tank_case
@@ -15,15 +18,28 @@ from drivers.library import load_model
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 
 
+def most_likely(model: Model, record: Record) -> dict[str, float]:
+    """The values that `weak` ends at, without the verdict on them, which costs several times as much."""
+    begun = begin(model, [record], "weak", SILENT, {})
+    found = fit(begun.experiment, begun.start)
+    assert found.converged
+    return dict(zip(found.names, found.estimate, strict=True))
+
+
 @pytest.mark.parametrize(("decibels", "most"), [(30, 5e-4), (20, 2e-3), (10, 8e-3)])
 def test_given_chua_circuits_in_noise_when_identified_then_overall_error_is_small(decibels, most):
     truth = load_model("chua")
     model, record = chua_case(decibels, 1)
-    result = identify(model, record, "weak")
-    assert result.converged
-    assert overall_error(result, truth) < most
     plain = identify(model, record, "weak", plain=True)
-    assert overall_error(plain, truth) > 8 * overall_error(result, truth)
+    if decibels == 10:
+        result = identify(model, record, "weak")
+        assert result.converged and result.verdict == "fits"
+        found = result.values()
+    else:
+        found = most_likely(model, record)
+    error = overall_error(truth.with_values(found), truth)
+    assert error < most
+    assert overall_error(plain, truth) > 8 * error
 
 
 def test_given_stepped_inputs_when_the_tank_is_identified_then_the_steps_leave_no_bias():
@@ -45,11 +61,15 @@ def test_given_stepped_inputs_when_the_tank_is_identified_then_the_steps_leave_n
 def test_given_the_papers_guess_when_the_miura_ori_is_identified_then_all_five_are_found(decibels, most):
     truth = load_model("miura_ori_measured")
     model, record = miura_case(decibels, 0)
-    result = identify(model, record, "weak")
-    assert result.converged
+    if decibels == 20:
+        result = identify(model, record, "weak")
+        assert result.converged and result.verdict == "fits"
+        found = result.values()
+    else:
+        found = most_likely(model, record)
     for name in truth.free:
-        assert result.parameters[name].value == pytest.approx(truth.parameters[name].value, rel=most)
-    assert _force_curve_error(truth, result.values()) < 0.01
+        assert found[name] == pytest.approx(truth.parameters[name].value, rel=most)
+    assert _force_curve_error(truth, {name: found[name] for name in truth.free}) < 0.01
 
 
 def _force_curve_error(truth, values):
