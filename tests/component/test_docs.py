@@ -3,16 +3,19 @@
 ```python blocks of a page run in order in one process; lines starting with `$ ` in ```console blocks run in
 the same folder, or where `cd` went. The commands of the pages that a newcomer starts with, and what only a
 shell understands, run in a shell, with the program on the path; the other commands through the program's own
-entry in the process of their page, which starts once. `make` targets are what continuous integration runs.
+entry in the process of their page, which begins with everything imported. `make` targets are what continuous
+integration runs.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,7 +30,6 @@ IN_A_SHELL = {
     "docs/tutorial.md",
     "docs/how-to/install.md",
     "docs/how-to/run-a-campaign.md",  # it starts processes of its own
-    "docs/how-to/run-headless.md",
 }
 MORE_THAN_WORDS = re.compile(r"[|<>&;$`#*?~]")
 BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -67,11 +69,27 @@ def script(page: Path) -> str:
     return "\n".join(parts)
 
 
+@pytest.fixture(scope="module")
+def runner() -> Iterator[subprocess.Popen[str]]:
+    """One process that has everything imported, from which each page's own begins."""
+    command = [sys.executable, "-m", "tests.component.page_runner"]
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "MPLBACKEND": "Agg"}
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as running:
+        yield running
+        assert running.stdin is not None
+        running.stdin.close()  # its end
+
+
+@pytest.mark.timeout(LONG)
 @pytest.mark.parametrize("page", [p for p in PAGES if runnable(p)], ids=lambda p: str(p.relative_to(ROOT)))
-def test_given_a_page_when_its_examples_run_then_they_succeed(page: Path, tmp_path: Path) -> None:
+def test_given_a_page_when_its_examples_run_then_they_succeed(
+    page: Path, tmp_path: Path, runner: subprocess.Popen[str]
+) -> None:
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "data").symlink_to(ROOT / "tests" / "data")  # as in the source tree
-    program = tmp_path / "page.py"
+    program, output = tmp_path / "page.py", tmp_path / "printed.txt"
     program.write_text(script(page), encoding="utf-8")
     environment = {
         **os.environ,
@@ -81,15 +99,17 @@ def test_given_a_page_when_its_examples_run_then_they_succeed(page: Path, tmp_pa
         "QT_QPA_PLATFORM": "offscreen",
         "MPLBACKEND": "Agg",
     }
-    done = subprocess.run(
-        [sys.executable, str(program)],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=LONG,
-    )
-    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    assert runner.stdin is not None and runner.stdout is not None
+    asked = {
+        "program": str(program),
+        "folder": str(tmp_path),
+        "environment": environment,
+        "output": str(output),
+    }
+    runner.stdin.write(json.dumps(asked) + "\n")
+    runner.stdin.flush()
+    code = runner.stdout.readline().strip()
+    assert code == "0", f"exit code {code or 'none'}\n{output.read_text(errors='replace')[-6000:]}"
 
 
 def test_given_the_pages_then_every_link_between_them_leads_somewhere() -> None:
