@@ -57,7 +57,7 @@ def _fill(tile: Array, first: int, rows: Array, start: int, size: int) -> int:
     for i in range(rows.shape[0]):
         at = first + i * TILE
         if size == TILE:
-            _copy(tile, at, rows, i * rows.shape[1] + start)
+            _copy(tile, at, rows, i * rows.shape[1] + start)  # type: ignore[call-arg]
         else:
             for j in range(TILE):
                 tile[at + j] = rows[i, start + min(j, size - 1)]
@@ -69,7 +69,7 @@ def _take(tile: Array, first: int, targets: Any, out: Array, start: int, size: i
     for i in range(targets.shape[0]):
         at, row = first + i * TILE, targets[i]
         if size == TILE:
-            _copy(out, row * out.shape[1] + start, tile, at)
+            _copy(out, row * out.shape[1] + start, tile, at)  # type: ignore[call-arg]
         else:
             for j in range(size):
                 out[row, start + j] = tile[at + j]
