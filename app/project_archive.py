@@ -7,17 +7,15 @@ or fill the disk, and a damaged archive leaves nothing behind.
 from __future__ import annotations
 
 import contextlib
-import lzma
 import os
 import secrets
 import shutil
 import stat
 import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from analysis import DataError, Progress
+from analysis import DataError, Progress, ShakedownError
 from app import project as projects
 from app.project import Project
 from drivers.base.files import open_regular, replaced
@@ -74,19 +72,12 @@ def unpack(source: Path, folder: Path, progress: Progress) -> Project:
             _extract(packed, entries, part, progress)
         projects.load(part)  # before it gets its name
         part.rename(folder)
-    except (
-        zipfile.BadZipFile,
-        zipfile.LargeZipFile,
-        EOFError,
-        NotImplementedError,
-        RuntimeError,
-        ValueError,
-        zlib.error,
-        lzma.LZMAError,
-    ) as error:
-        raise DataError(f"{source.name} is damaged or not an archive of a project ({error}).") from None
+    except ShakedownError:
+        raise
     except OSError as error:
         raise DataError(f"{source.name} cannot be unpacked: {error.strerror or error}.") from None
+    except Exception as error:  # whatever zipfile and four ways of packing stumble over in damaged bytes
+        raise DataError(f"{source.name} is damaged or not an archive of a project ({error}).") from None
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return projects.load(folder)

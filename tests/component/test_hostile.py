@@ -10,8 +10,9 @@ from tests.soak.hostile import KINDS, attempt
 
 # How many of each kind: what takes long (reports, orbits, compiling) has its share in the soak script.
 COUNTS = {
-    "file": 450, "table": 130, "model": 130, "rig": 80, "sequence": 60, "result": 6, "session": 0,
-    "drive": 15, "study": 50, "option": 0, "usage": 100,
+    "file": 340, "foreign": 60, "table": 110, "model": 110, "rig": 70, "sequence": 50, "result": 6,
+    "session": 0, "drive": 10, "study": 40, "archive": 60, "project": 4, "sensors": 50, "template": 0,
+    "used fit": 10, "transfer": 0, "store": 30, "opened rig": 0, "plugin": 0, "option": 0, "usage": 80,
 }  # fmt: skip
 
 

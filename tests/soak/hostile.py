@@ -658,7 +658,7 @@ def attempt(number: int, kind: str | None = None) -> Outcome:
             if content is not None:
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 (folder / name).write_bytes(content)
-        os.environ["XDG_CONFIG_HOME"] = str(folder / "config")
+        config, os.environ["XDG_CONFIG_HOME"] = os.environ.get("XDG_CONFIG_HOME"), str(folder / "config")
         there = {p.name: p.read_bytes() for p in folder.iterdir() if p.is_file()}
         out, err = io.StringIO(), io.StringIO()
         begun = time.process_time()
@@ -672,6 +672,8 @@ def attempt(number: int, kind: str | None = None) -> Outcome:
             fault = f"raised {type(error).__name__}: {str(error)[:100]}"
         finally:
             os.chdir(before)
+            del os.environ["XDG_CONFIG_HOME"]
+            os.environ |= {} if config is None else {"XDG_CONFIG_HOME": config}
         seconds = time.process_time() - begun
         fault = fault or judged(case, code, out.getvalue(), err.getvalue(), folder, there)
     words = " ".join(case.arguments)[:200].encode("unicode_escape").decode()

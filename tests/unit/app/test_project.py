@@ -171,7 +171,11 @@ def test_given_an_archive_that_lies_about_a_size_or_is_damaged_then_nothing_is_l
     source.write_bytes(whole.replace(struct.pack("<L", 100_000), struct.pack("<L", 10)))
     with pytest.raises(DataError, match="damaged"):
         unpack(source, tmp_path / "new", SILENT)
-    for content in (b"", b"PK", whole[:200], b"no archive at all"):
+    nameless = bytearray(whole)
+    at = whole.rindex(b"zeros") - 46  # its entry in the table at the end
+    nameless[at + 28] = 0  # length of the name
+    nameless[at + 46 : at + 51] = b""
+    for content in (b"", b"PK", whole[:200], b"no archive at all", bytes(nameless)):
         source.write_bytes(content)
         with pytest.raises(DataError, match="damaged or not an archive"):
             unpack(source, tmp_path / "new", SILENT)
