@@ -20,13 +20,14 @@ from analysis.estimate.finish import rivals as rivals_module
 from analysis.estimate.finish import sensor_faults as faults_module
 from analysis.estimate.finish.channels import _of_output, looks_held
 from analysis.estimate.finish.errors import _parts
-from analysis.estimate.finish.evidence import Evidence, gather
+from analysis.estimate.finish.evidence import FAULT, Evidence, gather
+from analysis.estimate.finish.judge import Judgement
 from analysis.estimate.finish.jumps import _size, _without, jump_words
 from analysis.estimate.finish.linearised import Regression
 from analysis.estimate.finish.missing_terms import input_correlation
 from analysis.estimate.finish.rivals import rival
 from analysis.estimate.finish.score import Scores
-from analysis.estimate.finish.sensor_faults import Fault, _with_fault, _words
+from analysis.estimate.finish.sensor_faults import Fault, _with_fault, _words, with_sensor_faults
 from analysis.experiment import Conditions
 
 
@@ -176,6 +177,36 @@ def test_given_a_fault_then_it_becomes_an_unknown_unless_it_is_one(
     )
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "lost", "faults"),
+    [(["fits"], 9, 1), (["close", "fits"], 9, 2), (["close"] * 9, 9, 0), (["close", "fits"], 2, 0)],
+)
+def test_given_faults_one_after_the_other_then_they_count_if_nothing_is_left_in_the_end(
+    monkeypatch: pytest.MonkeyPatch, verdicts: list[str], lost: int, faults: int
+) -> None:
+    fits = iter(range(1, 9))
+    answers = iter(verdicts)
+
+    def judged(verdict: str) -> Judgement:
+        none = np.zeros(0)
+        findings = {FAULT: {"kind": "offset", "channel": "x", "size": 0.1}}
+        return Judgement(verdict, ["why"], none, none, none, findings=findings)
+
+    monkeypatch.setattr(
+        faults_module, "_with_fault", lambda *_: number if (number := next(fits)) < lost else None
+    )
+    monkeypatch.setattr(faults_module, "judge", lambda fitted: judged(next(answers)))
+    monkeypatch.setattr(faults_module, "_words", lambda fitted, judgement, fault: f"{fault.kind} {fitted}")
+    found = with_sensor_faults(cast(Any, 0), judged("close"), SILENT)
+    if not faults:
+        assert found is None
+        return
+    assert found is not None and cast(Any, found[0]) == faults
+    assert found[1].reasons == [f"offset {faults}"] * faults + ["why"]
+    clean = Judgement("close", [], np.zeros(0), np.zeros(0), np.zeros(0))
+    assert with_sensor_faults(cast(Any, 0), clean, SILENT) is None
+
+
 def test_given_a_fault_then_its_words_have_size_and_error() -> None:
     fitted, _ = faulty()
     fitted.unknowns = [unknown("c"), unknown("offset x", 1, "offset"), unknown("delay y", 2, "delay")]
@@ -299,7 +330,10 @@ def test_given_a_search_over_parts_that_ends_then_its_own_estimate_counts(
     assert parted.run(samples=399)[1] == pytest.approx([3.3]) and parted.asked[-1] == 4
 
 
-@pytest.mark.parametrize("again", [DataError("no"), ended(3.3, False), ended(np.nan), None])
+HALF_LOST = about(converged=True, estimate=np.array([3.3, np.nan]))
+
+
+@pytest.mark.parametrize("again", [DataError("no"), ended(3.3, False), ended(np.nan), HALF_LOST, None])
 def test_given_a_search_over_parts_that_does_not_end_then_the_whole_fits_estimate_stays(
     monkeypatch: pytest.MonkeyPatch, again: Any
 ) -> None:
@@ -316,6 +350,7 @@ def test_given_a_very_long_record_then_one_step_within_the_bounds_stands_for_the
     assert parted.run(samples=100_001)[1] == pytest.approx([3.2]) and parted.asked == []
     assert parted.run(samples=100_001, upper=3.1)[1] == pytest.approx([3.1])
     assert parted.run(converged=False)[1] == pytest.approx([3.0]) and parted.asked == []
+    assert Parted(monkeypatch, None, parts=2).run() is not None
     assert Parted(monkeypatch, None, parts=1).run() is None
     assert Parted(monkeypatch, None, followed=False).run() is None
 
