@@ -30,6 +30,7 @@ class Rows:
         self.parameters = A.shape[1]
         self.probes = np.zeros(len(y))
         self.variance = 1.0
+        self.every: list[int] = []  # asked for by a scan
 
     def __len__(self) -> int:
         return self.left.size
@@ -52,6 +53,7 @@ class Rows:
         return np.full((len(self), 1), self.variance)
 
     def thinned(self, every: int) -> Rows:
+        self.every.append(every)
         return self
 
 
@@ -163,13 +165,17 @@ def test_given_unknowns_that_are_not_linear_then_a_grid_between_their_bounds_is_
 
     fit._projected = projected  # type: ignore[method-assign]
     fit._scan(SILENT)
-    assert tried == pytest.approx([*(8.0 * (np.arange(400) + 0.5) / 400), 7.3])
+    grid = np.append(8.0 * (np.arange(400) + 0.5) / 400, 7.3)
+    assert tried[:401] == pytest.approx(grid)  # on a hundred of the four hundred rows
+    assert fit.blocks[0].system.every == [4]  # type: ignore[attr-defined]
+    nearest = grid[np.argsort(np.abs(grid**2 - 9.0))]
+    assert set(np.round(tried[401:], 9)) == set(np.round(nearest[:8], 9))  # then the best eight on all
     assert fit.values[0] == pytest.approx([2.0, 3.0], abs=0.02) and not fit.scanning
     both, *_ = linear_fit(squared=(0, 1), upper=8.0)
     count: list[int] = []
     both._projected = lambda values: (count.append(1) or 1.0, values)  # type: ignore[method-assign]
     both._scan(SILENT)
-    assert len(count) == 21**2  # twenty along each, and the guess
+    assert len(count) == 21**2 + 8  # twenty along each, and the guess
 
 
 def test_given_a_poor_end_then_a_scan_is_made_where_bounds_allow_one() -> None:
