@@ -149,7 +149,7 @@ def _number(table: Mapping[str, Any], name: str, zero: bool = False, negative: b
     if name not in table:
         raise SequenceError(f"'{name}' is missing.")
     value = table[name]
-    good = isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value)
+    good = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
     if not good or (value < 0 and not negative) or (value == 0 and not zero):
         raise SequenceError(f"{name} must be a {'' if negative else 'positive '}number, not {value!r}.")
     return float(value)

@@ -265,7 +265,7 @@ def _profile(table: dict[str, Any], key: str) -> RigProfile:
             raise RigError(f"'{needed}' is missing.")
     channels = tuple(build(ChannelProfile, c, f"channel {i + 1}") for i, c in enumerate(table["channels"]))
     names = [c.name for c in channels]
-    if not channels or len(set(names)) < len(names):
+    if not channels or not all(isinstance(n, str) for n in names) or len(set(names)) < len(names):
         raise RigError("every channel needs a name of its own, and there must be at least one.")
     instruments = table["instruments"]
     if not isinstance(instruments, dict) or "source" not in instruments:
