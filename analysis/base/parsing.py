@@ -42,6 +42,7 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise tomllib.TOMLDecodeError(str(error).split(";")[0]) from None
     if _nested_deeper_than(tables, MAX_NESTING):
         raise tomllib.TOMLDecodeError("Values are nested too deeply")
+    _shorten(tables)
     return tables
 
 
@@ -123,6 +124,15 @@ def _dataclass(kind: Any, value: Any, where: str) -> Any:
 
 def _integer(text: str) -> int | float:
     return int(text) if len(text.lstrip("-")) <= LONGEST_INTEGER else float(text)
+
+
+def _shorten(data: dict[str, Any] | list[Any]) -> None:
+    """Long integers become real numbers, in place, as those of a JSON text do."""
+    for place, value in list(data.items() if isinstance(data, dict) else enumerate(data)):
+        if isinstance(value, dict | list):
+            _shorten(value)
+        elif type(value) is int and abs(value) >= 10**LONGEST_INTEGER:
+            data[place] = _integer(str(value))  # type: ignore[index]
 
 
 def _nested_deeper_than(data: Any, limit: int) -> bool:

@@ -101,3 +101,13 @@ def test_given_plain_data_of_the_right_types_then_they_are_read() -> None:
 def test_given_a_wrong_type_then_its_place_is_named(change: dict[str, Any], place: str) -> None:
     with pytest.raises(ValueError, match=place):
         read_as(Outer, {"name": "n", "parts": {}, **change})
+
+
+def test_given_integers_beyond_64_bits_then_real_numbers_as_in_json() -> None:
+    """Compiled code and arrays hold 64 bits: such a gain of a shaker ended in an error of the compiler."""
+    digits = "9" * 22
+    text = f"a = {digits}\nb = [-{digits}, 7]\n[c]\nd = {'1' + 400 * '0'}"
+    assert parse_toml(text) == {"a": 1e22, "b": [-1e22, 7], "c": {"d": math.inf}}
+    assert parse_json(f"[{digits}]") == [1e22]
+    kept = parse_toml("a = 999999999999999999")["a"]
+    assert kept == 10**18 - 1 and type(kept) is int
