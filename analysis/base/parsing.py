@@ -42,8 +42,8 @@ def parse_toml(text: str) -> dict[str, Any]:
         raise tomllib.TOMLDecodeError(str(error).split(";")[0]) from None
     if _nested_deeper_than(tables, MAX_NESTING):
         raise tomllib.TOMLDecodeError("Values are nested too deeply")
-    _shorten(tables)
-    return tables
+    read: dict[str, Any] = _shortened(tables)
+    return read
 
 
 def parse_json(text: str) -> Any:
@@ -126,13 +126,15 @@ def _integer(text: str) -> int | float:
     return int(text) if len(text.lstrip("-")) <= LONGEST_INTEGER else float(text)
 
 
-def _shorten(data: dict[str, Any] | list[Any]) -> None:
-    """Long integers become real numbers, in place, as those of a JSON text do."""
-    for place, value in list(data.items() if isinstance(data, dict) else enumerate(data)):
-        if isinstance(value, dict | list):
-            _shorten(value)
-        elif type(value) is int and abs(value) >= 10**LONGEST_INTEGER:
-            data[place] = _integer(str(value))  # type: ignore[index]
+def _shortened(data: Any) -> Any:
+    """The same with long integers as real numbers, as those of a JSON text are."""
+    if isinstance(data, dict):
+        return {key: _shortened(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_shortened(value) for value in data]
+    if type(data) is int and abs(data) >= 10**LONGEST_INTEGER:
+        return _integer(str(data))
+    return data
 
 
 def _nested_deeper_than(data: Any, limit: int) -> bool:
