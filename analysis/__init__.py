@@ -25,7 +25,7 @@ _NAMES = {
     # from records to parameters with error bars and a verdict
     "estimate.methods": "METHODS identify option_types own_module",
     "estimate.identifiability": "confusion_words",
-    "estimate.latent_states": "LatentStates latent_states",
+    "estimate.latent_states": "LatentStates latent_states why_no_states",
     "estimate.profiling": "can_be_profiled profile_of",
     "estimate.bootstrap": "FittedMotion fitted_motion with_draws",
     "estimate.weak.recursive": "RecursiveWeak",

@@ -54,6 +54,7 @@ from analysis.estimate.discovery.selection import select_terms as select_terms
 from analysis.estimate.identifiability import confusion_words as confusion_words
 from analysis.estimate.latent_states import LatentStates as LatentStates
 from analysis.estimate.latent_states import latent_states as latent_states
+from analysis.estimate.latent_states import why_no_states as why_no_states
 from analysis.estimate.methods import METHODS as METHODS
 from analysis.estimate.methods import identify as identify
 from analysis.estimate.methods import option_types as option_types

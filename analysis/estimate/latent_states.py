@@ -27,7 +27,7 @@ from analysis.base.progress import SILENT, Progress
 from analysis.base.record import Record
 from analysis.estimate.finish.fit import fit
 from analysis.estimate.finish.fitted import Fitted, Piece
-from analysis.estimate.profiling import can_be_profiled
+from analysis.estimate.profiling import why_not_again
 from analysis.estimate.start import Start
 from analysis.experiment import Conditions, Experiment
 from analysis.model import Model
@@ -60,9 +60,8 @@ def latent_states(result: Identification, record: Record, progress: Progress = S
     The fit is made again from its own numbers. Where it comes to others, the states would belong to them, and
     are refused.
     """
-    refused = can_be_profiled(result)
-    if refused:
-        raise DataError(refused.replace("likelihood to trace", "states"))
+    if refused := why_no_states(result):
+        raise DataError(refused)
     fitted = _again(result, record, progress)
     n, N = len(fitted.experiment.model.states), len(record)
     first = (fitted.experiment.conditions.part or (0,))[0]
@@ -76,6 +75,11 @@ def latent_states(result: Identification, record: Record, progress: Progress = S
     words = ["The noise of the inputs is not counted in the errors of the states."]
     said = tuple(words) if fitted.inputs_estimated else ()
     return LatentStates(tuple(fitted.experiment.model.states), values, stderr, said)
+
+
+def why_no_states(result: Identification) -> str:
+    """Why no states can be told of this result; empty where they can."""
+    return why_not_again(result, "states")
 
 
 def _again(result: Identification, record: Record, progress: Progress) -> Fitted:

@@ -16,9 +16,14 @@ _SAME = 0.3  # standard errors by which a fit made again may differ and still be
 
 def can_be_profiled(result: Identification) -> str:
     """Why no profile can be traced of this result; empty where one can."""
+    return why_not_again(result, "likelihood to trace")
+
+
+def why_not_again(result: Identification, wanted: str) -> str:
+    """Why the fit cannot be made again from its own numbers for what is wanted of it; empty where it can."""
     entry = METHODS.get(result.method)
     if entry is not None and entry.load is None:
-        return f"The method {result.method} has no likelihood to trace."
+        return f"The method {result.method} has no {wanted}."
     if result.method == "select":
         return "The error bars count the choice of terms: identify the equation by itself first."
     if not result.converged:

@@ -66,6 +66,7 @@ def _fill(tile: Array, first: int, rows: Array, start: int, size: int) -> int:
 
 @_compiled
 def _take(tile: Array, first: int, targets: Any, out: Array, start: int, size: int) -> int:
+    """Copy results out of the tile, each into its row of the array."""
     for i in range(targets.shape[0]):
         at, row = first + i * TILE, targets[i]
         if size == TILE:

@@ -22,9 +22,7 @@ _SIGNIFICANT = 12.0  # squared amplitude over its variance
 _FEWEST_PERIODS = 2.0  # of a stated drive, in a record that can show its harmonics
 _NEGLIGIBLE = 1e-5  # noise over standard deviation below which nothing is smoothed
 BROADBAND = 0.35  # the same of an input beyond which what is no tone in it may be force, not a poor sensor
-_WHITE = (
-    0.7  # the same from which on most of an input has no smooth part: a white force, not a sensor's noise
-)
+_WHITE = 0.7  # the same from which on an input counts as a white force, not as a sensor's noise
 
 
 def smooth(row: Array, dt: float) -> tuple[Array, Array]:

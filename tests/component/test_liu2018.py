@@ -18,8 +18,12 @@ from drivers.library import load_model
 SHARED = Path(__file__).parents[2].parent / "shared" / "data"
 
 
-def most_likely(model: Model, record: Record) -> dict[str, float]:
-    """The values that `weak` ends at, without the verdict on them, which costs several times as much."""
+def found_by_weak(model: Model, record: Record, judged: bool) -> dict[str, float]:
+    """The values that `weak` ends at; with the verdict on them, which costs several times as much, or not."""
+    if judged:
+        result = identify(model, record, "weak")
+        assert result.converged and result.verdict == "fits"
+        return result.values()
     begun = begin(model, [record], "weak", SILENT, {})
     found = fit(begun.experiment, begun.start)
     assert found.converged
@@ -31,12 +35,7 @@ def test_given_chua_circuits_in_noise_when_identified_then_overall_error_is_smal
     truth = load_model("chua")
     model, record = chua_case(decibels, 1)
     plain = identify(model, record, "weak", plain=True)
-    if decibels == 10:
-        result = identify(model, record, "weak")
-        assert result.converged and result.verdict == "fits"
-        found = result.values()
-    else:
-        found = most_likely(model, record)
+    found = found_by_weak(model, record, judged=decibels == 10)
     error = overall_error(truth.with_values(found), truth)
     assert error < most
     assert overall_error(plain, truth) > 8 * error
@@ -61,12 +60,7 @@ def test_given_stepped_inputs_when_the_tank_is_identified_then_the_steps_leave_n
 def test_given_the_papers_guess_when_the_miura_ori_is_identified_then_all_five_are_found(decibels, most):
     truth = load_model("miura_ori_measured")
     model, record = miura_case(decibels, 0)
-    if decibels == 20:
-        result = identify(model, record, "weak")
-        assert result.converged and result.verdict == "fits"
-        found = result.values()
-    else:
-        found = most_likely(model, record)
+    found = found_by_weak(model, record, judged=decibels == 20)
     for name in truth.free:
         assert found[name] == pytest.approx(truth.parameters[name].value, rel=most)
     assert _force_curve_error(truth, {name: found[name] for name in truth.free}) < 0.01

@@ -70,7 +70,7 @@ class StatesPanel(QWidget):
         self, result: Identification, record: Record | None, mapping: dict[str, str], refused: str
     ) -> None:
         """The fit whose states are asked for; ``refused``: why there are none, in words."""
-        from analysis import can_be_profiled
+        from analysis import why_no_states
 
         if result is not self.result:
             self.cancel()
@@ -78,7 +78,7 @@ class StatesPanel(QWidget):
             self.chooser.clear()
             self.plot.clear()
         self.result, self._record, self._mapping = result, record, mapping
-        self._refused = refused or can_be_profiled(result).replace("likelihood to trace", "states")
+        self._refused = refused or why_no_states(result)
         if not self._refused and not result.usable:
             self._refused = UNUSED
         self._follow()
