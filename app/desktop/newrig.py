@@ -46,6 +46,7 @@ RATES = (1024, 2048, 2560, 5120, 10240, 12800, 25600, 44100, 48000, 51200)  # Hz
 SOUND_RATE = 48000  # Hz, that every sound card has
 NAMES = ("x", "v", "a", "f", "drive", "strain")  # what channels are usually called
 HEADINGS = ("Name", "Connected to", "Sensor", "Calibration", "Stop beyond")
+WIDTHS = (120, 140, 0, 150, 130)  # of these columns; the sensor takes the rest
 STEPS = ("1. The instrument", "2. Channels and sensors", "3. The shaker")
 VOLTS = "no sensor: volts"
 AS_IT_IS = "as it is"
@@ -68,7 +69,7 @@ class NewRigDialog(QDialog):
         self._filling = False
         px = self.theme.px
         self.setWindowTitle("New rig" if edit is None else f"Channels of {edit.stem}")
-        self.resize(px(820), px(500))
+        self.resize(px(920), px(500))
         self.heading = label("", "title")
         self.stack = QStackedWidget()
         for page in (self._instrument_page(), self._channel_page(), self._shaker_page()):
@@ -185,7 +186,9 @@ class NewRigDialog(QDialog):
         self.table.setHorizontalHeaderLabels(list(HEADINGS))
         header, side = self.table.horizontalHeader(), self.table.verticalHeader()
         assert header is not None and side is not None
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        for column, width in enumerate(WIDTHS):
+            header.resizeSection(column, self.theme.px(width))
+        header.setSectionResizeMode(HEADINGS.index("Sensor"), QHeaderView.ResizeMode.Stretch)
         side.hide()
         side.setDefaultSectionSize(self.theme.px(44))
         self.table.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
