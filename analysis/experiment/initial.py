@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from analysis.experiment.run import Run
 from analysis.model import Model
-from analysis.signal.noise import noise_at_order, noise_of
+from analysis.signal.noise import noise_bound
 
 Array = NDArray[np.float64]
 
@@ -47,13 +47,7 @@ def _begins_elsewhere(model: Model, run: Run) -> bool:
     for row, expected in zip(run.outputs, y, strict=True):
         if not (np.isfinite(row[0]) and np.isfinite(expected)):
             continue
-        noise = max(noise_of(row) or _noise_of_few(row), _ROUNDING * float(np.nanstd(row)))
+        noise = max(noise_bound(row), _ROUNDING * float(np.nanstd(row)))
         if abs(row[0] - expected) > _ELSEWHERE * noise:
             return True
     return False
-
-
-def _noise_of_few(row: Array) -> float:
-    """Noise of a short channel from its third differences; an upper bound if the motion is fast."""
-    good = row[np.isfinite(row)]
-    return noise_at_order([good], 3) if len(good) > 3 else np.inf

@@ -16,6 +16,7 @@ from analysis.base.errors import DataError
 
 HIGHEST_ORDER = 12
 FEWEST_SAMPLES = 20 * HIGHEST_ORDER  # samples, for the median of the highest differences to mean something
+_FEW_ORDERS = 3  # of the differences of a channel however short
 _BLOCKS = 8  # sub-records whose spread gives the standard error
 _PIECE = 5000  # samples of each sub-record of a long record
 _QUICK_PIECE = 1024  # the same where the value alone is wanted
@@ -73,6 +74,18 @@ def noise_of(row: NDArray[np.float64]) -> float:
         if order > 2 and levels[-1] > _NO_LONGER_FALLS * levels[-2]:
             return min(levels)
     return levels[-1]
+
+
+def noise_bound(row: NDArray[np.float64]) -> float:
+    """Noise of a channel as :func:`noise_of`; of a short one from its low orders, which bound it from above.
+
+    Where a noise of zero would be an assertion: a wrong one makes every model miss the data.
+    """
+    good = row[np.isfinite(row)]
+    if len(good) >= FEWEST_SAMPLES:
+        return noise_of(good)
+    orders = range(1, min(max(len(good) // 20, _FEW_ORDERS), len(good) - 1) + 1)
+    return min((noise_at_order([good], order) for order in orders), default=float("inf"))
 
 
 @dataclass(frozen=True, eq=False)

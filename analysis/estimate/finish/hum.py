@@ -74,7 +74,8 @@ def hum_words(fitted: Fitted) -> list[str]:
         share = 100.0 * h.amplitude / np.sqrt(2.0) / spread if spread > 0 else float("nan")
         words.append(
             f"A tone at {h.frequency:.4g} cycles per unit of time runs through {outputs[h.output]}, "
-            f"amplitude {h.amplitude:.2g} ({share:.2g} % of its spread): hum, fitted with the parameters."
+            f"amplitude {h.amplitude:.2g} ({share:.2g} % of its spread): hum, or a force that the model "
+            "lacks, fitted with the parameters."
         )
     return words
 

@@ -24,6 +24,7 @@ from analysis.estimate.finish.missing_force import missing_force
 from analysis.estimate.finish.rivals import rival
 from analysis.estimate.finish.running_on import does_not_last
 from analysis.estimate.finish.sampling import alias
+from analysis.estimate.finish.time_unit import time_unit_words
 from analysis.estimate.finish.twins import twin
 from analysis.estimate.identifiability import covariance_of, pseudo_inverse, undetermined_parameters
 from analysis.experiment.drive_time import DRIVE_TIME
@@ -66,6 +67,7 @@ def judge(fitted: Fitted, progress: Progress = SILENT) -> Judgement:
     unusable += _at_bounds(fitted, evidence, bars)
     elsewhere = None if unusable else alias(fitted, progress) or rival(fitted, progress) or twin(fitted)
     unusable += [elsewhere.words] if elsewhere else []
+    unusable += [words] if (words := time_unit_words(fitted)) else []
     leaves = "" if unusable else does_not_last(fitted)
     verdict, reasons = _verdict(evidence, bars, unusable, _units(fitted), leaves)
     covariance = np.array(bars.errors.covariance)

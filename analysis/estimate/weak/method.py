@@ -24,7 +24,7 @@ from analysis.estimate.weak.plain import REFERENCES, start_plain
 from analysis.estimate.weak.system import Equation, WeakSystem, nodes
 from analysis.experiment import Experiment, Run, Unknown
 from analysis.experiment.states import StateSamples, state_samples
-from analysis.signal.noise import noise_of
+from analysis.signal.noise import noise_bound
 
 if TYPE_CHECKING:
     from analysis.model import Model
@@ -61,7 +61,7 @@ def _start(options: Weak, experiment: Experiment, progress: Progress, alone: boo
         raise ModelError(f"{model.name} has no free parameter: give one a guess instead of a value.")
     samples = [state_samples(model, run, model.values(), smoothed=False) for run in runs]
     equations = _equations(model, samples[0])
-    noise = [np.array([noise_of(row) for row in s.values]) for s in samples]
+    noise = [np.array([noise_bound(row) for row in s.values]) for s in samples]
     spacing = options.spacing or _spacing(runs, samples, noise)
     blocks = _blocks(model, runs, samples, noise, equations, spacing)
     n = len(model.states)

@@ -56,6 +56,14 @@ def test_a_cycle_that_the_model_leaves_is_missed(size: float) -> None:
     assert result.verdict == "misses" and says(result)
 
 
+@pytest.mark.parametrize("seconds", [22.0, 33.0])
+def test_a_few_periods_and_a_part_of_one_show_it_as_well(seconds: float) -> None:
+    """What is cut off of a period moves the mean of a half, and the model leaves the cycle slowly."""
+    result = identify(CYCLE, record(rayleigh, seconds, noise=0.02))
+    assert result.parameters["mu"].value < 0
+    assert result.verdict == "misses" and says(result)
+
+
 def test_the_cycle_of_the_right_model_lasts() -> None:
     result = identify(CYCLE, record(van_der_pol))
     assert result.verdict == "fits"

@@ -240,3 +240,19 @@ def test_given_noise_on_states_and_input_when_drawn_often_then_residuals_scatter
     size = np.sqrt(np.outer(np.diag(expected), np.diag(expected)))
     assert np.abs(found - expected).max() < 0.08 * size.max()
     assert np.diag(found) == pytest.approx(np.diag(expected), rel=0.12)
+
+
+@pytest.mark.parametrize("samples", [30, 60, 200])
+def test_given_few_samples_when_fitted_then_their_noise_is_not_taken_as_none(samples):
+    t = np.arange(samples) * 0.1
+    noise = 0.01 * np.random.default_rng(samples).standard_normal(samples)
+    x = np.exp(-0.15 * t) * np.cos(np.sqrt(4 - 0.15**2) * t) + noise
+    model = Model.from_equations(
+        {"x": "v", "v": "-c*v - k*x"}, {"c": {"guess": 0.4}, "k": {"guess": 5.0}}, outputs={"x": "x"}
+    )
+    record = Record.from_arrays(10.0, {"x": x})
+    best = identify(model, record, "weak")
+    assert best.verdict == "fits"
+    alone = identify(model, record, "weak", finish=False).parameters["k"]
+    assert abs(alone.value - 4.0) < 4 * alone.stderr
+    assert alone.stderr < 20 * best.parameters["k"].stderr
