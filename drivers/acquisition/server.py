@@ -45,6 +45,7 @@ from drivers.acquisition.keeping_awake import KeepAwake
 from drivers.base import system
 from drivers.base.clock import RealClock
 from drivers.base.drive_page import DrivePage, DriveStatus, is_ending, process_state
+from drivers.base.garbage import collect_little, settle_memory
 from drivers.base.latch import DriveLatched
 from drivers.base.logs import begin_log
 from drivers.base.protocols import (
@@ -83,6 +84,7 @@ def run(profile: RigProfile, links: m.Links, seed: int, patience: float, log: Pa
     system.set_priority(-10)  # where it is allowed: before fits and plots
     system.fine_timers()
     sys.setswitchinterval(SWITCH_SECONDS)
+    collect_little()
     page = DrivePage.open(links.page)
     page.claim(os.getpid())
     server = RigServer(profile, links, page, seed, log)
@@ -368,6 +370,8 @@ class RigServer:
         if self._ending:
             raise DriveLatched(f"The rig is being closed ({self._ending}): nothing can play.")
         self._exciter.latch.check()
+        if not self.driving:
+            settle_memory()
         self.driving = True  # the watch and the second guard look from now on
 
     def _arm(self, seen: int) -> None:

@@ -11,6 +11,7 @@ together by Runge-Kutta 4; the drive is known at both ends and in the middle of 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -148,6 +149,12 @@ class Plant:
                 return self.quantities.index(name)
         known = ", ".join(q.removeprefix("output ") for q in dict.fromkeys(self.quantities))
         raise ModelError(f"The virtual specimen has no '{quantity}': there are {known}.")
+
+    def prepare(self) -> None:
+        """Compile, or load, what ``advance`` needs; the specimen stays where it is."""
+        trial = copy(self)
+        trial.states, trial._shaker, trial._tail = self.states.copy(), self._shaker.copy(), None
+        trial.advance(np.zeros(2 * 2 * self.steps))
 
     def tap(self, strength: float = 1.0) -> None:
         """A tap with a finger: the states jump by what the specimen says."""

@@ -107,6 +107,7 @@ class VirtualRig:
 
     def start(self) -> None:
         with self._lock:
+            self._plant.prepare()  # not with the first samples: a drive may play by then
             self._running, self._index = True, 0
             if self._corrections is not None:
                 self._loop.let_go("the stream was started again")

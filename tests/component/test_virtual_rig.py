@@ -14,6 +14,7 @@ from analysis.model import Model
 from drivers.base.clock import InstantClock
 from drivers.base.waveform import Sine
 from drivers.rig.profile import Rig, RigError, load_rig, open_rig, rig_files, rig_from_text
+from drivers.virtual.parts import open_plant
 from drivers.virtual.plant import EndStop, Plant, Shaker, Specimen
 from tests.waiting import NotedClock
 
@@ -264,3 +265,17 @@ def test_given_an_unknown_quantity_or_parameter_then_said_in_words() -> None:
         open_rig(profile, InstantClock())
     with pytest.raises(Exception, match="k9"):
         open_rig(load_rig("two_well_beam").with_changes(specimen={"k9": 1.0}), InstantClock())
+
+
+def test_given_a_stream_that_begins_then_everything_is_compiled_and_the_specimen_has_not_moved(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plant, plain = open_plant(load_rig("two_well_beam")), open_plant(load_rig("two_well_beam"))
+    drive = np.sin(0.3 * np.arange(20 * plant.steps))
+    for _ in range(2):  # a stream that is started again
+        plant.prepare()
+        assert np.array_equal(plant.advance(drive), plain.advance(drive))
+    prepared: list[Plant] = []
+    monkeypatch.setattr(Plant, "prepare", lambda plant: prepared.append(plant))
+    rig = opened()
+    assert prepared == [rig.source._plant]  # type: ignore[attr-defined]
