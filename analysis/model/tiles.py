@@ -51,6 +51,20 @@ def _copy(typing_context: Any, target: Any, at: Any, source: Any, origin: Any) -
     return types.void(target, types.int64, source, types.int64), generate
 
 
+@intrinsic
+def _compute(typing_context: Any, address: Any, tile: Any, p: Any) -> Any:
+    """Run the machine code of a model at an address. As an argument of its own type the function would be
+    typed and its address be looked up at every call, which takes as long as 2000 samples."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        returned = context.get_value_type(TILE_SIGNATURE.return_type)
+        kind = ir.FunctionType(returned, [context.get_value_type(a) for a in TILE_SIGNATURE.args])
+        builder.call(builder.inttoptr(arguments[0], kind.as_pointer()), arguments[1:])
+        return context.get_dummy_value()
+
+    return types.void(address, tile, p), generate
+
+
 @_compiled
 def _fill(tile: Array, first: int, rows: Array, start: int, size: int) -> int:
     """Copy columns into the tile; where there are fewer than 64 the last one fills the rest."""
@@ -79,14 +93,14 @@ def _take(tile: Array, first: int, targets: Any, out: Array, start: int, size: i
 
 @njit(
     types.void(
-        *(types.FunctionType(TILE_SIGNATURE), _VECTOR, _MATRIX, _MATRIX, _MATRIX, _MATRIX, _VECTOR),
+        *(types.intp, _VECTOR, _MATRIX, _MATRIX, _MATRIX, _MATRIX, _VECTOR),
         *(*_OUTPUT, *_OUTPUT, *_OUTPUT),
     ),
     nogil=True,
     cache=True,
 )
 def _over_tiles(
-    compute: Any, tile: Array, ts: Array, x: Array, u: Array, sets: Array, p: Array,
+    address: int, tile: Array, ts: Array, x: Array, u: Array, sets: Array, p: Array,
     a: Array, rows_a: Any, b: Array, rows_b: Any, c: Array, rows_c: Any,
 ) -> None:  # fmt: skip
     for start in range(0, ts.shape[1], TILE):
@@ -95,7 +109,7 @@ def _over_tiles(
         at = _fill(tile, at, x, start, size)
         at = _fill(tile, at, u, start, size)
         at = _fill(tile, at, sets, start, size)
-        compute(tile, p)
+        _compute(address, tile, p)  # type: ignore[call-arg]
         at = _take(tile, at, rows_a, a, start, size)
         at = _take(tile, at, rows_b, b, start, size)
         _take(tile, at, rows_c, c, start, size)
@@ -115,7 +129,10 @@ class ManySamples:
     def __init__(self, compute: Any, layout: Mapping[str, Any]) -> None:
         """``layout``: `rows` of the tile; `each`, whether parameters differ from sample to sample; and of
         each array of results its `results` (rows) and `background` (empty: nothing but results)."""
-        self._compute, self._size, self._each = compute, TILE * layout["rows"], layout["each"]
+        self._compute = compute  # machine code lives as long as its function
+        result = compute.get_compile_result(TILE_SIGNATURE)
+        self._address = result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name)
+        self._size, self._each = TILE * layout["rows"], layout["each"]
         self._outputs = [
             _Output(
                 np.array(one["results"], dtype=np.int64),
@@ -136,7 +153,7 @@ class ManySamples:
         while len(given) < 6:
             given += [_NOTHING, _NO_ROWS]
         sets, shared = (p, _NO_PARAMETERS) if self._each else (_NOTHING, p)
-        _over_tiles(self._compute, np.empty(self._size), ts.reshape(1, -1), x, u, sets, shared, *given)
+        _over_tiles(self._address, np.empty(self._size), ts.reshape(1, -1), x, u, sets, shared, *given)
 
 
 _NOTHING, _NO_ROWS, _NO_PARAMETERS = np.empty((0, 0)), np.empty(0, dtype=np.int64), np.empty(0)
