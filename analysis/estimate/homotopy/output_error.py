@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -216,15 +215,8 @@ class OutputError:
         for segment, initial, move in zip(self.segments, point.initials, locals_, strict=True):
             moved = initial.copy()
             moved[segment.free_initial] += move
-            initials.append(np.clip(moved, *self._initial_bounds))
+            initials.append(np.clip(moved, segment.lower, segment.upper) if len(segment.lower) else moved)
         return replace(point, values=values, initials=tuple(initials))
-
-    @cached_property
-    def _initial_bounds(self) -> tuple[Array, Array]:
-        known = [self.model.initial.get(name) for name in self.model.states]
-        free = [(i.lower, i.upper) if i is not None and i.free else (-np.inf, np.inf) for i in known]
-        low, high = np.array(free, dtype=np.float64).reshape(-1, 2).T
-        return low, high
 
     def _entry(self, evaluation: Evaluation, strength: float) -> dict[str, float]:
         names = list(self.model.parameters)

@@ -34,14 +34,13 @@ def in_windows(
     """Parameters from windows of a few Lyapunov times; as a path, the motion of the coupled model."""
     problem = search.problem
     longest = max(len(s) * s.dt for s in problem.segments)
-    everything = np.arange(len(problem.model.states), dtype=np.int64)
     windows, initials = [], []
     for segment, run in zip(problem.segments, coupled.evaluation.runs, strict=True):
         length = max(_SHORTEST, int(WINDOW_LYAPUNOV_TIMES / exponent / segment.dt))
         for first in range(0, len(segment) - _REST, length):
             window = segment.cut(first, min(first + length, len(segment)))
             begin = run.states[:, first].copy()
-            windows.append(replace(window, initial=begin, free_initial=everything))
+            windows.append(replace(window.unbounded(), initial=begin))
             initials.append(begin)
     windowed = replace(problem, segments=windows)
     inner = replace(search, problem=windowed)

@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
-from analysis.estimate.shooting.problem import Point, Problem, Stretch
+from analysis.estimate.shooting.problem import Point, Problem
+from analysis.estimate.stretch import Place, bounds_at, stretch_of
 from analysis.estimate.unknowns import Unknowns
 from analysis.signal.noise import noise_of
 
 if TYPE_CHECKING:
-    from analysis.experiment import Experiment, Run
+    from analysis.experiment import Experiment
 
 Array = NDArray[np.float64]
-Place = tuple[int, int, int]  # run, first sample, the one after the last
 
 LEAST_NOISE = 1e-6  # of an output's spread: what the integration and double precision can resolve
 
@@ -32,7 +32,7 @@ def problem_of(
     places = stretches_of(experiment) if places is None else places
     return Problem(
         model,
-        [_stretch(experiment, place) for place in places],
+        [stretch_of(experiment, place) for place in places],
         Unknowns([(u.index, u.record) for u in experiment.unknowns], len(experiment.runs)),
         np.concatenate([[p.lower for p in parameters], -wide]),
         np.concatenate([[p.upper for p in parameters], wide]),
@@ -80,29 +80,6 @@ def start_point(
     initials = []
     for number, first, _ in stretches_of(experiment):
         state = np.array(states[number][:, first], dtype=np.float64)
-        lower, upper = _initial_bounds(experiment.runs[number], first)
+        lower, upper = bounds_at(experiment.runs[number], first)
         initials.append(np.clip(state, lower, upper) if len(lower) else state)
     return Point(np.hstack([inside, chain]), tuple(initials))
-
-
-def _stretch(experiment: Experiment, place: Place) -> Stretch:
-    number, first, stop = place
-    run: Run = experiment.runs[number]
-    lower, upper = _initial_bounds(run, first)
-    return Stretch(
-        np.ascontiguousarray(run.times[first:stop]),
-        np.ascontiguousarray(run.outputs[:, first:stop]),
-        run.inputs,
-        number,
-        float(run.times[0]),
-        lower,
-        upper,
-    )
-
-
-def _initial_bounds(run: Run, first: int) -> tuple[Array, Array]:
-    """Bounds of the state at a sample, equal where it is known: at the run's first, else none."""
-    nothing = not (np.isfinite(run.initial_lower) | np.isfinite(run.initial_upper)).any()
-    if first > 0 or nothing:
-        return np.zeros(0), np.zeros(0)
-    return run.initial_lower, run.initial_upper

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from analysis.estimate.descent import Own
 from analysis.estimate.shooting.run import Motion, run, run_adaptive
+from analysis.estimate.stretch import Stretch
 from analysis.estimate.unknowns import ABSENT, Unknowns
-from analysis.signal.inputs import Inputs
 
 if TYPE_CHECKING:
     from analysis.model import Model
@@ -30,27 +30,6 @@ MOST_ROUGH, MOST_SUBSTEPS = 16, 64  # of a sample interval, for models whose kin
 ADAPTIVE, ADAPTIVE_WORK = 0, 8  # and what an adaptive step costs, in sub-steps
 ROUGH, FINE = 0.1, 0.03  # change of the outputs over the noise that doubled sub-steps may make: while
 # searching, and at the optimum (coarser steps leave white residuals and parameters 27 standard errors off)
-
-
-@dataclass(frozen=True, eq=False)
-class Stretch:
-    """Samples that one motion has to follow. Outputs [q, N] are nan where nothing was measured."""
-
-    times: Array  # [N] uniform, the model's t
-    outputs: Array
-    inputs: Inputs
-    record: int = 0
-    origin: float = 0.0  # time from which drifts count: the record's first sample
-    lower: Array = field(default_factory=lambda: np.zeros(0))  # [n] bounds of the initial state; empty: none
-    upper: Array = field(default_factory=lambda: np.zeros(0))
-
-    def __len__(self) -> int:
-        return len(self.times)
-
-    def cut(self, first: int, stop: int) -> Stretch:
-        """Samples first to stop; bounds of the initial state hold only where it is still the first."""
-        part = replace(self, times=self.times[first:stop], outputs=self.outputs[:, first:stop])
-        return part if first == 0 else replace(part, lower=np.zeros(0), upper=np.zeros(0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 Classical Runge-Kutta in equal sub-steps of the sample interval, the variational equations alongside by the
 same scheme, so that the derivatives are those of the numbers computed. A stage at the end of a sample
 interval still sees the inputs of that interval: a held input that jumps there is integrated exactly.
+Why homotopy has a loop of its own is said in `analysis.estimate.homotopy.coupled`.
 """
 
 from __future__ import annotations

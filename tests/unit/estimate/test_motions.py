@@ -10,18 +10,22 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from analysis.base.record import Record
+from analysis.estimate.homotopy import output_error
 from analysis.estimate.homotopy.coupled import (
     LUTHER,
     Controller,
     Segment,
     _cubics,
     run_coupled,
+    segments_of,
 )
 from analysis.estimate.homotopy.plain import objective
 from analysis.estimate.methods import identify
-from analysis.estimate.shooting.problem import Point, Problem, Stretch
+from analysis.estimate.shooting.problem import Point, Problem
 from analysis.estimate.shooting.run import run, run_adaptive
+from analysis.estimate.stretch import Stretch
 from analysis.estimate.unknowns import Unknowns
+from analysis.experiment import Experiment
 from analysis.model import Model
 from analysis.signal.inputs import Inputs
 
@@ -76,6 +80,14 @@ def measured() -> np.ndarray:
     return np.ascontiguousarray(outputs_of(np.stack([np.cos(TIMES), 0.3 * np.sin(2 * TIMES)]), TIMES))
 
 
+def segment_of(outputs: np.ndarray) -> Segment:
+    """From a first position that is known."""
+    lower = np.array([START[0], -np.inf])
+    upper = np.array([START[0], np.inf])
+    cubics = _cubics(TIMES[0], DT, outputs)
+    return Segment(TIMES, outputs, INPUTS, lower=lower, upper=upper, initial=START, measured=cubics)
+
+
 def differences(outputs: Any, size: int) -> np.ndarray:
     h = 1e-6
     return np.stack([(outputs(h * e) - outputs(-h * e)) / (2 * h) for e in np.eye(size)], axis=1)
@@ -86,9 +98,7 @@ def test_given_a_coupled_motion_then_values_and_slopes_are_those_of_its_equation
     measured: np.ndarray, strength: float, squared: bool
 ) -> None:
     controller = Controller(np.array([[0.5, 0.1], [0.2, 0.3]]), np.array([[0.0, 0.0], [0.4, 0.1]]), squared)
-    segment = Segment(
-        float(TIMES[0]), DT, measured, INPUTS, START, np.array([1]), _cubics(TIMES[0], DT, measured)
-    )
+    segment = segment_of(measured)
     found = run_coupled(MODEL, segment, MODEL.values(), START, FREE, controller, strength, 2, True, LUTHER)
     assert found.reached == N and not found.diverged
     exact = followed(controller, measured, strength)
@@ -110,7 +120,7 @@ def test_given_missing_samples_then_the_controller_lets_go_of_them(measured: np.
     """Without any sample the coupled motion is the free one."""
     lost = np.full_like(measured, np.nan)
     controller = Controller(np.full((2, 2), 0.7), np.zeros((2, 2)))
-    segment = Segment(float(TIMES[0]), DT, lost, INPUTS, START, np.array([1]), _cubics(TIMES[0], DT, lost))
+    segment = segment_of(lost)
     found = run_coupled(MODEL, segment, MODEL.values(), START, FREE, controller, 1.0, 2, False)
     np.testing.assert_allclose(found.states, followed(None, np.zeros_like(measured), 0.0), atol=2e-5)
     gappy = measured.copy()
@@ -120,12 +130,32 @@ def test_given_missing_samples_then_the_controller_lets_go_of_them(measured: np.
     assert np.isfinite(cubics[0, [8, 11]]).all() and np.isfinite(cubics[1]).all()
 
 
+def test_given_bounds_of_the_first_state_then_a_stretch_behind_a_gap_does_not_know_them() -> None:
+    """The first position lies between 0.8 and 1.2; ten seconds later it may be anywhere."""
+    model = Model.from_equations(
+        {"x": "v", "v": "-k*x + f"}, {"k": {"guess": 4.0}}, inputs={"f": "measured"}, outputs={"x": "x"},
+        initial={"x": {"guess": 1.0, "lower": 0.8, "upper": 1.2}},
+    )  # fmt: skip
+    times = 0.05 * np.arange(400)
+    force = np.where((times > 9) & (times < 10), np.nan, 0.0)
+    first, second = segments_of(
+        Experiment(model, Record.from_arrays(20.0, {"x": np.cos(2 * times), "f": force}))
+    )
+    assert first.upper[0] == 1.2 and len(second.upper) == 0
+    assert first.free_initial.tolist() == second.free_initial.tolist() == [0, 1]
+    assert second.times[0] == pytest.approx(10.0) and second.initial[0] == pytest.approx(np.cos(20.0))
+    assert second.cut(3, 40).measured.shape == (1, 37, 4) and first.cut(0, 40).upper[0] == 1.2
+    problem = output_error.OutputError(model, [first, second], output_error.Unknowns.of(model), np.ones(1))
+    start = output_error.Point(model.values(), (first.initial, second.initial))
+    moved = problem.moved(start, np.zeros(1), [np.array([5.0, 0.0]), np.array([-5.0, 1.0])])
+    assert moved.initials[0] == pytest.approx([1.2, first.initial[1]])
+    assert moved.initials[1] == pytest.approx(second.initial + [-5.0, 1.0])
+
+
 def test_given_the_published_objective_then_it_is_half_the_integral_of_the_squared_error(
     measured: np.ndarray,
 ) -> None:
-    segment = Segment(
-        float(TIMES[0]), DT, measured, INPUTS, START, np.array([1]), _cubics(TIMES[0], DT, measured)
-    )
+    segment = segment_of(measured)
     problem: Any = SimpleNamespace(model=MODEL, segments=[segment, segment], substeps=2)
     point: Any = SimpleNamespace(values=MODEL.values(), initials=[START, START])
     left = measured - outputs_of(followed(None, np.zeros_like(measured), 0.0), TIMES)
