@@ -92,6 +92,10 @@ class RigDraft:
             return ["0", "1"]
         return [f"AI{i}" for i in range(MOST_INPUTS)]
 
+    def source_table(self) -> Mapping[str, Any]:
+        """The instrument as a profile names it, as far as it matters for asking its sensors."""
+        return {"driver": self.kind}
+
     def outputs(self) -> list[str]:
         """Where a shaker can be connected: outputs of the instrument itself, and generators."""
         if self.kind == "virtual":

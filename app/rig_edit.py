@@ -49,6 +49,9 @@ class EditedRig(RigDraft):
                 more += [f"{stem}{number}" for number in range(MOST_INPUTS)]
         return list(dict.fromkeys((*used, *more)))
 
+    def source_table(self) -> Mapping[str, Any]:
+        return dict(self._raw()["instruments"]["source"])
+
     def _of_specimen(self) -> list[str]:
         """What can be measured on a virtual rig."""
         from drivers.library import load_model

@@ -23,6 +23,7 @@ from typing import Any
 from analysis import DataError, ShakedownError, parse_toml
 from app.desktop.settings import config_folder
 from drivers.base.files import read_text, replaced
+from drivers.instruments.teds import SensorData
 from drivers.rig.profile import ChannelProfile
 
 NAME = "sensors.toml"
@@ -73,6 +74,11 @@ class Sensor:
         if self.calibrated is not None:
             table["calibrated"] = self.calibrated.isoformat()
         return table
+
+
+def by_teds(told: SensorData) -> Sensor:
+    """The sensor that tells of itself; what it says is asked again whenever the rig is opened."""
+    return Sensor(told.name, told.kind, told.unit, told.sensitivity, range=5.0, teds=True)
 
 
 def database() -> Path:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.identification import Identification
+from analysis.base.words import rounded
 
 Array = NDArray[np.float64]
 
@@ -62,9 +63,8 @@ def undetermined_words(
         size = max(abs(values[i]), abs(expected[i]))
         if i not in bad and expected[i] != 0 and errors[i] > 2 * size:
             what = "value" if size == abs(values[i]) else "guess"
-            sentences.append(
-                f"{name} is hardly determined: standard error {errors[i] / size:.2g} times its {what}."
-            )
+            times = rounded(errors[i] / size, 2)
+            sentences.append(f"{name} is hardly determined: standard error {times} times its {what}.")
     return sentences
 
 
@@ -180,7 +180,9 @@ def confusion_words(result: Identification, name: str) -> list[str]:
     if len(strong) > 1:
         inverse = np.linalg.pinv(matrix, hermitian=True)
         gain = np.sqrt(max(inverse[own, own], 1.0))
-        words.append(f"With all others known the error bar of {name} would be {gain:.2g} times smaller.")
+        words.append(
+            f"With all others known the error bar of {name} would be {rounded(gain, 2)} times smaller."
+        )
     return words
 
 
@@ -201,7 +203,7 @@ def _confusion(name: str, other: str, r: float) -> str:
     gain = 1.0 / np.sqrt(max(1.0 - r * r, 1e-12))
     return (
         f"A larger {name} with a {way} {other} fits nearly as well (correlation {_signed(r)}): with {other} "
-        f"known the error bar of {name} would be {gain:.2g} times smaller."
+        f"known the error bar of {name} would be {rounded(gain, 2)} times smaller."
     )
 
 

@@ -5,21 +5,19 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analysis import DataError
 from app.ctrl_c import CtrlC
 from app.output import add_json_option, write_json
-from app.profile_text import edited
 from app.rig_access import check_free, open_for_command
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from drivers.base.waveform import Waveform
-    from drivers.rig.profile import ChannelProfile, Rig, RigProfile
+    from app.calibration import Calibration, Samples, SensorFound
+    from drivers.base.waveform import Sine
+    from drivers.rig.profile import Rig, RigProfile
 
 PATIENCE = 30.0  # s for the drive to rise and for the card's samples to come
 
@@ -38,6 +36,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--known", type=float, metavar="RMS", help="that motion, in the channel's unit")
     parser.add_argument("--at", type=float, metavar="HZ", help="its frequency (default: the strongest)")
     parser.add_argument(
+        "--values", type=float, nargs="+", metavar="X",
+        help="instead of a motion: values that stand still, asked for one after the other",
+    )  # fmt: skip
+    parser.add_argument(
         "--only-sensor", action="store_true", help="leave the volts as they are; for any rig, shaker off"
     )
     parser.add_argument("--seconds", type=float, default=2.0, metavar="S", help="to listen for")
@@ -46,6 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from app.calibration import Calibration
     from drivers.base.files import read_text
     from drivers.rig.profile import load_rig, rig_files, rig_from_text
 
@@ -54,97 +57,85 @@ def run(args: argparse.Namespace) -> int:
     if args.out is None:
         check_free(out)
     _check(args, profile)
-    found: dict[str, Any] = {"rig": profile.key}
-    channels: dict[str, dict[str, Any]] = {}
-    instruments: dict[str, dict[str, Any]] = {}
-    today = time.strftime("%Y-%m-%d")
-    if not args.only_sensor:
-        found["output_full_scale"], found["input_full_scale"] = _volts(args, profile)
-        instruments = {
-            "source": {"full_scale": found["input_full_scale"]},
-            "exciter": {"full_scale": found["output_full_scale"]},
-        }
+    found = Calibration() if args.only_sensor else _volts(args, profile)
     if args.sensor:
-        found["sensor"] = _sensor(args, profile, found.get("input_full_scale"))
-        channels = {args.sensor: {"sensitivity": found["sensor"]["sensitivity"], "calibrated": today}}
+        standing = args.values is not None
+        sensor = _values(args, profile) if standing else _motion(args, profile, found.input)
+        found = replace(found, sensor=sensor)
     path = rig_files().get(args.rig, Path(args.rig))
-    text = edited(read_text(path, "a rig profile"), channels, instruments)
+    text = found.text(read_text(path, "a rig profile"), time.strftime("%Y-%m-%d"))
     rig_from_text(text, out.stem, out.name)
     try:
         out.write_text(text, encoding="utf-8")
     except OSError as error:
         raise DataError(f"{out} cannot be written: {error.strerror or error}.") from None
-    found["out"] = str(out)
-    if not write_json(args.json, found):
-        _print(found, profile)
+    if not write_json(args.json, _payload(found, profile, out)):
+        print("\n".join([*found.words(profile), f"{out} is the rig as calibrated."]))
     return 0
 
 
 def _check(args: argparse.Namespace, profile: RigProfile) -> None:
     """Refuse before anything sounds what could only fail after it."""
+    from app.calibration import check_sensor
     from drivers.rig.calibration import card_profile
 
     if args.only_sensor and not args.sensor:
         raise DataError("--only-sensor needs --sensor CHANNEL.")
+    if args.values is not None and (not args.sensor or args.known is not None or args.at is not None):
+        raise DataError("--values needs --sensor CHANNEL, and neither --known nor --at.")
     if not args.only_sensor:
         card_profile(profile)
     if not 0 < args.level <= 1 or not 0.2 <= args.seconds <= 600 or not args.frequency > 0:
         raise DataError("--level is from 0 to 1, --seconds from 0.2 to 600, --frequency positive.")
     if args.sensor:
-        _channel(profile, args.sensor)
+        check_sensor(profile, args.sensor, args.values is not None)
 
 
-def _channel(profile: RigProfile, name: str) -> ChannelProfile:
-    for channel in profile.channels:
-        if channel.name == name:
-            return channel
-    known = ", ".join(c.name for c in profile.channels)
-    raise DataError(f"The rig '{profile.key}' has no channel '{name}': it has {known}.")
-
-
-def _volts(args: argparse.Namespace, profile: RigProfile) -> tuple[float, float]:
+def _volts(args: argparse.Namespace, profile: RigProfile) -> Calibration:
     """Play the tone, have the voltmeter read, and compare with the loop-back."""
-    from drivers.base.waveform import Sine
-    from drivers.rig.calibration import card_profile, card_scale, clean_tone
+    from app.calibration import card_tone, card_volts, check_card
 
-    loopback = card_profile(profile)
-    played = args.level * float(profile.instruments["exciter"].get("full_scale", 1.0))
+    tone = card_tone(profile, args.level, args.frequency)
     with _open(profile) as listening:
-        listening.play(Sine(played, args.frequency))
-        signal = listening.hear(args.seconds, driven=True)[_row(profile, loopback.name)]
-        heard = clean_tone(signal, listening.rig.source.rate, args.frequency, loopback.name)
+        listening.play(tone)
+        rate = listening.rig.source.rate
+        heard = listening.hear(args.seconds, tone)
+        check_card(profile, tone, heard, rate)
         volts = args.volts
         if volts is None:
             volts = _ask(f"A tone of {args.frequency:g} Hz plays. Volts (rms) at the output: ", listening)
-    scale = card_scale(profile, played, volts, heard)
-    return scale.output, scale.input
+    return card_volts(profile, tone, volts, heard, rate)
 
 
-def _sensor(args: argparse.Namespace, profile: RigProfile, scale: float | None) -> dict[str, Any]:
+def _motion(args: argparse.Namespace, profile: RigProfile, scale: float | None) -> SensorFound:
     """Listen to a sensor on a known motion, the shaker off."""
-    from drivers.rig.calibration import known_tone, sensitivity
+    from app.calibration import by_known_motion, channel_of
 
-    channel = _channel(profile, args.sensor)
     known = args.known
     if known is None:
-        known = _ask(
-            f"Put '{channel.name}' on a known motion and switch that on. Its size (rms) in {channel.unit}: "
-        )
-    silent = replace(profile, instruments={k: v for k, v in profile.instruments.items() if k != "exciter"})
-    with _open(silent) as listening:
-        signal = listening.hear(args.seconds, driven=False)[_row(profile, channel.name)]
-        frequency, heard = known_tone(signal, listening.rig.source.rate, channel.name, args.at)
-    return {
-        "channel": channel.name,
-        "unit": channel.unit,
-        "frequency": frequency,
-        "sensitivity": sensitivity(profile, channel, heard, known, scale),
-        "stderr": heard.stderr / heard.amplitude,
-    }
+        unit = channel_of(profile, args.sensor).unit
+        known = _ask(f"Put '{args.sensor}' on a known motion and switch that on. Its size (rms) in {unit}: ")
+    with _open(_silent(profile)) as listening:
+        heard = listening.hear(args.seconds)
+        rate = listening.rig.source.rate
+    return by_known_motion(profile, args.sensor, known, heard, rate, args.at, scale)
 
 
-def _row(profile: RigProfile, channel: str) -> int:
-    return [c.name for c in profile.channels].index(channel)
+def _values(args: argparse.Namespace, profile: RigProfile) -> SensorFound:
+    """Listen to a sensor at one known value after the other, the shaker off."""
+    from app.calibration import by_known_values, channel_of, standing_point
+
+    unit, points = channel_of(profile, args.sensor).unit, []
+    with _open(_silent(profile)) as listening:
+        for value in args.values:
+            _answer(f"Bring '{args.sensor}' to {value:g} {unit} and press Enter: ", listening)
+            listening.skip()
+            points.append(standing_point(profile, args.sensor, value, listening.hear(args.seconds)))
+    return by_known_values(profile, args.sensor, points)
+
+
+def _silent(profile: RigProfile) -> RigProfile:
+    return replace(profile, instruments={k: v for k, v in profile.instruments.items() if k != "exciter"})
 
 
 class _open:
@@ -167,34 +158,28 @@ class _open:
             raise
         return self
 
-    def play(self, waveform: Waveform) -> None:
+    def play(self, waveform: Sine) -> None:
         if self.rig.exciter is not None:
             self.rig.exciter.play(waveform)
 
-    def hear(self, seconds: float, driven: bool) -> np.ndarray[Any, Any]:
-        """Samples of all channels without a gap or an overload, from when the drive is steady."""
-        import numpy as np
+    def skip(self) -> None:
+        """Forget what came before now."""
+        self._queue.read()
 
-        wanted = round(seconds * self.rig.source.rate)
-        kept: list[np.ndarray[Any, Any]] = []
-        count = expected = 0
+    def hear(self, seconds: float, tone: Sine | None = None) -> Samples:
+        """Samples of all channels without a gap or an overload; with a tone, from when it is steady."""
+        from app.calibration import Listener
+
+        source = self.rig.source
+        listener = Listener([c.name for c in source.channels], round(seconds * source.rate), tone)
         deadline = time.monotonic() + PATIENCE + seconds
-        while count < wanted:
+        while (heard := listener.samples()) is None:
             self.look()
-            for block in self._queue.read():
-                steady = not driven or (block.drive is not None and block.drive.steady)
-                if not steady or (kept and block.start_index != expected):
-                    kept, count = [], 0
-                if steady:
-                    if block.overloads:
-                        name = self.rig.source.channels[block.overloads[0].channel].name
-                        raise DataError(f"'{name}' is overloaded: turn its gain or the level down.")
-                    kept.append(block.data.copy())
-                    count, expected = count + block.samples, block.stop_index
+            listener.take(self._queue.read())
             if time.monotonic() > deadline:
                 raise DataError("The tone did not become steady: nothing was calibrated.")
             time.sleep(0.02)
-        return np.concatenate(kept, axis=1)[:, :wanted]
+        return heard
 
     def look(self) -> None:
         """A sign of life; an error if the drive or the stream has ended."""
@@ -216,6 +201,14 @@ class _open:
 
 def _ask(question: str, listening: _open | None = None) -> float:
     """A number from the person at the terminal, while the tone plays on."""
+    try:
+        return float(_answer(question, listening).replace(",", "."))
+    except ValueError:
+        raise DataError("A number was asked for: nothing was calibrated.") from None
+
+
+def _answer(question: str, listening: _open | None = None) -> str:
+    """A line from the person at the terminal, while the rig goes on."""
     from concurrent.futures import ThreadPoolExecutor
 
     print(question, end="", file=sys.stderr, flush=True)
@@ -226,22 +219,18 @@ def _ask(question: str, listening: _open | None = None) -> float:
         if listening is not None:
             listening.look()
         time.sleep(0.05)
-    try:
-        return float(answer.result().replace(",", "."))
-    except ValueError:
-        raise DataError("A number was asked for: nothing was calibrated.") from None
+    if not (line := answer.result()):
+        raise DataError("Nobody answers at this terminal: nothing was calibrated.")
+    return line
 
 
-def _print(found: dict[str, Any], profile: RigProfile) -> None:
-    if "output_full_scale" in found:
-        print(f"output: 1.0 of the card is {found['output_full_scale']:.5g} V")
-        print(f"input:  1.0 of the card is {found['input_full_scale']:.5g} V")
-        if profile.limits.peak > found["output_full_scale"]:
-            print(
-                f"The limit of {profile.limits.peak:g} V is more than this output gives: lower [limits] "
-                "amplitude in the profile."
-            )
-    if sensor := found.get("sensor"):
-        print(f"{sensor['channel']}: {sensor['sensitivity']:.5g} V per {sensor['unit']} "
-              f"(± {100 * sensor['stderr']:.1g} %, at {sensor['frequency']:.5g} Hz)")  # fmt: skip
-    print(f"{found['out']} is the rig as calibrated.")
+def _payload(found: Calibration, profile: RigProfile, out: Path) -> dict[str, Any]:
+    answer: dict[str, Any] = {"rig": profile.key}
+    if found.output is not None:
+        answer |= {"output_full_scale": found.output, "input_full_scale": found.input}
+    if found.sensor is not None:
+        told = asdict(found.sensor)
+        if found.sensor.zero is None:
+            del told["zero"], told["deviation"]
+        answer["sensor"] = told
+    return {**answer, "out": str(out)}

@@ -124,6 +124,11 @@ class Feed(QObject):
         self.restarted.emit()
         self._timer.start()
 
+    @property
+    def phase_known(self) -> bool:
+        """Whether the drive tells its phase; a generator on its own clock does not."""
+        return bool(np.isfinite(self.drive.phase))
+
     def clear_section(self) -> None:
         """Forget the strobed points and begin again, such as after the drive has changed."""
         self.section = np.empty((len(self.stats), 0))
@@ -167,7 +172,7 @@ class Feed(QObject):
         if changed:
             self.clear_section()
         self.drive = drive
-        if drive.playing and drive.waveform == "sine" and drive.steady:
+        if drive.playing and drive.waveform == "sine" and drive.steady and self.phase_known:
             turned = (
                 drive.phase + 2 * np.pi * drive.frequency * (block.start_index - drive.index) / self.rig.rate
             )

@@ -33,7 +33,7 @@ from app import sensors
 from app.desktop.opening import rig_paths
 from app.desktop.rigfile import keep_text, key_of, save_text
 from app.desktop.widgets.basics import add_row, button, entry, form, label, set_role
-from app.desktop.widgets.devices import ask_terminals, search
+from app.desktop.widgets.devices import ask_sensor, ask_terminals, search
 from app.desktop.widgets.number import Number
 from app.desktop.workbench import Workbench
 from app.rig_draft import SOURCES, CardScale, DraftChannel, RigDraft, ShakerLimits, generators_among
@@ -41,6 +41,8 @@ from app.rig_edit import EditedRig
 from app.sensors import Sensor
 from drivers.base.files import read_text
 from drivers.instruments.discovery import ASKED, Device, Terminals
+from drivers.instruments.teds import ASKED as TEDS
+from drivers.instruments.teds import SensorData
 
 RATES = (1024, 2048, 2560, 5120, 10240, 12800, 25600, 44100, 48000, 51200)  # Hz
 SOUND_RATE = 48000  # Hz, that every sound card has
@@ -217,6 +219,14 @@ class NewRigDialog(QDialog):
         )
         for words, action, tip in actions:
             row.addWidget(button(words, action, tip))
+        self.teds_button = button(
+            "Ask the sensor", self.ask_sensor, "What the sensor of the chosen channel tells of itself (TEDS)"
+        )
+        self.take_button = button("Take it", self._take_sensor, "Use what the sensor said for its channel")
+        for part in (self.teds_button, self.take_button):
+            part.hide()
+            row.addWidget(part)
+        self._told: tuple[str, SensorData] | None = None  # input, and what its sensor said
         row.addStretch(1)
         return _column(self.table, row)
 
@@ -266,24 +276,24 @@ class NewRigDialog(QDialog):
         sensor.setToolTip(chosen)
         sensor.currentIndexChanged.connect(lambda index, row=row: self._sensor_chosen(row, index))
         self._show_calibration(row, channel)
-        told = self._told(channel)
-        unit = str(told.get("unit", "")) if channel.sensor is None else channel.sensor.unit
+        stated = self._stated(channel)
+        unit = str(stated.get("unit", "")) if channel.sensor is None else channel.sensor.unit
         limit = Number(channel.limit or 0.0, 0.0, 1e12, unit, 4, empty="never")
         limit.setAccessibleName(f"Stop the drive when channel {row + 1} goes beyond")
         limit.setToolTip("The drive stops when the channel passes this value; empty: never")
         limit.valueChanged.connect(lambda value, row=row: self._change(row, limit=value or None))
         self._put(row, 4, limit)
 
-    def _told(self, channel: DraftChannel) -> Mapping[str, Any]:
+    def _stated(self, channel: DraftChannel) -> Mapping[str, Any]:
         """What the profile says of a channel that nobody has given another sensor."""
         old = self.draft.original(channel) if isinstance(self.draft, EditedRig) else {}
         return old or {"unit": "V"}
 
     def _without_sensor(self, channel: DraftChannel) -> str:
-        told = self._told(channel)
-        if "name" not in told:
+        stated = self._stated(channel)
+        if "name" not in stated:
             return VOLTS
-        return ": ".join(filter(None, (AS_IT_IS, str(told.get("sensor", "")))))
+        return ": ".join(filter(None, (AS_IT_IS, str(stated.get("sensor", "")))))
 
     def _choice(self, row: int, column: int, texts: list[str], chosen: str, name: str) -> QComboBox:
         box = QComboBox()
@@ -301,11 +311,11 @@ class NewRigDialog(QDialog):
 
     def _show_calibration(self, row: int, channel: DraftChannel) -> None:
         words = "" if channel.sensor is None else channel.sensor.words(date.today())
-        if channel.sensor is None and (day := self._told(channel).get("calibrated")):
+        if channel.sensor is None and (day := self._stated(channel).get("calibrated")):
             words = f"calibrated on {day}"
         if channel.sensor is not None and channel.sensor.teds:
-            words = f"by TEDS; {words}"
-        text = label(words, "small" if channel.sensor is None or "until" in words else "warn", wrap=True)
+            words = f"by TEDS; {words}" if channel.sensor.ends is not None else "by TEDS"
+        text = label(words, "warn" if "never" in words or "out of date" in words else "small", wrap=True)
         text.setToolTip(words)
         self._put(row, 3, text)
 
@@ -316,6 +326,50 @@ class NewRigDialog(QDialog):
             self._fill_channels()
             self.table.setCurrentCell(row, 0)
             self._follow()
+
+    # -- sensors that tell of themselves
+
+    def ask_sensor(self) -> None:
+        """Ask the sensor of the chosen channel what it is; nothing is taken before a person says so."""
+        try:
+            terminal = self.draft.channels[self._row()].terminal
+        except ShakedownError as error:
+            self._say(str(error))
+            return
+        self._forget_sensor()
+        self.teds_button.setEnabled(False)
+        self._say(f"Asking the sensor at {terminal} …")
+        job = self.bench.workers.run(
+            "Asking a sensor", ask_sensor, self.draft.kind, terminal, self.draft.source_table()
+        )
+        job.done.connect(lambda told: self.show_sensor(terminal, told))
+        job.failed.connect(self._say)
+        job.ended.connect(lambda: self.teds_button.setEnabled(True))
+
+    def show_sensor(self, terminal: str, told: SensorData) -> None:
+        """What a sensor said; it can be taken now."""
+        if any(channel.terminal == terminal for channel in self.draft.channels):
+            self._told = terminal, told
+            self.take_button.show()
+            self._say(f"At {terminal}: {told.words}.", "small")
+
+    def _take_sensor(self) -> None:
+        """Give the sensor that was asked to its channel, which may have moved meanwhile."""
+        if self._told is None:
+            return
+        terminal, told = self._told
+        new = sensors.by_teds(told)
+        self.sensors = [sensor for sensor in self.sensors if sensor.name != new.name] + [new]
+        for row, channel in enumerate(self.draft.channels):
+            if channel.terminal == terminal:
+                self.draft = self.draft.changed(row, sensor=new)
+        self._forget_sensor()
+        self._fill_channels()
+        self._follow()
+
+    def _forget_sensor(self) -> None:
+        self._told = None
+        self.take_button.hide()
 
     def _change(self, row: int, **values: object) -> None:
         if not self._filling:
@@ -436,6 +490,7 @@ class NewRigDialog(QDialog):
         last = step == self._steps.stop - 1
         self.heading.setText(STEPS[step] if self._edit is None else "Channels and sensors")
         self.back.setEnabled(step > 0)
+        self.teds_button.setVisible(self.draft.kind in TEDS)
         self.next.setText("Save and test" if last else "Next")
         for box in (self.amplitude, self.lowest, self.highest, self.ramp):
             box.setEnabled(bool(self.draft.output))
@@ -454,9 +509,9 @@ class NewRigDialog(QDialog):
         unnamed = self._edit is None and not key_of(self.title.text().strip())
         return self.draft.problem() or ("Give the rig a name." if unnamed else "")
 
-    def _say(self, words: str) -> None:
+    def _say(self, words: str, role: str = "warn") -> None:
         self.state.setText(words)
-        set_role(self.state, "warn" if words else "small")
+        set_role(self.state, role if words else "small")
 
     def save(self) -> None:
         """Write the profile among the user's own; a name that is taken is refused."""

@@ -27,6 +27,7 @@ from drivers.virtual.specimens import new_number
 if TYPE_CHECKING:
     from analysis import Identification, Model, Record
 
+CHECKING = "The model's text is being checked."
 MOST_RESULTS = 20  # fits that are kept for the next start
 FINISHING = 30.0  # s given to the rig's process of a window that was lost
 MOST_IN_HAND = 40_000_000  # samples of all channels together
@@ -247,6 +248,11 @@ class Workbench(QObject):
             self.model_problem = problem
             self.model_changed.emit()
 
+    @property
+    def model_checking(self) -> bool:
+        """Whether the text being written has not been read yet; nothing is wrong with it so far."""
+        return self.model_problem == CHECKING
+
     def take_result(self, result: Identification, record: RecordInHand | None = None) -> None:
         """Put a fit in hand; ``record``: what it was found from, by default the record in hand."""
         self._fitted = record or self._record
@@ -269,6 +275,8 @@ class Workbench(QObject):
         result = self.result
         if result is None:
             return ""
+        if self.model_checking and result.model_text == self.model_text:
+            return ""  # the text is the fit's own, and only waits to be read
         if self.model_problem or self._model is None or result.model_text not in ("", self._model.text):
             return f"an earlier model ({result.model})"
         if self._fitted is not None and not self._fitted.is_same(self._record):

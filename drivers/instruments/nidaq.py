@@ -26,6 +26,7 @@ from drivers.base.limits import STOP_RAMP, Limits
 from drivers.base.overload import overloads
 from drivers.base.protocols import Block, ChannelSpan, DriveState, InstrumentError, LinkLost, Samples
 from drivers.base.waveform import Waveform
+from drivers.instruments import nidaq_channels
 from drivers.instruments.nidaq_channels import conversion
 from drivers.instruments.nidaq_errors import (
     OLDER_FIRMWARE_OVERRUN,
@@ -37,6 +38,7 @@ from drivers.instruments.nidaq_errors import (
     patiently,
 )
 from drivers.instruments.nidaq_input import InputTasks, device_of
+from drivers.instruments.teds import SensorData
 from drivers.instruments.written_samples import WrittenSamples, fall_from
 from drivers.rig.player import Player, PlayerMark
 from drivers.rig.profile import RigError, RigProfile
@@ -81,6 +83,13 @@ def terminals(address: str, session: Any = None) -> tuple[list[str], list[str]]:
         device = system.devices[address]
         inputs, outputs = device.ai_physical_chans.channel_names, device.ao_physical_chans.channel_names
     return [name for name in inputs if name], [name for name in outputs if name]
+
+
+def sensor_data(terminal: str, source: Mapping[str, Any], session: Any = None) -> SensorData:
+    """What the sensor at an input tells of itself (TEDS)."""
+    need_extra("ni")
+    with in_words(f"asking the sensor at {terminal}"):
+        return nidaq_channels.sensor_data(terminal, session or connect(source))
 
 
 def connect(table: Mapping[str, Any]) -> Any:

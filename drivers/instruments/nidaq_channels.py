@@ -10,11 +10,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from drivers.instruments.nidaq_errors import UNSUPPORTED
+from drivers.instruments.nidaq_errors import OTHER_SENSOR, UNSUPPORTED
+from drivers.instruments.teds import SensorData
 from drivers.rig.profile import ChannelProfile, RigError
 
 STANDARD_GRAVITY = 9.80665
 USUAL_CURRENT = 0.004  # A
+TEDS_RANGE = 5.0  # V, of a sensor that is asked for its data
 DIFFERENT = 0.1  # relative difference of a sensor's own sensitivity from the profile's that is worth a word
 
 
@@ -52,6 +54,31 @@ def teds_notice(stated: ChannelProfile, found: ChannelProfile) -> str:
     )
 
 
+def sensor_data(terminal: str, session: Any) -> SensorData:
+    """What the sensor at an input tells of itself, without opening a rig."""
+    from nidaqmx import Task
+    from nidaqmx.errors import DaqError
+
+    task = Task(grpc_options=session) if session else Task()
+    try:
+        for kind, unit in (("iepe", "m/s²"), ("force", "N")):
+            asked = ChannelProfile("sensor", unit, kind=kind, teds=True, range=TEDS_RANGE)
+            try:
+                found = add_channel(task, asked, terminal, session)
+            except DaqError as error:  # not an accelerometer
+                if kind != "iepe" or error.error_code != OTHER_SENSOR:
+                    raise
+            else:
+                break
+    finally:
+        task.close()
+    place = _place(terminal, session)
+    return SensorData(
+        kind, unit, found.sensitivity, int(place.teds_mfg_id), int(place.teds_model_num),
+        int(place.teds_serial_num),
+    )  # fmt: skip
+
+
 def _current(terminal: str, session: Any) -> float:
     """A supply current (A) that the device has: the usual one, or the lowest."""
     from nidaqmx.errors import DaqError
@@ -72,7 +99,6 @@ def _add_teds(
     channels: Any, channel: ChannelProfile, terminal: str, session: Any
 ) -> tuple[ChannelProfile, Any]:
     from nidaqmx.constants import AccelSensitivityUnits, ForceIEPESensorSensitivityUnits, ForceUnits
-    from nidaqmx.system.physical_channel import PhysicalChannel
 
     common = {"current_excit_val": channel.excitation_current}
     if channel.kind == "iepe":
@@ -93,10 +119,16 @@ def _add_teds(
             sensitivity /= 4.4482216152605
     created.ai_max = channel.range / sensitivity
     created.ai_min = -channel.range / sensitivity
-    place = PhysicalChannel(terminal, grpc_options=session) if session else PhysicalChannel(terminal)
+    place = _place(terminal, session)
     named = f"TEDS: maker {place.teds_mfg_id}, model {place.teds_model_num}, serial number "
     sensor = f"{channel.sensor} ({named}{place.teds_serial_num})".strip()
     return replace(channel, sensitivity=float(sensitivity), sensor=sensor), created
+
+
+def _place(terminal: str, session: Any) -> Any:
+    from nidaqmx.system.physical_channel import PhysicalChannel
+
+    return PhysicalChannel(terminal, grpc_options=session) if session else PhysicalChannel(terminal)
 
 
 def _add_voltage(channels: Any, channel: ChannelProfile, terminal: str) -> Any:

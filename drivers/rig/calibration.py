@@ -1,12 +1,15 @@
-"""Calibration by a tone: a sound card's numbers to volts, and a sensor's volts to its unit.
+"""Calibration by a tone or by known values: a sound card's numbers to volts, a sensor's volts to its unit.
 
 A sound card's numbers run from -1 to 1, and how many volts that are depends on the card, its mixer and its
 knobs. A voltmeter at the output tells it for the output; the loop-back channel, which hears the same voltage,
-then tells it for the input. A sensor on a motion that is known (a hand-held calibrator) tells the rest.
+then tells it for the input. A sensor on a motion that is known (a hand-held calibrator), or at values that
+are known and stand still (gauge blocks, weights), tells the rest.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -115,3 +118,56 @@ def known_tone(
 
 def _input_scale(profile: RigProfile) -> float:
     return float(profile.instruments["source"].get("full_scale", 1.0))
+
+
+@dataclass(frozen=True)
+class StaticPoint:
+    """What a channel showed at a known value, both in its unit."""
+
+    value: float
+    reading: float  # mean, as the profile has it
+    spread: float  # rms about the mean
+
+
+@dataclass(frozen=True)
+class StaticLine:
+    """The straight line of a sensor through known values."""
+
+    sensitivity: float  # V per unit; of a bridge, strain per unit
+    zero: float  # reading at 0 V, in the unit
+    stderr: float  # of the sensitivity, relative; not a number from two points
+    deviation: float  # largest distance of a point from the line, relative to the span of the values
+
+
+def check_static(profile: RigProfile, channel: ChannelProfile) -> None:
+    """InstrumentError in a sentence if a value that stands still does not reach the converter."""
+    if profile.instruments["source"].get("driver") == "sound":
+        raise InstrumentError("A sound card does not see a value that stands still: use a calibrator's tone.")
+    if channel.kind in ("iepe", "force") or channel.coupling == "ac":
+        raise InstrumentError(
+            f"'{channel.name}' does not see a value that stands still: use a calibrator's tone."
+        )
+
+
+def static_line(channel: ChannelProfile, points: Sequence[StaticPoint]) -> StaticLine:
+    """The line V = sensitivity (value - zero) through the points, by least squares in V."""
+    values = np.array([point.value for point in points])
+    if len(np.unique(values)) < 2:
+        raise InstrumentError("Two different known values are needed at least.")
+    readings = np.array([point.reading for point in points])
+    if np.ptp(readings) < 3 * max(point.spread for point in points):
+        raise InstrumentError(
+            f"'{channel.name}' hardly changes between the values: is it connected, and do they differ enough?"
+        )
+    volts = (readings - channel.zero) * channel.sensitivity
+    middle = float(values.mean())
+    slope, height = (float(part) for part in np.polyfit(values - middle, volts, 1))
+    left = volts - (height + slope * (values - middle))
+    free = len(values) - 2
+    variance = float(left @ left) / free if free else math.nan
+    return StaticLine(
+        slope,
+        middle - height / slope,
+        math.sqrt(variance / float(np.sum((values - middle) ** 2))) / abs(slope),
+        float(np.abs(left / slope).max() / np.ptp(values)),
+    )

@@ -50,6 +50,7 @@ class Teds:
     """The data that a sensor carries about itself."""
 
     sensitivity: float  # mV per g, or per N
+    kind: str = "accel"  # accel or force
     maker: int = 16
     model: int = 352
     serial: int = 4711

@@ -35,6 +35,7 @@ from drivers.virtual.simulated_device import (
     NO_ROOM,
     NO_TEDS,
     NOT_RESERVED,
+    OTHER_SENSOR,
     OVERRUN,
     RESET,
     TEDS_UNSUPPORTED,
@@ -223,19 +224,21 @@ class DeviceServer:
         self._add_input(r, "strain")
 
     def do_CreateTEDSAIAccelChan(self, r: Any) -> None:
-        self._add_input(r, "accel", self._teds(r.physical_channel).sensitivity)
+        self._add_input(r, "accel", self._teds(r.physical_channel, "accel").sensitivity)
 
     def do_CreateTEDSAIForceIEPEChan(self, r: Any) -> None:
-        self._add_input(r, "force", self._teds(r.physical_channel).sensitivity)
+        self._add_input(r, "force", self._teds(r.physical_channel, "force").sensitivity)
 
-    def _teds(self, physical: str) -> Teds:
-        """The data of the sensor at an input."""
+    def _teds(self, physical: str, kind: str = "") -> Teds:
+        """The data of the sensor at an input, which is of the kind that is asked for."""
         terminal = self._terminal(physical, self.device.wiring)
         if not self.device.rack.devices[physical.partition("/")[0]].reads_teds:
             raise DaqFailure(TEDS_UNSUPPORTED)
         teds = self.device.wiring[terminal].teds
         if teds is None:
             raise DaqFailure(NO_TEDS, details=f"Physical Channel Name: {physical}")
+        if kind not in ("", teds.kind):
+            raise DaqFailure(OTHER_SENSOR, details=f"Physical Channel Name: {physical}")
         return teds
 
     def _add_input(self, r: Any, kind: str, sensitivity: float | None = None) -> None:

@@ -94,6 +94,8 @@ def test_given_both_at_once_then_the_sensor_is_scaled_by_the_volts_just_found(ca
         (["--volts", "0.1", "--level", "3"], "--level is from 0 to 1"),
         (["--volts", "0.1", "--frequency", "10"], "below the corner"),
         (["--only-sensor", "--sensor", "x", "--known", "1"], "No clear tone"),
+        (["--only-sensor", "--sensor", "x", "--values", "0", "1"], "does not see a value that stands still"),
+        (["--volts", "0.1", "--values", "0", "1"], "--values needs --sensor"),
         (["--volts", "0.1", "--out", "card.toml"], "it would be lost"),
     ],
 )

@@ -14,7 +14,7 @@ from drivers.base.limits import Limits
 from drivers.base.protocols import InstrumentError
 from drivers.base.waveform import Sine
 from drivers.instruments import nidaq_errors
-from drivers.instruments.nidaq import NidaqExciter, NidaqSource, connect, list_devices
+from drivers.instruments.nidaq import NidaqExciter, NidaqSource, connect, list_devices, sensor_data
 from drivers.rig.profile import ChannelProfile, RigError, RigProfile, open_rig
 from drivers.virtual.ni_products import (
     CDAQ_9178,
@@ -31,6 +31,7 @@ from drivers.virtual.plant import Plant, Shaker, Specimen
 from drivers.virtual.simulated_device import SimulatedDevice, Wire
 from tests.waiting import GUARD, wait_until
 
+KINDS = {"iepe": "accel", "force": "force"}
 RATE = 2048.0  # a clock that the NI 9234 has
 DRIVE, TABLE = ChannelProfile("drive", "V"), ChannelProfile("table", "mm", sensitivity=2.0)
 Open = Callable[..., "Bench"]
@@ -250,7 +251,7 @@ def test_given_a_module_with_one_supply_current_then_that_is_used_and_another_is
 def test_given_a_sensor_with_teds_then_its_own_sensitivity_is_used_and_recorded(
     bench: Open, channel: ChannelProfile, own: float, sensitivity: float, value: float
 ) -> None:
-    rack = bench(compact_daq(), cDAQ1Mod1_ai0=Wire("drive", 0.0, 0.25, teds=Teds(own)))
+    rack = bench(compact_daq(), cDAQ1Mod1_ai0=Wire("drive", 0.0, 0.25, teds=Teds(own, KINDS[channel.kind])))
     source = rack.open(profile((channel, "cDAQ1Mod1/ai0")))
     source.start()
     assert source.read(np.empty((1, 64))).data == pytest.approx(np.full((1, 64), value), rel=1e-9)
@@ -273,6 +274,24 @@ def test_given_teds_that_contradict_the_profile_or_are_absent_then_said(bench: O
     usb = bench(Rack({"Dev1": USB_6211}), ai0=Wire("drive", teds=Teds(10.2)))
     with pytest.raises(InstrumentError, match=r"-200741.*state the sensor's sensitivity"):
         usb.open(profile((stated, "Dev1/ai0")))
+
+
+def test_given_an_input_then_its_sensor_tells_what_it_is_before_any_rig_is_there(bench: Open) -> None:
+    wires = {
+        "cDAQ1Mod1_ai0": Wire("drive", teds=Teds(102.0)),
+        "cDAQ1Mod1_ai1": Wire("drive", teds=Teds(2.2, "force", serial=12)),
+        "cDAQ1Mod1_ai2": Wire("drive"),
+    }
+    rack = bench(compact_daq(), **wires)
+    found = sensor_data("cDAQ1Mod1/ai0", {}, rack.session)
+    assert (found.kind, found.unit) == ("iepe", "m/s²")
+    assert found.sensitivity == pytest.approx(0.102 / 9.80665, rel=1e-12)
+    assert found.words == "accelerometer of maker 16, model 352, serial number 4711, 10.4 mV per m/s²"
+    force = sensor_data("cDAQ1Mod1/ai1", {}, rack.session)
+    assert (force.kind, force.unit, force.serial) == ("force", "N", 12)
+    assert force.sensitivity == pytest.approx(0.0022)
+    with pytest.raises(InstrumentError, match=r"asking the sensor at cDAQ1Mod1/ai2.*-200709"):
+        sensor_data("cDAQ1Mod1/ai2", {}, rack.session)
 
 
 # -- devices in use

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.identification import Z95, Estimate, Identification, Residual
+from analysis.base.words import rounded
 from analysis.estimate.finish.fitted import Fitted, Piece
 from analysis.estimate.finish.judge import Judgement
 from analysis.estimate.identifiability import (
@@ -203,7 +204,7 @@ def _warnings(fitted: Fitted) -> list[str]:
     words = [fitted.message] if fitted.message else []
     ratio = fitted.chi2 / max(fitted.dof, 1)
     if experiment.conditions.noise and ratio > 1.5:
-        words.append(f"The misfit is {np.sqrt(ratio):.2g} times what the given noise explains.")
+        words.append(f"The misfit is {rounded(np.sqrt(ratio), 2)} times what the given noise explains.")
     for unknown, value in zip(fitted.unknowns, fitted.estimate, strict=True):
         if value in (unknown.lower, unknown.upper):
             words.append(f"{unknown.name} lies on its bound {value:g}.")

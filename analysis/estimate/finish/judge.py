@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from analysis.base.identification import Z95, Curve
 from analysis.base.progress import SILENT, Progress
+from analysis.base.words import rounded
 from analysis.estimate.finish.errors import ROUNDING, ErrorBars, error_bars, noiseless_bars
 from analysis.estimate.finish.evidence import NOISELESS, Evidence, gather
 from analysis.estimate.finish.fitted import RIVALS, Fitted
@@ -168,7 +169,7 @@ def _far_from_guess(fitted: Fitted) -> list[str]:
             continue
         ratio = abs(value / guess)
         if not 1 / _FAR_OFF < ratio < _FAR_OFF:
-            times = f"{ratio:.3g} times" if ratio > 1 else f"1/{1 / ratio:.3g} of"
+            times = f"{rounded(ratio)} times" if ratio > 1 else f"1/{rounded(1 / ratio)} of"
             words.append(
                 f"{unknown.name} = {value:.4g} is {times} its guess {guess:g}: are units and rate right?"
             )

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.base.words import rounded
 from analysis.estimate.finish.evidence import NOISELESS, RARE
 from analysis.estimate.finish.judge import SMALL_SHARE
 from analysis.estimate.finish.sensor_noise import TOO_LARGE
@@ -132,8 +133,8 @@ def _against(left: Left) -> list[str]:
     words = []
     if left.too_large:
         words.append(
-            f"What is left of {left.name} is {left.ratio:.3g} times the noise of its sensor: something is "
-            f"missing, {100 * left.missed:.2g} % of the motion."
+            f"What is left of {left.name} is {rounded(left.ratio)} times the noise of its sensor: "
+            f"something is missing, {100 * left.missed:.2g} % of the motion."
         )
     if left.probability < RARE:
         first = left.colour(1)[0]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError, ModelError
 from analysis.base.identification import Residual
 from analysis.base.progress import Progress
+from analysis.base.words import rounded
 from analysis.estimate.start import OwnEstimate, Start
 from analysis.estimate.unknowns import Unknowns
 from analysis.estimate.weak.fit import Block, WeakEstimate, fit_weak
@@ -122,8 +123,9 @@ def _as_start(
     warnings = []
     if found.model_error:
         warnings.append(
-            f"The equations miss the data by {found.misfit:.3g} times what the sensors' noise explains: the "
-            "model is too simple or a channel is wrong. Rows are unweighted; maximum likelihood was left out."
+            f"The equations miss the data by {rounded(found.misfit)} times what the sensors' noise explains: "
+            "the model is too simple or a channel is wrong. Rows are unweighted; maximum likelihood was left "
+            "out."
         )
     return Start(
         "weak",

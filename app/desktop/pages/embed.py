@@ -81,7 +81,7 @@ class EmbedPage(Page):
         self.delay_curve = self.delay_plot.curve()
         self.delay_line = self._handle(self.delay_plot, self._delay_dragged)
         self.dimension_plot = Plot(
-            theme, "Dimension", "dimension [–]", "false neighbours [%]",
+            theme, "Dimension", "dimension [–]", "false [%]",
             "Drag the line: the first dimension at which false neighbours are gone",
         )  # fmt: skip
         self.dimension_curve = self.dimension_plot.curve()

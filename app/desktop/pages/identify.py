@@ -27,6 +27,7 @@ from app.desktop.workbench import RecordInHand, Workbench
 from app.desktop.worker import Job
 
 LOW = 620  # height of a page on which all reasons of a verdict have room
+TWO_PICTURES = 670  # height of a page on which two pictures have room
 LONG = 200_000  # samples; more are cut, because a fit gains little from them
 
 
@@ -86,7 +87,7 @@ class IdentifyPage(Page):
         self.tabs.addTab(self.result_view, "Result")
         self.tabs.addTab(self.profile_panel, "Profile")
         self.tabs.addTab(self.states_panel, "States")
-        self.tabs.addTab(self.compare_view, "Compare runs")
+        self.tabs.addTab(self.compare_view, "Compare")
         self.tabs.addTab(self.convergence, "Convergence")
         self.tabs.currentChanged.connect(lambda _: self._make_room())
         results.add(self.tabs, 1)
@@ -176,6 +177,8 @@ class IdentifyPage(Page):
 
     def _missing(self) -> str:
         """What keeps a fit from being started, in words."""
+        if self.bench.model_checking:
+            return "The model's text is being checked."
         if self.bench.model_problem:
             return "The model's text is not understood yet: there is nothing to fit."
         if self.bench.record is None or self.bench.model is None:
@@ -371,10 +374,9 @@ class IdentifyPage(Page):
 
     def _make_room(self) -> None:
         """On a low screen: one reason of the verdict, all in its tooltip; and one picture, not two."""
-        low = self.height() < self.theme.px(LOW)
-        self.banner.show_reasons(1 if low else SHOWN)
+        self.banner.show_reasons(1 if self.height() < self.theme.px(LOW) else SHOWN)
         drawn = self.tabs.currentWidget() in (self.profile_panel, self.states_panel)
-        self.picture.setVisible(not (low and drawn))
+        self.picture.setVisible(not drawn or self.height() >= self.theme.px(TWO_PICTURES))
 
     def _say(self, text: str, role: str) -> None:
         self.state.setText(text)

@@ -31,7 +31,7 @@ from app.desktop.page import Page
 from app.desktop.plots.recordview import RecordView
 from app.desktop.theme import Theme
 from app.desktop.widgets.asknumber import NumberDialog
-from app.desktop.widgets.basics import Card, Empty, IconButton, add_row, button, form, label
+from app.desktop.widgets.basics import Card, Elided, Empty, IconButton, add_row, button, form, label
 from app.desktop.widgets.basics import entry as text_field
 from app.desktop.widgets.importing import ask_import
 from app.desktop.widgets.jobbar import duration
@@ -140,13 +140,9 @@ class RecordingsPage(Page):
         box.setContentsMargins(0, 0, 0, 0)
         box.setSpacing(self.theme.px(10))
         head = Card(self.theme)
-        self.name, self.facts = label("", "title"), label("", "muted", wrap=True)
+        self.name, self.facts = Elided("title"), label("", "muted", wrap=True)
         row = QHBoxLayout()
-        words = QVBoxLayout()
-        words.setSpacing(0)
-        words.addWidget(self.name)
-        words.addWidget(self.facts)
-        row.addLayout(words, 1)
+        row.addWidget(self.name, 1)
         self.use_button = button(
             "Use this record", self.use, "Take it in hand for the analysis pages", "primary"
         )
@@ -154,6 +150,7 @@ class RecordingsPage(Page):
         row.addWidget(self.replay_button)
         row.addWidget(self.use_button)
         head.box.addLayout(row)
+        head.add(self.facts)  # over the whole width: beside the buttons it would be cut
         fields = form(self.theme)
         self.tags, self.notes = (
             text_field("", "chaos, 7.5 Hz"),
@@ -177,7 +174,7 @@ class RecordingsPage(Page):
         self.view.head.insertWidget(2, self.beside)
         box.addWidget(self.view, 1)
         tools = QHBoxLayout()
-        tools.addWidget(label("Makes a new recording; the original stays as it is.", "small", wrap=True), 1)
+        tools.addWidget(label("Each makes a new recording.", "small", wrap=True), 1)
         self.cut_button = button("Cut", self._cut, "Keep only a stretch: mark it by dragging, then cut")
         self.cut_button.setCheckable(True)
         tools.addWidget(self.cut_button)
@@ -264,7 +261,7 @@ class RecordingsPage(Page):
     def _show(self, item: QListWidgetItem, entry: Entry) -> None:
         item.setData(ENTRY, entry)
         item.setData(Qt.ItemDataRole.AccessibleTextRole, entry.name)
-        item.setToolTip(entry.problem or entry.notes or entry.name)
+        item.setToolTip("\n".join(filter(None, (entry.name, entry.problem or entry.notes))))
 
     def _fill(self) -> None:
         """Show the entries that match the search, keeping the chosen one."""
@@ -336,6 +333,7 @@ class RecordingsPage(Page):
         self.cut_button.setChecked(False)
         self.cut_button.setText("Cut")
         self.name.setText(entry.name)
+        self.name.setToolTip(entry.name)
         self.facts.setText(entry.problem or facts(entry))
         self.tags.setText(", ".join(entry.tags))
         self.notes.setText(entry.notes)
@@ -615,7 +613,9 @@ class EntryDelegate(QStyledItemDelegate):
         def line(text: str, y: int, colour: str, size: float, bold: bool = False) -> None:
             painter.setFont(self._theme.font(size, bold))
             painter.setPen(QColor(colour))
-            shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, width)
+            # names of a series begin alike and end in a number
+            cut = Qt.TextElideMode.ElideMiddle if bold else Qt.TextElideMode.ElideRight
+            shown = painter.fontMetrics().elidedText(text, cut, width)
             painter.drawText(left, box.top() + px(y), shown)
 
         line(entry.name, 21, c.text, 13, bold=True)

@@ -23,6 +23,7 @@ from analysis import ShakedownError
 from app.desktop.opening import rig_of, rig_paths, rigs_folder
 from app.desktop.page import Page
 from app.desktop.widgets.basics import Card, button, label
+from app.desktop.widgets.calibrationpanel import CalibrationPanel
 from app.desktop.widgets.channeltable import ChannelTable
 from app.desktop.widgets.controllers import ControllersPanel
 from app.desktop.widgets.devices import DevicesPanel
@@ -95,12 +96,14 @@ class RigPage(Page):
         head.add(self.specimen)
         self.channels = ChannelTable(bench)
         self.self_test = SelfTest(bench)
+        self.calibration = CalibrationPanel(bench)
         self.controllers = ControllersPanel(bench)
         self.devices = DevicesPanel(bench)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(self.channels, "Channels")
         self.tabs.addTab(self.self_test, "Self-test")
+        self.tabs.addTab(self.calibration, "Calibration")
         self.tabs.addTab(self.controllers, "Sensor controllers")
         self.tabs.addTab(self.devices, "Devices")
         right = QWidget()
@@ -119,6 +122,7 @@ class RigPage(Page):
         self.body.addWidget(self.splitter, 1)
         self.channels.saved.connect(self._saved)
         self.channels.edit_wanted.connect(self.ask_channels)
+        self.calibration.saved.connect(self._saved)
         self.controllers.saved.connect(self._saved)
         bench.rig.opened.connect(self._follow)
         bench.rig.closed.connect(self._follow)
@@ -166,6 +170,7 @@ class RigPage(Page):
             self.about.setText(str(error))
             self.facts.setText("")
             self.channels.show_profile(None, None)
+            self.calibration.show_profile(None)
             self._follow()
             return
         profile = self.profile
@@ -178,6 +183,7 @@ class RigPage(Page):
             f"  ·  at most {profile.limits.peak:g} V{drive}"
         )
         self.channels.show_profile(profile, self._paths()[name])
+        self.calibration.show_profile(profile)
         self._follow()
 
     def open(self) -> None:

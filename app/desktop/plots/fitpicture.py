@@ -10,7 +10,7 @@ from PyQt6.QtWidgets import QComboBox
 
 from app.desktop.plots.plot import Plot, axis_text
 from app.desktop.theme import Theme
-from app.desktop.words import plain
+from app.desktop.words import plain, with_minus
 
 if TYPE_CHECKING:
     from app.desktop.tasks import FitPicture
@@ -92,4 +92,4 @@ def fit_text(fit: float) -> str:
         return "not known"
     left = max(100.0 - fit, 1e-4)
     decimals = int(np.clip(1 - np.floor(np.log10(left)), 0, 4))
-    return f"{fit:.{decimals}f} %" if fit > -1000 else f"{plain(fit)} %"
+    return with_minus(f"{fit:.{decimals}f} %" if fit > -1000 else f"{plain(fit)} %")

@@ -489,6 +489,8 @@ class Section(LivePlot):
     def draw(self) -> None:
         x, y = self._portrait.horizontal.index, self._portrait.vertical.index
         section = self.feed.section
+        if not self.feed.phase_known and not self.frozen:
+            self.readout.setText("the drive does not tell its phase")
         now = (section.shape[1], x, y)
         if self.frozen or now == self._drawn or x < 0 or y < 0:
             return
@@ -504,7 +506,8 @@ class Section(LivePlot):
             xs, ys = section[x], section[y]
         self._dots.setData(xs, ys)
         self._newest.setData(xs[-1:], ys[-1:])
-        self.readout.setText(f"{len(xs)} periods" if not self.cross.isChecked() else self.readout.text())
+        if not self.cross.isChecked() and self.feed.phase_known:
+            self.readout.setText(f"{len(xs)} periods")
 
 
 def _kinds_differ(feed: Feed) -> bool:

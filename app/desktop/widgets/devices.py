@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from PyQt6.QtWidgets import QHBoxLayout, QHeaderView, QTableWidget, QTableWidgetItem
 
 from analysis import Progress
 from app.desktop.widgets.basics import Card, button, label
 from app.desktop.workbench import Workbench
 from drivers.instruments.discovery import Device, Terminals, find_devices, terminals_of
+from drivers.instruments.teds import SensorData, sensor_data
 
 
 def search(progress: Progress) -> tuple[list[Device], list[str]]:
@@ -20,6 +24,12 @@ def ask_terminals(device: Device, progress: Progress) -> Terminals:
     """Runs in a worker, too."""
     progress.report(0.0, f"Asking {device.address}")
     return terminals_of(device)
+
+
+def ask_sensor(kind: str, terminal: str, source: Mapping[str, Any], progress: Progress) -> SensorData:
+    """Runs in a worker, too."""
+    progress.report(0.0, f"Asking the sensor at {terminal}")
+    return sensor_data(kind, terminal, source)
 
 
 class DevicesPanel(Card):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from PyQt6.QtCore import QRectF, Qt, pyqtSignal
-from PyQt6.QtGui import QPainter, QPaintEvent, QPixmap
+from PyQt6.QtGui import QColor, QPainter, QPaintEvent, QPixmap
 from PyQt6.QtWidgets import (
     QComboBox,
     QFileDialog,
@@ -18,29 +18,46 @@ from PyQt6.QtWidgets import (
 from analysis import FUNCTIONS, DataError, Model, Parameter, ShakedownError, with_parameter
 from app.desktop import tasks
 from app.desktop.tasks import CheckedModel
+from app.desktop.theme import Theme
 from app.desktop.widgets.basics import Card, IconButton, label, scrolled, set_role, timer
 from app.desktop.widgets.editor import ModelEditor
 from app.desktop.widgets.parameters import ParameterTable
-from app.desktop.workbench import Workbench
+from app.desktop.workbench import CHECKING, Workbench
 from drivers.base.files import read_text
 
 KEEPING = 2000  # ms without a key before the text is written down for the next start
+SMALLEST = 0.32  # of a formula's resolution: below it nobody can read the indices
 TYPING = 350  # ms without a key before the text is checked
 
 
 class FittedPicture(QWidget):
-    """A picture drawn at half its resolution, or smaller where it would not fit; pale while disabled."""
+    """A formula at half its resolution, or smaller where it would not fit, in the colour of text.
 
-    def __init__(self) -> None:
+    Pale while disabled. It is never made smaller than can be read: a longer one is scrolled.
+    """
+
+    def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._image = QPixmap()
+        self._theme = theme
+        theme.changed.connect(self._colour)
         policy = self.sizePolicy()
         policy.setHeightForWidth(True)
         self.setSizePolicy(policy)
 
     def show_image(self, image: QPixmap) -> None:
         self._image = image
+        self.setMinimumWidth(round(SMALLEST * image.width()))
+        self._colour()
         self.updateGeometry()
+
+    def _colour(self) -> None:
+        """Ink in the colour of the theme's text, at once: a formula in the other colour cannot be seen."""
+        if not self._image.isNull():
+            painter = QPainter(self._image)
+            painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_SourceIn)
+            painter.fillRect(self._image.rect(), QColor(self._theme.colours.text))
+            painter.end()
         self.update()
 
     def hasHeightForWidth(self) -> bool:
@@ -52,7 +69,7 @@ class FittedPicture(QWidget):
         return round(self._image.height() * self._factor(width)) + 2
 
     def _factor(self, width: int) -> float:
-        return min(0.5, width / max(self._image.width(), 1))
+        return max(SMALLEST, min(0.5, width / max(self._image.width(), 1)))
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         if self._image.isNull():
@@ -90,7 +107,7 @@ class ModelCard(Card):
         row.addWidget(load)
         row.addWidget(save)
         self.box.addLayout(row)
-        self.picture = FittedPicture()
+        self.picture = FittedPicture(theme)
         self.about = label("", "small", wrap=True)
         shown = QWidget()
         column = QVBoxLayout(shown)
@@ -105,7 +122,9 @@ class ModelCard(Card):
         self.parameters.refused.connect(lambda words: bench.say(words, "warn"))
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
-        self.tabs.addTab(scrolled(shown), "Mathematics")
+        area = scrolled(shown)
+        area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        self.tabs.addTab(area, "Mathematics")
         self.tabs.addTab(self.parameters, "Parameters")
         self.tabs.addTab(self.editor, "Text")
         self.add(self.tabs, 1)
@@ -115,7 +134,6 @@ class ModelCard(Card):
         self._later = timer(self, TYPING, self.check, single=True)
         self._keep = timer(self, KEEPING, lambda: bench.keep_work(findings=False), single=True)
         self.editor.textChanged.connect(self._typed)
-        theme.changed.connect(self._redraw)
         self._list()
 
     def _list(self) -> None:
@@ -183,13 +201,9 @@ class ModelCard(Card):
         self._keep.start()
         model = self.bench.model
         if model is None or model.text != self.text():
-            self.bench.miss_model("The model's text is being read.")
+            self.bench.miss_model(CHECKING)
+            self._say("Checking …", "small")
         self._later.start()
-
-    def _redraw(self) -> None:
-        """The formula in the other colours; where no model was chosen yet there is nothing to refuse."""
-        if self.text().strip():
-            self._later.start()
 
     def check(self) -> None:
         """Have the text read elsewhere; the newest text wins."""

@@ -10,11 +10,12 @@ from PyQt6.QtWidgets import QTableWidget, QVBoxLayout, QWidget
 
 from analysis import Estimate, Identification, interval_ends, with_error
 from app.desktop.theme import Theme
-from app.desktop.widgets.basics import label, scrolled
+from app.desktop.widgets.basics import Elided, label, scrolled
 from app.desktop.widgets.tables import fill_table
 from app.desktop.words import plain
 
 ERROR = 2  # column of the relative error
+LOW = 170  # height below which the remarks leave the room to the numbers
 
 
 class ResultTable(QWidget):
@@ -49,6 +50,9 @@ class ResultTable(QWidget):
         self.frame.setMaximumHeight(theme.px(74))
         self.frame.hide()
         box.addWidget(self.frame)
+        self.brief = Elided("warn")  # the remarks in one line, where the table would have no room beside them
+        self.brief.hide()
+        box.addWidget(self.brief)
 
     def show_result(self, result: Identification) -> None:
         """Value, relative error, 95 % interval and unit of each parameter."""
@@ -70,8 +74,11 @@ class ResultTable(QWidget):
         self._make_room()
         first = [] if result.converged else ["The fit did not converge: do not trust these numbers."]
         named = [curve.formula for curve in result.curves.values() if curve.formula]
-        self.notes.setText("\n".join([*first, *result.undetermined, *result.warnings, *named]))
-        self.frame.setVisible(bool(self.notes.text()))
+        remarks = [*first, *result.undetermined, *result.warnings, *named]
+        self.notes.setText("\n".join(remarks))
+        self.brief.setText(" ".join(remarks))
+        self.brief.setToolTip("\n".join(remarks))
+        self._show_notes()
 
     def compare(self, results: list[Identification]) -> None:
         """The same parameters by several methods or runs."""
@@ -82,11 +89,18 @@ class ResultTable(QWidget):
             for name in names
         ]
         self._fill(headings, rows)
-        self.frame.hide()
+        self.notes.setText("")
+        self._show_notes()
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         self._make_room()
+        self._show_notes()
+
+    def _show_notes(self) -> None:
+        low, some = self.height() < self._theme.px(LOW), bool(self.notes.text())
+        self.frame.setVisible(some and not low)
+        self.brief.setVisible(some and low)
 
     def _make_room(self) -> None:
         """Where not all columns have room the relative error goes first: value and error tell it."""

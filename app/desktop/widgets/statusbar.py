@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PyQt6.QtWidgets import QFrame, QHBoxLayout, QLabel
 
-from app.desktop.widgets.basics import Lamp, label, set_role, timer
+from app.desktop.widgets.basics import Elided, Lamp, label, set_role, timer
 from app.desktop.widgets.jobbar import duration
 from app.desktop.words import counted
 from app.desktop.workbench import Workbench
@@ -38,13 +38,11 @@ class StatusBar(QFrame):
         }
         self.cells: dict[str, QLabel] = {}
         for name, tip in tips.items():
-            cell = label("", "small")
+            cell = Elided("small") if name == "rig" else label("", "small")  # its name gives way
             cell.setToolTip(tip)
             cell.setAccessibleName(tip)
             self.cells[name] = cell
-            row.addWidget(cell)
-            if name == "rig":
-                row.addStretch(1)
+            row.addWidget(cell, 1 if name == "rig" else 0)
         timer(self, 250, self.refresh).start()
         self.refresh()
 

@@ -119,7 +119,7 @@ def test_given_a_record_when_its_terms_are_found_taken_over_and_fitted_then_each
     # Shown again it is not traced again; of another model nothing is traced.
     page._ask_profile("k1")
     assert panel.job is None
-    bench.miss_model("The model's text is being read.")
+    bench.miss_model("line 3: no number")
     assert not panel.trace_button.isEnabled() and "earlier model" in panel._refused
     assert not states.find_button.isEnabled() and not states.export_button.isEnabled()
 

@@ -15,8 +15,9 @@ from app.desktop.newrig import NO_SHAKER, NewRigDialog
 from app.desktop.opening import rig_paths
 from app.desktop.pages.rig import RigPage
 from app.desktop.window import MainWindow
-from app.rig_draft import ShakerLimits
+from app.rig_draft import ShakerLimits, channel_table
 from drivers.instruments.discovery import Device, Terminals
+from drivers.instruments.teds import SensorData
 from drivers.rig.profile import load_rig
 from tests.waiting import LONG_MS as LONG
 
@@ -166,6 +167,37 @@ def test_given_a_sound_card_then_its_volts_must_be_given(make_window: Make, qtbo
         "loopback": "drive",
     }  # fmt: skip
     assert made["exciter"] == {"driver": "sound", "output": 0, "full_scale": 1.4}
+
+
+def test_given_a_sensor_that_tells_of_itself_then_it_is_shown_and_taken_only_when_told_to(
+    make_window: Make, qtbot: QtBot
+) -> None:
+    window = make_window("rig", begin=False)
+    dialog = NewRigDialog(window.bench, window)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    rack = Device("nidaqmx", "cDAQ1Mod1", "NI 9234")
+    dialog.offer([rack], [])
+    dialog.devices.setCurrentRow(0)
+    dialog.take_terminals(rack, Terminals(("cDAQ1Mod1/ai0", "cDAQ1Mod1/ai1")))
+    dialog.turn(1)
+    _press(dialog, qtbot, "Add")
+    dialog.table.setCurrentCell(1, 0)
+    _press(dialog, qtbot, "Ask the sensor")
+    assert "Asking the sensor at cDAQ1Mod1/ai1" in dialog.state.text() and not dialog.take_button.isVisible()
+    qtbot.waitUntil(dialog.teds_button.isEnabled, timeout=LONG)  # there is no such driver here
+    assert "asking the sensor" in dialog.state.text().lower() and not dialog.take_button.isVisible()
+    dialog.show_sensor("cDAQ1Mod1/ai1", SensorData("iepe", "m/s²", 0.0104, 16, 352, 4711))
+    assert "serial number 4711, 10.4 mV per m/s²" in dialog.state.text()
+    assert dialog.draft.channels[1].sensor is None
+    dialog.table.setCurrentCell(1, 0)
+    _press(dialog, qtbot, "Up")  # it is taken by its input, wherever the channel is
+    _press(dialog, qtbot, "Take it")
+    taken = dialog.draft.channels[0]
+    assert taken.terminal == "cDAQ1Mod1/ai1" and dialog.draft.channels[1].sensor is None
+    assert channel_table(taken)["teds"] is True and channel_table(taken)["sensitivity"] == 0.0104
+    assert not dialog.take_button.isVisible()
+    assert dialog.table.cellWidget(0, 3).text() == "by TEDS"  # type: ignore[union-attr]
 
 
 def test_given_an_instrument_that_cannot_be_asked_then_the_usual_inputs_are_offered(
