@@ -1,7 +1,8 @@
 """Tables of text: comma, semicolon, tab or blanks between columns, decimal point or decimal comma.
 
 A header row names the channels, with units in square brackets: ``t,x [mm],f [N]``. Times stand in a column
-``t`` (or ``time``); without one the rate must be given. Lines that start with ``#`` or ``%`` are comments.
+``t`` (or ``time``), in seconds or as times of day; without one the rate must be given. Lines that start with
+``#`` or ``%`` are comments, and lines without a number behind the last row are none of the table.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from drivers.base.files import open_regular, open_text
 from drivers.formats.columns import Found, column_of, recording_from
 from drivers.formats.names import split_unit
 from drivers.formats.options import DECIMALS, SEPARATORS, Options
+from drivers.formats.stamps import StampClock, is_stamp
 from drivers.formats.timing import is_time, written_times
 from drivers.recording.guesses import Guesses
 from drivers.recording.lazy import BLOCK, Recording
@@ -167,17 +169,29 @@ def _load_fast(path: Path, layout: Layout) -> NDArray[np.float64]:
 
 
 def _load_carefully(path: Path, layout: Layout) -> NDArray[np.float64]:
-    """Slower, for tables with empty cells, Fortran exponents or mistakes, which are named by line."""
+    """Slower, for tables with empty cells, times of day, Fortran exponents or mistakes, named by line."""
     rows: list[list[float]] = []
+    clocks: dict[int, StampClock] = {}
+    ended = 0  # the line behind the last row that holds no number
     with open_text(path) as file:
         for number, line in enumerate(_bounded_lines(file, path.name), 1):
             text = line.strip("\r\n")
             if number <= layout.skip or not text.strip() or text.lstrip().startswith(COMMENTS):
                 continue
             cells = _cells(text, layout.delimiter)
+            if rows and not any(_is_number(cell, layout.decimal_comma) for cell in cells[: layout.columns]):
+                ended = ended or number
+                continue
+            if ended:
+                raise DataError(f"{path.name}, line {ended}: no numbers, and more of them behind it.")
             if len(_trimmed(cells)) > layout.columns:
                 raise _wrong_width(path.name, number, len(_trimmed(cells)), layout)
-            row = [_number(c, layout, path.name, number, i) for i, c in enumerate(cells[: layout.columns])]
+            row = [
+                clocks.setdefault(i, StampClock()).read(c)
+                if _is_clock(c, layout, i)
+                else _number(c, layout, path.name, number, i)
+                for i, c in enumerate(cells[: layout.columns])
+            ]
             if len(row) < layout.columns and (len(row) < 2 or layout.delimiter is None):
                 raise _wrong_width(path.name, number, len(row), layout)
             rows.append(row + [np.nan] * (layout.columns - len(row)))
@@ -193,10 +207,16 @@ def _wrong_width(source: str, line: int, width: int, layout: Layout) -> DataErro
 def _number(cell: str, layout: Layout, source: str, line: int, column: int) -> float:
     if not cell:
         return float("nan")
-    if not _is_number(cell, layout.decimal_comma):
+    if is_stamp(cell) or not _is_number(cell, layout.decimal_comma):
         name = layout.names[column] if layout.names else str(column + 1)
         raise DataError(f"{source}, line {line}, column {name}: '{cell[:40]}' is not a number.")
     return float(cell.replace(",", ".").replace("d", "e").replace("D", "e"))
+
+
+def _is_clock(cell: str, layout: Layout, column: int) -> bool:
+    """Whether a cell is a time of day where times stand."""
+    timed = column == 0 or (layout.names is not None and is_time(split_unit(layout.names[column])[0]))
+    return timed and is_stamp(cell)
 
 
 def _bounded_lines(file: TextIO, source: str) -> Iterator[str]:
@@ -258,9 +278,15 @@ def _header_line(lines: list[str], signs: Sequence[tuple[str | None, bool]]) -> 
                 first = at
                 while first > 0 and at - first < 2 and len(cells[first - 1]) == width:
                     first -= 1
+                    if _names_time(cells[first]):  # remarks above may be as wide
+                        return filled[first][0]
                 above = all(len(c) != width for c in cells[:first])
                 return filled[first][0] if first < at and above else 0
     return 0
+
+
+def _names_time(cells: list[str]) -> bool:
+    return any(is_time(split_unit(cell)[0]) for cell in cells)
 
 
 def _detect_signs(rows: list[str], signs: Sequence[tuple[str | None, bool]]) -> tuple[str | None, bool]:
@@ -298,6 +324,9 @@ def _trimmed(cells: list[str]) -> list[str]:
 
 
 def _is_number(cell: str, decimal_comma: bool) -> bool:
+    """Whether a cell is a number, or a time of day."""
+    if ":" in cell:
+        return is_stamp(cell)
     if decimal_comma:
         if "." in cell:
             return False

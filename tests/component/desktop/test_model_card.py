@@ -58,20 +58,23 @@ def test_given_the_beginning_of_a_name_then_it_is_completed(
     assert card.text() == "heaviside"
 
 
-def test_given_no_model_yet_when_the_colours_change_then_nothing_is_said_to_be_wrong_with_it(
+def test_given_a_text_that_waits_to_be_read_then_it_is_checked_and_its_formula_follows_the_colours(
     make_window: Callable[..., MainWindow], qtbot: QtBot
 ) -> None:
-    """The live fit takes the rig's own model then, and refused to."""
     window = make_window("identify", begin=False)
-    card = window.pages["identify"].model_card
-    card.editor.clear()
-    card._later.stop()
-    window.bench.miss_model("")
-    window.theme.choose("light")
-    card._later.stop()
-    window.theme.choose("dark")
-    assert not card._later.isActive() and not window.bench.model_problem
+    page = window.pages["identify"]
+    card, bench = page.model_card, window.bench
     card.choose("duffing")
-    qtbot.waitUntil(lambda: window.bench.model is not None, timeout=LONG)
-    window.theme.choose("light")
-    assert card._later.isActive()  # the formula is drawn anew
+    assert bench.model_checking and "being checked" in page._missing()
+    assert card.verdict.text() == "Checking …" and card.verdict.objectName() == "small"
+    qtbot.waitUntil(lambda: bench.model is not None and not bench.model_problem, timeout=LONG)
+    assert "checked" not in page._missing() and "Understood" in card.verdict.text()
+    for theme in ("dark", "light"):
+        window.theme.choose(theme)
+        ink = card.picture._image.toImage()
+        painted = {
+            ink.pixelColor(x, y).name() for x in range(ink.width()) for y in range(0, ink.height(), 3)
+            if ink.pixelColor(x, y).alpha() == 255
+        }  # fmt: skip
+        assert painted == {window.theme.colours.text}
+    assert not card._later.isActive() and not bench.model_problem

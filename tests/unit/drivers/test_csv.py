@@ -247,3 +247,24 @@ def test_given_remarks_above_the_header_then_they_are_passed_over(
     assert record.rate == 10.0
     assert {n: c.unit for n, c in record.channels.items()} == {"x": "mm", "f": "N"}
     assert record["x"].tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "rest"),
+    [
+        ("2026-11-18T23:59:59.998", "2026-11-19T00:00:00.000", "2026-11-19T00:00:00.002"),
+        ("18.11.2026 23:59:59,998", "19.11.2026 00:00:00,000", "19.11.2026 00:00:00,002"),
+        ("23:59:59.998", "00:00:00.000", "00:00:00.002"),
+    ],
+)
+def test_given_times_of_day_over_midnight_then_the_rate_is_theirs_and_remarks_around_are_passed_over(
+    tmp_path: Path, first: str, second: str, rest: str
+) -> None:
+    path = tmp_path / "logger.csv"
+    rows = "\n".join(f"{stamp};{value}" for stamp, value in ((first, "1,5"), (second, "2,5"), (rest, "3,5")))
+    path.write_text(f"Hall;3\nTime;x [mm]\n{rows}\n\nEnd of the record;3 rows\n", encoding="utf-8")
+    record = read(path)
+    assert record.rate == pytest.approx(500.0, rel=1e-8) and record["x"].tolist() == [1.5, 2.5, 3.5]
+    path.write_text("t;x\n0;1\n1;2\npause;here\n2;3\n", encoding="utf-8")
+    with pytest.raises(DataError, match="line 4: no numbers, and more of them behind it"):
+        read(path)
