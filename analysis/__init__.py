@@ -16,6 +16,7 @@ _NAMES = {
     "signal.inputs": "Inputs",
     "simulation.sensor": "Sensor",
     "experiment": "Conditions Experiment",
+    "experiment.curves": "MeasuredCurve",
     # the equations and their motion
     "model": "Model Parameter",
     "model.editing": "with_parameter",

@@ -64,6 +64,7 @@ from analysis.estimate.profiling import profile_of as profile_of
 from analysis.estimate.weak.recursive import RecursiveWeak as RecursiveWeak
 from analysis.experiment import Conditions as Conditions
 from analysis.experiment import Experiment as Experiment
+from analysis.experiment.curves import MeasuredCurve as MeasuredCurve
 from analysis.model import Model as Model
 from analysis.model import Parameter as Parameter
 from analysis.model.editing import with_parameter as with_parameter

@@ -51,6 +51,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "app.commands.continue_branch",
         "branches of a model's periodic motions over a parameter, folds and stability",
     ),
+    "track": ("app.commands.track", "backbones and response curves tracked on the rig, through their folds"),
     "hold": ("app.commands.hold", "unstable periodic orbits held on the rig, averaged and judged"),
     "doctor": ("app.commands.doctor", "is this machine fit? versions, drivers, devices: for a bug report"),
     "desktop-entry": ("app.commands.desktop_entry", "an entry with icon in the menu of this desktop"),

@@ -1,0 +1,65 @@
+"""Measured curves of forced periodic motions: frequency, amplitude, phase and force, point by point."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import DataError
+
+Array = NDArray[np.float64]
+Kind = Literal["backbone", "response"]
+
+NAMES = ("frequency", "amplitude", "phase", "force")
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredCurve:
+    """Points of a curve with standard errors; not a number where something was not measured.
+
+    Amplitude and force are those of the fundamental (peak), the phase is that of the response behind the
+    force in rad, negative for a lag.
+    """
+
+    frequency: Array  # Hz
+    amplitude: Array
+    phase: Array
+    force: Array
+    frequency_error: Array = field(default_factory=lambda: np.empty(0))
+    amplitude_error: Array = field(default_factory=lambda: np.empty(0))
+    phase_error: Array = field(default_factory=lambda: np.empty(0))
+    force_error: Array = field(default_factory=lambda: np.empty(0))
+    output: str = ""  # the model's output that was measured
+    source: str = ""  # where it comes from, in words
+
+    def __post_init__(self) -> None:
+        count = len(self.frequency)
+        for name in NAMES:
+            error = getattr(self, f"{name}_error")
+            if len(error) != count:
+                object.__setattr__(self, f"{name}_error", np.full(count, np.nan))
+            if len(getattr(self, name)) != count:
+                raise DataError("The columns of a measured curve differ in length.")
+        if not count:
+            raise DataError("A measured curve has no points.")
+        if not (np.isfinite(self.frequency).all() and np.isfinite(self.amplitude).all()):
+            raise DataError("Every point of a measured curve needs its frequency and amplitude.")
+        if self.frequency.min() <= 0 or self.amplitude.min() <= 0:
+            raise DataError("Frequencies and amplitudes of a measured curve are positive numbers.")
+        if np.isnan(self.phase).all() and np.isnan(self.force).all():
+            raise DataError("A measured curve needs a force or a phase beside frequency and amplitude.")
+        if np.nanmin(self.force, initial=np.inf) < 0:
+            raise DataError("The force of a measured curve is an amplitude: it is not negative.")
+
+    def __len__(self) -> int:
+        return len(self.frequency)
+
+    def taken(self, rows: Any) -> MeasuredCurve:
+        """Some of the points."""
+        arrays = {
+            f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name not in ("output", "source")
+        }
+        return replace(self, **arrays)
