@@ -1,7 +1,8 @@
 """Branches tracked on the virtual hardening beam, whole chain: `python -m benchmarks.track --seeds 1 2 3`.
 
-16 bits, noise of 0.1 % of the motion, loop delay of 4 % of the period with jitter and missed deadlines. The truth is
-harmonic balance (Fourier collocation, 16 harmonics) of the specimen's own equations. One line for each seed and branch.
+16 bits, noise of 0.1 % of the motion, loop delay of 4 % of the period with jitter and missed deadlines. The
+truth is harmonic balance (Fourier collocation, 16 harmonics) of the specimen's own equations. One line for
+each seed and branch.
 """
 
 from __future__ import annotations
