@@ -54,6 +54,9 @@ def uncompiled(model: Model) -> ModuleType:
     text = re.sub(r"@njit\(.*\)", "", source(model.equations))
     exec(text, module.__dict__)
     module.__dict__["math"] = Lenient()
+    for name, function in list(vars(module).items()):
+        if name.endswith("_statements"):
+            setattr(module, name.removesuffix("_statements"), function)
     return module
 
 

@@ -23,7 +23,9 @@ import math
 
 import numpy as np
 from numba import carray, njit
+from numba.extending import intrinsic
 
+from analysis.model.emission import machine_code
 from analysis.model.runtime import cos, exp, sin, stack, tan, tanh
 
 PATTERN_X = np.array({x}, dtype=np.int64).reshape(-1, 2).T
@@ -53,9 +55,6 @@ class _Kernel:
     @property
     def wanted(self) -> list[int]:
         return [node for array in self.arrays for node in array.entries.values()]
-
-    def heading(self, name: str, time: str) -> str:
-        return f"def {name}({time}, x, u, p, {', '.join(array.name for array in self.arrays)}):"
 
 
 def source(equations: Equations) -> str:
@@ -108,21 +107,34 @@ def source(equations: Equations) -> str:
 
 def _one_sample(system: System, names: Mapping[str, str], kernel: _Kernel) -> str:
     body = statements(system, names, kernel.wanted)
-    lines = [kernel.heading(kernel.name, "t")]
-    lines += [f"    {name} = {name[0]}[{name[1:]}]" for name in loads(system, names, kernel.wanted)]
-    lines += [f"    {line}" for line in body.lines]
+    lines = [f"{name} = {name[0]}[{name[1:]}]" for name in loads(system, names, kernel.wanted)]
+    lines += body.lines
     for array in kernel.arrays:
         if array.is_matrix:
-            lines += [
-                f"    for i in range({array.name}.shape[0]):",
-                f"        for j in range({array.name}.shape[1]):",
-                f"            {array.name}[i, j] = 0.0",
-            ]
+            lines.append(f"{array.name}[:] = 0.0")
         for index, node in array.entries.items():
-            lines.append(f"    {array.name}[{', '.join(map(str, index))}] = {body.text[node]}")
-    if len(lines) == 1:
-        lines.append("    pass")
-    return "\n".join(lines) + "\n"
+            lines.append(f"{array.name}[{', '.join(map(str, index))}] = {body.text[node]}")
+    return _function(kernel.name, ["t", "x", "u", "p", *(array.name for array in kernel.arrays)], lines)
+
+
+def _function(name: str, arguments: Sequence[str], lines: Sequence[str]) -> str:
+    """A kernel whose statements are written down as machine code (emission.py)."""
+    given = ", ".join(arguments)
+    kinds = ", ".join(f"{argument}={argument}" for argument in arguments)
+    body = "\n".join(f"    {line}" for line in lines) or "    pass"
+    return f"""
+def {name}_statements({given}):
+{body}
+
+
+@intrinsic
+def {name}_block(_, {given}):
+    return machine_code({name}_statements, {kinds})
+
+
+def {name}({given}):
+    {name}_block({given})
+"""
 
 
 def _tile(
@@ -141,11 +153,10 @@ def _tile(
     body = statements(system, names, kernel.wanted, vectorised=True)
     used = loads(system, names, kernel.wanted)
     first = {argument: 1 + sum(list(sizes.values())[:i]) for i, argument in enumerate(sizes)}
-    lines = [f"def {name}(tile, p):"]
-    lines += [f"    {v} = p[{v[1:]}]" for v in used if v[0] not in sizes]
-    lines += [f"    for j in range({TILE}):", "        t = tile[j]"]
-    lines += [f"        {v} = tile[{(first[v[0]] + int(v[1:])) * TILE} + j]" for v in used if v[0] in sizes]
-    lines += [f"        {line}" for line in body.lines]
+    lines = [f"{v} = p[{v[1:]}]" for v in used if v[0] not in sizes]
+    lines += [f"for j in range({TILE}):", "    t = tile[j]"]
+    lines += [f"    {v} = tile[{(first[v[0]] + int(v[1:])) * TILE} + j]" for v in used if v[0] in sizes]
+    lines += [f"    {line}" for line in body.lines]
     row = 1 + sum(sizes.values())
     outputs = []
     for array in kernel.arrays:
@@ -153,7 +164,7 @@ def _tile(
         constants = {i: system.graph.constant(node) for i, node in array.entries.items()}
         results = [i for i in array.entries if not array.is_matrix or constants[i] is None]
         for index in results:
-            lines.append(f"        tile[{row * TILE} + j] = {body.text[array.entries[index]]}")
+            lines.append(f"    tile[{row * TILE} + j] = {body.text[array.entries[index]]}")
             row += 1
         background = [0.0] * (array.height * columns) if array.is_matrix else []
         if array.is_matrix:
@@ -162,4 +173,4 @@ def _tile(
         flat = [i[0] * columns + i[1] if array.is_matrix else i[0] for i in results]
         outputs.append({"results": flat, "background": background})
     layout = {"rows": row, "each": "p" in sizes, "outputs": outputs}
-    return "\n".join([*lines, f"LAYOUTS[{name!r}] = {layout!r}"]) + "\n"
+    return _function(name, ["tile", "p"], lines) + f"LAYOUTS[{name!r}] = {layout!r}\n"

@@ -44,6 +44,7 @@ MANY = (
     "jac_p_sparse_many",
     "rhs_sets",
 )
+STEPPING = ("rk4_sensitivities", "rk4_sets")  # they hold arrays on the stack
 
 SIGNATURES = {
     "rhs": types.void(*_SAMPLE, _VECTOR),
@@ -204,10 +205,15 @@ class Kernels:
 
 
 def _compile(name: str, function: Any) -> Any:
-    options = njit_at_once(
-        SIGNATURES[name], nogil=True, cache=True, error_model="numpy", fastmath=set(FASTMATH)
-    )
-    compiled = options(function)
+    options: dict[str, Any] = {
+        "nogil": True,
+        "cache": True,
+        "error_model": "numpy",
+        "fastmath": set(FASTMATH),
+        "_nrt": name in STEPPING,  # the others allocate nothing
+        "no_cpython_wrapper": name in MANY,  # what computes a tile is called by compiled code only
+    }
+    compiled = njit_at_once(SIGNATURES[name], **options)(function)
     _keep_addresses(compiled, SIGNATURES[name])
     return compiled
 
