@@ -136,7 +136,7 @@ def _sentence(change: Array, values: Array, names: Sequence[str], involved: list
         factor = "" if abs(abs(ratio) - 1) < 1e-3 else f"{abs(ratio):.4g} "
         return f"{listed}: only {names[involved[0]]} {sign} {factor}{names[involved[1]]} is determined."
     moves = ", ".join(f"{names[i]} by {w:.3g}" for i, w in zip(involved, weights, strict=True))
-    return f"{listed} cannot be told apart: changing {moves} leaves the fit as it is."
+    return f"{listed} cannot be told apart: changing {moves} changes nothing that the sensors see."
 
 
 def _powers(relative: Array) -> list[Fraction] | None:
@@ -152,8 +152,14 @@ def _power_sentence(listed: str, powers: list[Fraction], names: list[str]) -> st
         return f"{listed} only appear as a product."
     if len(names) == 2 and powers[0] == powers[1]:
         return f"{listed} only appear as a ratio."
-    whole = [f"{name} by the power {float(f):g}" for name, f in zip(names, powers, strict=True)]
-    return f"{listed} cannot be told apart: scaling {', '.join(whole)} of any factor leaves the fit as it is."
+    powers = [f * (1 if powers[0] > 0 else -1) for f in powers]
+    scaled = [
+        f"{name} by s{'' if f == 1 else f'^{float(f):g}'}" for name, f in zip(names, powers, strict=True)
+    ]
+    return (
+        f"{listed} cannot be told apart: multiplying {_listed(scaled)}, whatever s is, changes nothing "
+        "that the sensors see."
+    )
 
 
 def _listed(names: list[str]) -> str:

@@ -79,7 +79,7 @@ def delay_by_mutual_information(
     ranks = np.empty(len(x), dtype=np.int64)
     ranks[np.argsort(x, kind="stable")] = np.arange(len(x))
     curve = _mutual_information((ranks * bins) // len(x), bins, longest)
-    # Of the bias of a histogram, (bins - 1)^2 / (2 N ln 2) bits, minima below it are made.
+    # Minima shallower than a part of the histogram's bias, (bins - 1)^2 / (2 N ln 2) bits, come from chance.
     bias = (bins - 1) ** 2 / (2 * len(x) * np.log(2))
     lags = np.arange(longest + 1)
     found = _first_minimum(curve, 0.05 * bias)

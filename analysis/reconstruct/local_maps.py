@@ -81,7 +81,7 @@ def _fit_maps(centres, near, near_images, rank, least, fewest):  # type: ignore[
                     for s in range(r, rank):
                         basis[k] = basis[1 + r] * basis[1 + s]
                         k += 1
-            weight = (1.0 - 0.9 * square**1.5) ** 3  # the far ones count little, the farthest not nothing
+            weight = (1.0 - 0.9 * square**1.5) ** 3  # the farthest count a thousandth
             for r in range(terms):
                 for s in range(terms):
                     normal[r, s] += weight * basis[r] * basis[s]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TRIED = 3  # jobs from which a dry run judges the time, beside the first of each process
 
 
-class Keeper(Protocol):
+class ResultStore(Protocol):
     """Where finished jobs are kept."""
 
     done: set[str]  # keys
@@ -46,7 +46,7 @@ class Tally:
 
 def run(
     jobs: Iterable[Task],
-    store: Keeper,
+    store: ResultStore,
     engine: Callable[[], Engine],
     progress: Progress,
     watch: Callable[[str], None] = lambda words: None,
@@ -86,7 +86,7 @@ def run(
 
 
 def estimate(
-    jobs: Iterable[Job], store: Keeper, engine: Engine, workers: int, progress: Progress
+    jobs: Iterable[Job], store: ResultStore, engine: Engine, workers: int, progress: Progress
 ) -> tuple[float, int]:
     """Seconds of work of one job, from a few that are done (and kept) now, and how many are missing.
 
@@ -105,7 +105,7 @@ def _spread(jobs: list[Job], count: int) -> Iterator[Job]:
     yield from jobs[::step][:count]
 
 
-def _keep(outcome: Outcome, store: Keeper, tally: Tally) -> None:
+def _keep(outcome: Outcome, store: ResultStore, tally: Tally) -> None:
     tally.seconds += outcome.seconds
     if not outcome.first:
         tally.warm.append(outcome.seconds)

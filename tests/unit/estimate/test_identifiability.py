@@ -39,6 +39,18 @@ def test_given_a_dependence_when_named_then_the_sentence_says_which(columns, val
     assert covariance[2, 2] == pytest.approx(1 / (other @ other - (other @ r) ** 2 / (r @ r)), rel=1e-6)
 
 
+def test_given_three_that_scale_together_when_named_then_the_sentence_has_the_powers():
+    rng = np.random.default_rng(2)
+    a, b = rng.standard_normal((2, 80))
+    values = np.array([2.0, 3.0, 0.5])
+    null = values * [1.0, -1.0, 0.5]  # a s, b / s, c sqrt(s)
+    J = np.stack([a, b, -(a * null[0] + b * null[1]) / null[2]], axis=1)
+    assert undetermined_words(information(J), values, ["a", "b", "c"]) == [
+        "a, b and c cannot be told apart: multiplying a by s, b by s^-1 and c by s^0.5, whatever s is, changes "
+        "nothing that the sensors see."
+    ]
+
+
 def test_given_a_parameter_lost_in_noise_when_named_then_it_is_called_hardly_determined():
     J = np.diag([100.0, 0.1])
     assert undetermined_words(information(J), np.array([1.0, 1.0]), ["a", "b"]) == [
