@@ -46,8 +46,8 @@ def test_given_three_that_scale_together_when_named_then_the_sentence_has_the_po
     null = values * [1.0, -1.0, 0.5]  # a s, b / s, c sqrt(s)
     J = np.stack([a, b, -(a * null[0] + b * null[1]) / null[2]], axis=1)
     assert undetermined_words(information(J), values, ["a", "b", "c"]) == [
-        "a, b and c cannot be told apart: multiplying a by s, b by s^-1 and c by s^0.5, whatever s is, changes "
-        "nothing that the sensors see."
+        "a, b and c cannot be told apart: multiplying a by s, b by s^-1 and c by s^0.5, whatever s is, "
+        "changes nothing that the sensors see."
     ]
 
 
