@@ -74,6 +74,7 @@ _COMPARISON: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Is: ast.IsNot,
     ast.IsNot: ast.Is,
 }
+_GUARD = 1e-100  # below it a number only keeps from dividing by zero, and so does three times as much
 _NAMES = {"max": "min", "min": "max", "maximum": "minimum", "minimum": "maximum", "any": "all", "all": "any"}
 
 
@@ -109,7 +110,9 @@ def changed(node: ast.AST) -> ast.AST | None:
         return node.operand
     if isinstance(node, ast.Constant) and type(node.value) in (int, float):
         value = cast(float, node.value)
-        return ast.Constant(value * 3 + 1 if type(value) is int else value * 3.0 or 1.0)
+        if type(value) is int:
+            return ast.Constant(value * 3 + 1)
+        return ast.Constant(1.0 if abs(value) < _GUARD else value * 3.0)
     if isinstance(node, ast.Name) and node.id in _NAMES:
         return ast.Name(_NAMES[node.id], node.ctx)
     if isinstance(node, ast.Attribute) and node.attr in _NAMES:

@@ -81,16 +81,16 @@ class ErrorBars:
 def error_bars(fitted: Fitted, evidence: Evidence, progress: Progress) -> ErrorBars:
     """Choose between the errors of white noise, of coloured noise, and the spread of parts or records.
 
-    A delay between channels that was found moves every part alike, so the spread does not show it: what the
-    unknowns would move by if it were fitted counts as a further error.
+    What is unknown of the inputs, or a delay between channels that was found, moves every part alike, so the
+    spread does not show it: what the unknowns would move by counts as a further error.
     """
     bars = _spread_or_noise(fitted, evidence, progress)
-    if evidence.delay is None:
-        return bars
-    shift = np.array(evidence.delay.shift)
-    return replace(
-        bars, errors=replace(bars.errors, covariance=bars.errors.covariance + np.outer(shift, shift))
-    )
+    covariance = bars.errors.covariance
+    if bars.kind == "parts":
+        covariance = covariance + fitted.input_covariance
+    if evidence.delay is not None:
+        covariance = covariance + np.outer(evidence.delay.shift, evidence.delay.shift)
+    return replace(bars, errors=replace(bars.errors, covariance=covariance))
 
 
 def _spread_or_noise(fitted: Fitted, evidence: Evidence, progress: Progress) -> ErrorBars:

@@ -6,6 +6,7 @@ fraction of the cost of the path and without its trouble with kinks and stiff eq
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from analysis.estimate.shooting.build import LEAST_NOISE, Place, problem_of, sta
 from analysis.estimate.shooting.descent import Descent, minimise
 from analysis.estimate.shooting.problem import FINE, Point, Problem
 from analysis.estimate.start import Start
+from analysis.signal.inputs import Inputs
 from analysis.signal.noise import robust_deviation
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ _SAME_NOISE = 0.02  # relative change of the noise at which they end
 _LOOKED_AT = 50  # samples at which the fastest rate of a stiff model is looked at
 _STABLE, _MOST_STABLE = 1.0, 4096  # rate times sub-step that Runge-Kutta 4 follows well; most sub-steps
 _SHORTEST = 8  # samples of a piece, at least
+_SLIGHT = 0.01  # of an input's standard deviation, by which it is changed: the motion stays close
 
 
 def fit_shooting(
@@ -132,7 +135,7 @@ def _fitted(
         problem.unknowns.current(here.point.values)[order],
         here.point.values,
         information,
-        np.zeros((size, size)),
+        _covariance_from_inputs(experiment, problem, found, pieces, information),
         problem.sigma,
         2.0 * here.cost,
         _dof(problem),
@@ -147,6 +150,31 @@ def _fitted(
             "segments": float(len(places)),
         },
     )
+
+
+def _covariance_from_inputs(
+    experiment: Experiment, problem: Problem, found: Descent, pieces: list[Piece], information: Array
+) -> Array:
+    """Covariance of the unknowns that comes from what is unknown of the inputs, to first order."""
+    here = found.evaluation
+    inverse = pseudo_inverse(information)
+    total = np.zeros_like(information)
+    for record, run in enumerate(experiment.runs):
+        for variant in run.variants:
+            given = run.inputs
+            change = _SLIGHT * (variant.coefficients - given.coefficients)
+            inputs = Inputs(given.t0, given.dt, given.coefficients + change, given.breaks)
+            changed = [replace(s, inputs=inputs) if s.record == record else s for s in problem.stretches]
+            moved = problem.on(changed).evaluate(here.point, derivatives=False)
+            if not np.isfinite(moved.cost):  # a motion that so little makes escape was not followed either
+                continue
+            gradient = np.zeros(len(information))
+            for piece, a, b in zip(pieces, moved.motions, here.motions, strict=True):
+                effect = np.nan_to_num((a.outputs - b.outputs) / problem.sigma[:, None])
+                gradient += np.tensordot(effect, piece.jacobian, axes=2)
+            shift = inverse @ gradient / _SLIGHT
+            total += np.outer(shift, shift)
+    return total
 
 
 def _stable_substeps(problem: Problem, found: Descent) -> int:

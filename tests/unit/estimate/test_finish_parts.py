@@ -11,6 +11,7 @@ import pytest
 
 from analysis.base.errors import ModelError
 from analysis.base.progress import SILENT
+from analysis.base.record import Record
 from analysis.estimate.finish import errors, honest, path_engine, rivals, shooting_engine
 from analysis.estimate.finish.autoregression import Autoregression, fit_autoregression
 from analysis.estimate.finish.fit import fit, run_engine
@@ -19,6 +20,8 @@ from analysis.estimate.finish.linearised import Regression, _stretch
 from analysis.estimate.path.problem import PathProblem
 from analysis.estimate.start import Start
 from analysis.estimate.weak.system import _overlap
+from analysis.experiment import Experiment
+from analysis.model import Model
 
 FREE = SimpleNamespace(free=["c"], name="m")
 BOUNDS = {"lower": -np.inf, "upper": np.inf, "kind": "parameter"}
@@ -135,15 +138,15 @@ def test_given_parts_and_records_then_each_test_has_its_own_degrees_of_freedom(
     alone = (np.full(3, 7.0), honest.Errors(np.eye(3)))
     monkeypatch.setattr(errors, "_records_alone", lambda *_: alone)
 
-    def bars(records: int, lacking: Sequence[Any] = ()) -> errors.ErrorBars:
+    def bars(records: int, of_inputs: float = 0.0) -> errors.ErrorBars:
         fitted = fitted_of(
-            estimate=np.zeros(3), information=np.eye(3), input_covariance=np.zeros((3, 3)), chi2=15.0,
+            estimate=np.zeros(3), information=np.eye(3), input_covariance=of_inputs * np.eye(3), chi2=15.0,
             dof=15, pieces=[about(states=np.zeros((2, 20)))],
             experiment=about(
                 runs=[None] * records, conditions=about(noise={"x"}), model=about(outputs=("x",))
             ),
         )  # fmt: skip
-        evidence = about(processes=white, regressions=whole, lacking=list(lacking), delay=None)
+        evidence = about(processes=white, regressions=whole, lacking=[], delay=None)
         return errors.error_bars(fitted, evidence, SILENT)
 
     assert bars(1).kind == "ideal" and used == [7]
@@ -154,8 +157,14 @@ def test_given_parts_and_records_then_each_test_has_its_own_degrees_of_freedom(
     assert apart.kind == "records" and apart.estimate[0] == 7.0
     chances = iter([0.5, 0.5, 0.011])
     assert bars(2).kind == "ideal"
-    chances = iter([0.5, 0.009])
-    assert bars(1).kind == "parts"
+    chances = iter([0.5, 0.009] * 2)
+    spread = bars(1)
+    assert spread.kind == "parts"
+    # what is unknown of the inputs moves all parts alike: their spread does not show it
+    wider = bars(1, 0.25).errors.covariance - spread.errors.covariance
+    assert wider == pytest.approx(0.25 * np.eye(3))
+    chances = iter([0.5] * 2)
+    assert bars(1, 0.25).errors.covariance == pytest.approx(1.25 * np.eye(3))
 
 
 def test_given_a_first_state_that_is_known_then_only_the_stretch_that_begins_there_knows_it() -> None:
@@ -255,3 +264,24 @@ def test_given_noisy_inputs_then_each_output_pays_for_the_samples_that_came_as_n
     problem.m, problem.noise.measured = 0, np.array([100, 300])
     problem.dof = 200
     assert PathProblem._shares(problem) == pytest.approx([50.0, 150.0])
+
+
+def test_given_a_noisy_sine_as_input_then_both_engines_know_what_it_leaves_open() -> None:
+    """A force that is known to a per cent lets the stiffness be known no better than that."""
+    model = Model.from_equations(
+        {"x": "v", "v": "-c*v - k*x + f"}, {"c": {"guess": 0.3}, "k": {"guess": 1.5}},
+        inputs={"f": "measured"}, outputs={"x": "x"},
+    )  # fmt: skip
+    times, rng = np.arange(600) / 8, np.random.default_rng(5)
+    steady = np.exp(1.1j * times) / (1.5 - 1.1**2 + 0.3j * 1.1)
+    noise = 0.05 * rng.standard_normal(600)
+    channels = {"x": steady.real + 0.005 * rng.standard_normal(600), "f": np.cos(1.1 * times) + noise}
+    experiment = Experiment(model, Record.from_arrays(8.0, channels))
+    assert experiment.runs[0].variants
+    values, path = np.array([[0.3, 1.5]]), np.stack([steady.real, -1.1 * steady.imag])
+    start = Start("path", values, [path])
+    by_path = path_engine.fit_path(experiment, start, SILENT)
+    by_shooting = shooting_engine.fit_shooting(experiment, start, SILENT)
+    assert by_shooting.input_covariance == pytest.approx(by_path.input_covariance, rel=0.02)
+    own = np.diag(np.linalg.inv(by_shooting.information))
+    assert np.all(np.diag(by_shooting.input_covariance) > own)

@@ -400,6 +400,8 @@ def test_given_a_motion_then_a_line_that_its_own_make_together_is_its_own() -> N
     assert _own_lines(two) == pytest.approx([101.25, 163.0], abs=0.26)
     one = np.cos(TURN * 101.25 * k / 4000) + noise
     assert _own_lines(one) == pytest.approx([101.25])
+    close = np.cos(TURN * 100.0 * k / 4000) + 0.5 * np.cos(TURN * 103.25 * k / 4000) + noise
+    assert _own_lines(close) == pytest.approx([100.0, 103.25])  # three lines belong to each
 
     def own(row: np.ndarray, place: float) -> bool:
         return of_the_motion(row, place / (4000 * 0.1), 0.1)
