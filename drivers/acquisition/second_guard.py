@@ -2,8 +2,9 @@
 
 It has a session of its own, loads nothing but the standard library (about 9 MB), outlives rig and window, and
 does one thing. When the rig's process is gone, or drives and gives no sign of life for half a second (frozen,
-suspended), or does not take a STOP, it takes the output over: it marks the page, so that no driver raises the
-output again even if the process wakes up, and sets each output to zero (:mod:`drivers.base.zeroing`).
+suspended), or does not take a STOP, or its output does not fall after one, or nobody knows what it does, it
+takes the output over: it marks the page, so that no driver raises the output again even if the process wakes
+up, and sets each output to zero (:mod:`drivers.base.zeroing`).
 
 What it cannot do: a machine that has lost its power or a dead kernel needs a hardware watchdog or interlock.
 """
@@ -24,6 +25,8 @@ from drivers.base.zeroing import ZeroingFailed, zero_output
 
 LOOK_SECONDS = 0.02  # between two looks at the page
 STOP_SECONDS = 0.06  # that a STOP may stand in the page before the rig's process is taken for unable
+FALL_SECONDS = 1.0  # that an output may take to fall after STOP: ramps take less than a tenth of it
+UNKNOWN_SECONDS = 2.0  # without a word about a drive that played: its driver is stuck
 KILL_SECONDS = 1.0  # in vain: then a frozen process that may hold the instrument is killed
 AGAIN_SECONDS = 0.2  # between attempts to reach an output
 GIVE_UP_SECONDS = 3600.0  # of an instrument that cannot be reached, after the rig's process has gone
@@ -38,6 +41,7 @@ class SecondGuard:
         self._rig_gone = threading.Event()
         threading.Thread(target=self._await_end_of_rig, name="end of the rig", daemon=True).start()
         self._stop_since: float | None = None
+        self._latched_since: float | None = None
         self._looked = time.monotonic()
 
     def run(self) -> None:
@@ -72,7 +76,12 @@ class SecondGuard:
             self._stop_since = None
         elif self._stop_since is None:
             self._stop_since = now
-        driving = page.output > 0 or page.status.driving
+        status = page.status
+        driving = page.output > 0 or status.driving
+        if not (driving and status.latched):
+            self._latched_since = None
+        elif self._latched_since is None:
+            self._latched_since = now
         if not driving or page.guard_acted:
             return ""
         late = now - self._looked > 5 * LOOK_SECONDS  # this process was held up itself: look once more
@@ -80,6 +89,10 @@ class SecondGuard:
             return f"the rig's process gave no sign of life for {SILENT_SECONDS:g} s"
         if self._stop_since is not None and now - self._stop_since > STOP_SECONDS:
             return f"{page.stop_word or 'STOP'}; the rig's process did not take it"
+        if self._latched_since is not None and now - self._latched_since > FALL_SECONDS:
+            return f"{status.reason.rstrip('.') or 'STOP'}; the output did not fall"
+        if now - status.at > UNKNOWN_SECONDS and not late:
+            return f"the driver did not tell the state of its drive for {UNKNOWN_SECONDS:g} s"
         return ""
 
     def _take_over(self, reason: str) -> bool:

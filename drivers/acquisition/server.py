@@ -88,7 +88,7 @@ def run(profile: RigProfile, links: m.Links, seed: int, patience: float, log: Pa
     page = DrivePage.open(links.page)
     page.claim(os.getpid())
     server = RigServer(profile, links, page, seed, log)
-    begin_log("rig", on_crash=lambda error: server.stop_drive(f"the rig's process failed ({error})", "trip"))
+    begin_log("rig", on_crash=server.note_crash)
     watch = Watch(server, page, patience)
     for name in _ENDING_SIGNALS:
         if hasattr(signal, name):
@@ -128,9 +128,12 @@ class Watch:
             time.sleep(WATCH_SECONDS)
 
     def _obey_stop(self) -> None:
-        """Latch first, then take the byte back: a STOP that comes in between is part of this one."""
-        self._server.stop_drive(self._page.stop_word or "STOP", "stop")
-        self._page.clear_stop()
+        """Latch first, then take the byte back: a STOP that comes in between is part of this one.
+
+        Where the driver did not take it the byte stays: the second guard acts then.
+        """
+        if self._server.stop_drive(self._page.stop_word or "STOP", "stop"):
+            self._page.clear_stop()
 
     def _check_sleep(self) -> None:
         """A lid that was closed: a generator has played on meanwhile, and nobody expects it any more."""
@@ -192,23 +195,39 @@ class RigServer:
 
     # -- for the watch: nothing here may wait
 
-    def stop_drive(self, reason: str, kind: str, values: dict[str, float] | None = None) -> None:
-        """Ramp down and latch; from any thread, in no time. Never raises."""
+    def stop_drive(self, reason: str, kind: str, values: dict[str, float] | None = None) -> bool:
+        """Ramp down and latch; from any thread, in no time. Never raises.
+
+        False if the driver did not take it: then STOP is on the page, and the second guard acts.
+        """
         exciter = self._exciter
         if exciter is None:
-            return
+            return True
         first = not exciter.latch.is_set
         if not first and kind == "trip":
-            return
-        try:
-            exciter.request_stop(reason)
-        except Exception as error:
-            self._fail(f"The drive did not take STOP ({error}): switch off the amplifier by hand.")
-        self._page.stops = next(self._stop_numbers)
+            return True
+        exciter.latch.set(reason)  # whatever the driver makes of it: nothing new plays
+        taken = self._request_stop(exciter, reason)
+        if taken or first:
+            self._page.stops = next(self._stop_numbers)
         if first:
             _log.info("drive stopped (%s): %s", kind, reason)
             self._stop_kind = kind
             self._mark_recording(reason, kind, values or {})
+        return taken
+
+    def _request_stop(self, exciter: Any, reason: str) -> bool:
+        try:
+            exciter.request_stop(reason)
+        except Exception as error:
+            self._fail(f"The drive did not take STOP ({error}): switch off the amplifier by hand.")
+            self._page.request_stop(reason)
+            return False
+        return True
+
+    def note_crash(self, error: BaseException) -> None:
+        """Something failed that nobody caught, in any thread."""
+        self.stop_drive(f"the rig's process failed ({error})", "trip")
 
     def _stopped_outside(self) -> str:
         """The drivers look at the page themselves: not one more sample or command goes up after STOP."""
@@ -240,6 +259,7 @@ class RigServer:
     def _open(self) -> None:
         try:
             rig = open_rig(self._profile, RealClock(), self._seed)
+            self._guard_output(rig)
         except Exception as error:
             _log.warning("%s could not be opened", self._profile.key, exc_info=error)
             self._send(_refusal(0, error))
@@ -248,10 +268,6 @@ class RigServer:
             self.over.set()
             return
         self._rig, self._exciter = rig, rig.exciter
-        if rig.exciter is not None:
-            rig.exciter.latch.watch(self._stopped_outside, lambda: self._page.guard_acted)
-            self._page.set_about({**self._page.about, "outputs": [dict(rig.exciter.zeroing())]})
-            self._guard = GuardProcess(self._page)
         rate = rig.source.rate
         self._block = max(1, round(BLOCK_SECONDS * rate))
         self._backlog = deque(maxlen=max(2, round(BACKLOG_SECONDS * rate / self._block)))
@@ -277,6 +293,23 @@ class RigServer:
                 tuple(rig.notices),
             )
         )
+
+    def _guard_output(self, rig: Rig) -> None:
+        """Let the drivers look at the page, and the second guard know how the output is set to zero."""
+        exciter = rig.exciter
+        if exciter is None:
+            return
+        try:
+            exciter.latch.watch(self._stopped_outside, lambda: self._page.guard_acted)
+            self._page.set_about({**self._page.about, "outputs": [dict(exciter.zeroing())]})
+            self._guard = GuardProcess(self._page)
+        except Exception as error:
+            with contextlib.suppress(Exception):
+                rig.close()
+            raise InstrumentError(
+                f"The rig is not opened: the driver of its shaker does not say how the output is set to zero "
+                f"from outside ({error})."
+            ) from None
 
     # -- the window's commands
 
@@ -559,9 +592,12 @@ class RigServer:
             time.sleep(STATUS_SECONDS)
 
     def _publish(self) -> None:
-        """Show the drive on the page, and keep a trace of it if asked."""
+        """Show the drive on the page, and keep a trace of it if asked. What nobody can tell of is stopped."""
         with self._publishing:
-            self._publish_now()
+            try:
+                self._publish_now()
+            except Exception as error:
+                self.stop_drive(f"the driver cannot tell the state of its drive ({error})", "trip")
 
     def _publish_now(self) -> None:
         exciter, page = self._exciter, self._page
@@ -600,9 +636,15 @@ class RigServer:
         if self._rig is not None:
             try:
                 self._rig.close()
-            except ShakedownError as error:
+            except Exception as error:
                 _log.warning("the rig did not close: %s", error)
-                self._out_of_reach = self._exciter is not None and self._exciter.state().playing
+                self._out_of_reach = self._exciter is not None and self._may_play(self._exciter)
+
+    def _may_play(self, exciter: Any) -> bool:
+        try:
+            return bool(exciter.state().playing)
+        except Exception:
+            return True  # nobody knows
 
     def _await_silence(self) -> None:
         """Wait for the end of the ramp and a block behind it, so that the recording shows the silence."""

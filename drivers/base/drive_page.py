@@ -357,7 +357,11 @@ class DrivePage:
         return found if isinstance(found, int) else 0
 
     def set_about(self, about: Mapping[str, Any]) -> None:
-        self._put(_ABOUT, json.dumps(about))
+        """ValueError for more than there is room for: nobody could set such an output to zero."""
+        text = json.dumps(about)
+        if len(text) > _ABOUT[1]:
+            raise ValueError(f"The drive's description has {len(text)} bytes, of {_ABOUT[1]} at most.")
+        self._put(_ABOUT, text)
 
     # -- texts
 

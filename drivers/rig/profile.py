@@ -196,6 +196,8 @@ class Rig:
                     part.close()
             except ShakedownError as error:
                 problems.append(str(error))
+            except Exception as error:  # of somebody else's driver: the others are closed all the same
+                problems.append(f"An instrument did not close ({type(error).__name__}: {error}).")
         if problems:
             raise RigError(" ".join(problems))
 
