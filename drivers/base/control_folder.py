@@ -1,7 +1,9 @@
 """The folder in which running drives can be found by their own user, and by nobody else.
 
-It does not depend on TMPDIR: the session's runtime folder, or the state folder in the home directory. A
-folder that belongs to somebody else, that others can write to, or that is a symbolic link is not used.
+It does not depend on TMPDIR: the session's runtime folder, shared memory, or the state folder in the home
+directory. The first two are no files on a disk: where a page is one, a disk or a network drive that stalls (a
+snapshot, a server that is gone) holds everybody who writes to it, the second guard too. A folder that belongs
+to somebody else, that others can write to, or that is a symbolic link is not used.
 Standard library only: ``shakedown stop`` starts with it.
 """
 
@@ -13,6 +15,7 @@ import sys
 from pathlib import Path
 
 SUFFIX = ".drive"
+MEMORY = Path("/dev/shm")  # a folder of ours in it is proven to be ours
 OWN = "SHAKEDOWN_CONTROL_FOLDER"  # environment: only this folder, and only its drives (for tests)
 
 
@@ -26,6 +29,7 @@ def candidates() -> list[Path]:
     if runtime := os.environ.get("XDG_RUNTIME_DIR"):
         places.append(Path(runtime) / "shakedown")
     places.append(Path(f"/run/user/{os.getuid()}/shakedown"))
+    places.append(MEMORY / f"shakedown-{os.getuid()}")
     try:
         import pwd
 
@@ -64,7 +68,7 @@ def _made(folder: Path) -> bool:
             if parent.name == "shakedown":  # below the home directory
                 parent.parent.mkdir(parents=True, exist_ok=True)
                 parent.mkdir(mode=0o700, exist_ok=True)
-            elif OWN not in os.environ and not is_private(parent):
+            elif OWN not in os.environ and parent != MEMORY and not is_private(parent):
                 return False  # a runtime folder that is not the session's own
         else:
             parent.mkdir(parents=True, exist_ok=True)

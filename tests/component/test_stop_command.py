@@ -18,6 +18,7 @@ from drivers.acquisition.engine import Engine
 from drivers.acquisition.guarded import GuardedRig, open_guarded
 from drivers.acquisition.second_guard import MARK
 from drivers.acquisition.stopping import stop_all
+from drivers.base import control_folder as control_folder_module
 from drivers.base.control_folder import SUFFIX, control_folder, is_private, page_paths
 from drivers.base.drive_page import PAGE_BYTES, DrivePage, is_ending, process_state
 from drivers.rig.profile import load_rig
@@ -185,6 +186,25 @@ def test_given_pages_and_folders_that_are_not_ours_then_nothing_is_followed_or_b
     monkeypatch.delenv("SHAKEDOWN_CONTROL_FOLDER")
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(open_to_all))  # others can write to it: not used
     assert open_to_all not in control_folder().parents
+
+
+def test_given_no_runtime_folder_then_pages_are_in_shared_memory_and_never_in_a_folder_of_somebody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, runtime = tmp_path / "memory", tmp_path / "runtime"
+    memory.mkdir()
+    memory.chmod(0o1777)
+    monkeypatch.delenv("SHAKEDOWN_CONTROL_FOLDER")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))  # it is not there
+    monkeypatch.setattr(control_folder_module, "MEMORY", memory)
+    wanted = [p for p in control_folder_module.candidates() if "run/user" not in str(p)]
+    assert [p.parent for p in wanted[:2]] == [runtime, memory]  # before the home directory
+    monkeypatch.setattr(control_folder_module, "candidates", lambda: wanted)
+    folder = control_folder()
+    assert folder.parent == memory and is_private(folder)
+    folder.rmdir()
+    folder.symlink_to(tmp_path)  # put there by somebody before us
+    assert control_folder() == wanted[2]
 
 
 def test_given_pages_of_ours_with_nonsense_in_them_then_stop_goes_past_them(driving: GuardedRig) -> None:
