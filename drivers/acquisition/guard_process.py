@@ -1,7 +1,15 @@
-"""Starts the second guard beside a rig, and starts it again if somebody ends it."""
+"""Starts the second guard beside a rig, and starts it again if somebody ends it.
+
+Where systemd runs, the guard is moved to a scope of its own. Otherwise whatever ends all processes of a
+window at once (systemd-oomd when memory runs short, ``systemctl stop``) ends the guard with them, and a
+generator plays on. The guard works from the beginning; if systemd refuses it stays where it is.
+"""
 
 from __future__ import annotations
 
+import logging
+import os
+import shutil
 import subprocess
 import sys
 import time
@@ -17,6 +25,9 @@ _BOOT = (
 )
 AGAIN_SECONDS = 1.0  # between two attempts to start it
 READY_SECONDS = 5.0  # for it to look at the page for the first time
+BOOTED = Path("/run/systemd/system")  # is there where systemd runs (sd_booted(3))
+
+_log = logging.getLogger(__name__)
 
 
 class GuardProcess:
@@ -26,6 +37,7 @@ class GuardProcess:
         self._page = page
         self._tried = 0.0
         self._process: subprocess.Popen[bytes] | None = None
+        self._moving: subprocess.Popen[bytes] | None = None
         self.keep_alive()
         deadline = time.monotonic() + READY_SECONDS
         while page.guard_beat == 0.0 and time.monotonic() < deadline:
@@ -33,6 +45,10 @@ class GuardProcess:
 
     def keep_alive(self) -> None:
         """Start it if it does not run."""
+        if self._moving is not None and self._moving.poll() is not None:
+            if self._moving.returncode:
+                _log.info("the second guard stays in the control group of this process")
+            self._moving = None
         now = time.monotonic()
         if now - self._tried < AGAIN_SECONDS or (self._process is not None and self._process.poll() is None):
             return
@@ -44,3 +60,22 @@ class GuardProcess:
             command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             start_new_session=True, cwd="/" if sys.platform != "win32" else None,
         )  # fmt: skip
+        self._moving = _move_to_own_scope(self._process.pid)
+
+
+def _move_to_own_scope(pid: int) -> subprocess.Popen[bytes] | None:
+    """Ask systemd for it (StartTransientUnit of org.freedesktop.systemd1), without waiting for the answer."""
+    program = shutil.which("busctl")
+    if program is None or not BOOTED.is_dir() or sys.platform == "win32":
+        return None
+    manager = ["org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"]
+    scope = [f"shakedown-guard-{pid}.scope", "fail", "1", "PIDs", "au", "1", str(pid), "0"]
+    whose = "--system" if os.getuid() == 0 else "--user"
+    try:
+        return subprocess.Popen(
+            [program, whose, "call", *manager, "StartTransientUnit", "ssa(sv)a(sa(sv))", *scope],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )  # fmt: skip
+    except OSError:
+        return None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from pathlib import Path
 
 import pytest
 
+from drivers.acquisition import guard_process
 from drivers.acquisition.keeping_awake import KeepAwake
 from drivers.acquisition.server import Watch
 from drivers.base import system
@@ -79,3 +81,32 @@ def test_given_a_drive_then_the_computer_is_kept_awake_until_it_ends(
         return not awake._released
 
     wait_until(nothing_left_behind)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a program of Linux")
+@pytest.mark.parametrize("answer", [0, 1])
+def test_given_systemd_then_the_guard_is_moved_to_a_scope_of_its_own_and_works_if_that_is_refused(
+    answer: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = tmp_path / "asked"
+    program = tmp_path / "busctl"
+    program.write_text(f'#!/bin/sh\necho "$@" > {asked}.new; mv {asked}.new {asked}; exit {answer}\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(guard_process, "BOOTED", tmp_path)
+    page = DrivePage.create(tmp_path / "a.drive", {})
+    guard = guard_process.GuardProcess(page)
+    wait_until(asked.exists)
+    words = asked.read_text().split()
+    assert words[0] == ("--system" if os.getuid() == 0 else "--user")
+    assert words[-8:] == f"shakedown-guard-{page.guard_pid}.scope fail 1 PIDs au 1 {page.guard_pid} 0".split()
+    wait_until(lambda: guard._moving is None or guard._moving.poll() is not None)
+    guard.keep_alive()
+    assert guard._moving is None
+    beat = page.guard_beat
+    wait_until(lambda: page.guard_beat > beat)
+    page.closed = True
+    assert guard._process is not None and guard._process.wait(30) == 0
+    assert guard._process.stdin is not None
+    guard._process.stdin.close()
+    page.close()
