@@ -32,10 +32,12 @@ _NAMES = {
     "estimate.weak.recursive": "RecursiveWeak",
     "estimate.discovery.library": "Library monomials oscillator system",
     "estimate.discovery.selection": "Selection select_terms",
+    "estimate.discovery.completion": "Completion complete",
     "base.identification": "Curve Estimate Identification interval_ends with_error",
     # does the model move as the specimen does
     "validation": "Check Panel Sweep Trace Validation validate",
     "validation.response": "predict_response",
+    "validation.foretold": "foretold",
     "validation.subject": "Subject prepare_subject",
     # what to measure next
     "planning.knowledge": "Knowledge knowledge_of",

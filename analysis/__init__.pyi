@@ -45,6 +45,8 @@ from analysis.dynamics.tone_drive import driven_by_a_tone as driven_by_a_tone
 from analysis.estimate.bootstrap import FittedMotion as FittedMotion
 from analysis.estimate.bootstrap import fitted_motion as fitted_motion
 from analysis.estimate.bootstrap import with_draws as with_draws
+from analysis.estimate.discovery.completion import Completion as Completion
+from analysis.estimate.discovery.completion import complete as complete
 from analysis.estimate.discovery.library import Library as Library
 from analysis.estimate.discovery.library import monomials as monomials
 from analysis.estimate.discovery.library import oscillator as oscillator
@@ -150,6 +152,7 @@ from analysis.validation import Sweep as Sweep
 from analysis.validation import Trace as Trace
 from analysis.validation import Validation as Validation
 from analysis.validation import validate as validate
+from analysis.validation.foretold import foretold as foretold
 from analysis.validation.response import predict_response as predict_response
 from analysis.validation.subject import Subject as Subject
 from analysis.validation.subject import prepare_subject as prepare_subject

@@ -32,6 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "embed": ("app.commands.embed", "delay, dimension, singular values and invariants of a channel"),
     "orbits": ("app.commands.orbits", "close returns and the periodic orbits found"),
     "select": ("app.commands.select", "which terms of an equation of motion a recording supports"),
+    "complete": ("app.commands.complete", "a model with the terms and filters that it lacks"),
     "identify": ("app.commands.identify", "parameters of a model from recordings, with error bars"),
     "plan": ("app.commands.plan", "which drive to play next, so that the error bars shrink most"),
     "campaign": (

@@ -9,22 +9,19 @@ purpose: what a user knows before the first fit.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis import Identification, Inputs, Model, Record, ShakedownError, identify, sensitivities, validate
+from app.reproduce.real import records
 from benchmarks.measure import Measurement
 from drivers.library import load_model
 
 Array = NDArray[np.float64]
-
-FOLDER = Path(os.environ.get("SHAKEDOWN_DATA", Path(__file__).parents[1].parent / "shared" / "data"))
 
 
 @dataclass(frozen=True)
@@ -42,35 +39,21 @@ class Case:
 
 def silverbox() -> Case:
     """Electronic Duffing circuit under a multisine (Wigren and Schoukens 2013)."""
-    data = np.genfromtxt(FOLDER / "silverbox" / "SNLS80mV.csv", delimiter=",", skip_header=1)[:, :2]
+    train, tests = records.silverbox()
     guess = {"m": 8e-6, "d": 1e-4, "k1": 1.5, "k2": 0.0, "k3": 2.0, "c": 0.0}
     model = load_model("silverbox").with_values(guess)
-
-    def part(first: int) -> Record:
-        u, y = data[first : first + 8000].T
-        return Record.from_arrays(1e7 / 2**14, {"u": u, "y": y})
-
-    return Case(model, part(41_000), "y", part(120_000), 0.4e-3, "V")
+    return Case(model, train.cut(350, 8350), "y", tests["multisine"].cut(0, 8000), 0.4e-3, "V")
 
 
 def emps() -> Case:
     """Carriage on a ball screw (Janot, Gautier, Brunot 2019)."""
-    from scipy.io import loadmat
-
-    data = loadmat(FOLDER / "emps" / "nlid_emps_sim_data_training.mat")
-    force = np.ravel(data["gtau"]) * np.ravel(data["vir"])
-    record = Record.from_arrays(1000.0, {"q": np.ravel(data["qm"]), "force": force})
     model = load_model("emps").with_values({"M": 60.0, "Fv": 100.0, "Fc": 10.0, "offset": 0.0})
-    return Case(model, record, "q", None, 0.05, options={"inputs": "hold"})
+    return Case(model, records.emps(), "q", None, 0.05, options={"inputs": "hold"})
 
 
 def pendulum() -> Case:
     """Release of an arm with an encoder (MultiArm-Pendulum, dynamicslab)."""
-    from scipy.io import loadmat
-
-    data = loadmat(FOLDER / "pendulum" / "SinglePendulumDataForParameterEstimation.mat")
-    swings = [np.asarray(y[0], dtype=np.float64)[0, ::5] - np.pi for y in data["Y_id"]]
-    first, second = (Record.from_arrays(200.0, {"angle": angle}) for angle in swings[:2])
+    first, second = records.pendulum()[:2]
     return Case(
         load_model("pendulum").with_values({"w2": 50.0, "c": 0.1, "mu": 0.1}), first, "angle", second, 0.02
     )
@@ -78,9 +61,7 @@ def pendulum() -> Case:
 
 def friction_damper(name: str, most: float) -> Case:
     """Banded rotary friction device (ARTS-Laboratory); Bouc-Wen law."""
-    data = np.genfromtxt(FOLDER / "friction-damper" / name, delimiter=",", skip_header=1)
-    record = Record.from_arrays(128.0, {"d": data[:, 1], "F": data[:, 2], "w": data[:, 3]})
-    return Case(load_model("friction_damper"), record, "F", None, most)
+    return Case(load_model("friction_damper"), records.friction_damper(name), "F", None, most)
 
 
 def tanks() -> Case:
@@ -90,8 +71,7 @@ def tanks() -> Case:
     of the record foretell the last one badly, and the verdict is `misses`. It is one of eleven variants that
     were tried with the test record in sight: its test error is no blind figure.
     """
-    data = np.genfromtxt(FOLDER / "cascaded-tanks" / "dataBenchmark.csv", delimiter=",", skip_header=1)
-    fitted, test = (Record.from_arrays(0.25, {"u": data[:, i], "h2": data[:, 2 + i]}) for i in (0, 1))
+    fitted, test = records.tanks()
     model = load_model("cascaded_tanks")
     model = model.with_values({"gain": 1.0}).with_free([name for name in model.free if name != "gain"])
     return Case(model, fitted, "h2", test, 0.25, "V", {"inputs": "hold"})

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-InputKind = Literal["auto", "cubic", "linear", "hold"]
+InputKind = Literal["auto", "cubic", "linear", "hold", "bandlimited"]
 
 
 @dataclass(frozen=True)
@@ -19,5 +19,6 @@ class Conditions:
     drifts: tuple[str, ...] = ()  # outputs whose zero wanders at a constant rate, another in each record
     noise: Mapping[str, float] = field(default_factory=dict)  # known standard deviations; others estimated
     inputs: InputKind = "auto"  # measured inputs between samples; auto: as the samples suggest
+    dispersion: float = 0.0  # s^3: all channels passed a filter of phase -dispersion*omega^3
     denoise: bool = True  # count the noise of measured inputs; off: they are exact
     part: tuple[int, ...] = ()  # first sample and the one after the last, of every record; none: all

@@ -12,6 +12,7 @@ from analysis.base.errors import DataError
 from analysis.base.gaps import filled
 from analysis.base.record import Record
 from analysis.experiment.outliers import pressed_flat, spikes
+from analysis.signal.bandlimited import without_dispersion
 from analysis.signal.inputs import Inputs
 from analysis.signal.smoothing import clean_input
 
@@ -30,6 +31,7 @@ FLAT = (
     "1 sample of {name} stands at the limit of its range: it counts as missing.",
     "{count} samples of {name} stand at the limit of its range: they count as missing.",
 )
+_EDGE = 10  # samples beside an end or a gap
 _SHORTEST = 8  # samples below which a stretch holds nothing to identify
 
 
@@ -98,6 +100,8 @@ def read_run(model: Model, record: Record, conditions: Conditions, t0: float, ph
             channel = record.channels[name]
             outputs[i] = np.where(channel.valid(), channel.data, np.nan)
             spoilt = spikes(outputs[i]), pressed_flat(outputs[i])
+            before = without_dispersion(filled(outputs[i]), record.dt, conditions.dispersion)
+            outputs[i] = np.where(np.isnan(outputs[i]), np.nan, before)
             outputs[i, spoilt[0] | spoilt[1]] = np.nan
             for count, words in zip(map(np.sum, spoilt), (SPIKES, FLAT), strict=True):
                 if count:
@@ -111,6 +115,7 @@ def read_run(model: Model, record: Record, conditions: Conditions, t0: float, ph
         valid = channel.valid()
         known &= valid
         samples[i] = filled(np.where(valid, channel.data, np.nan))
+        samples[i] = without_dispersion(samples[i], record.dt, conditions.dispersion)
         if conditions.denoise:
             clean = clean_input(samples[i], record.dt, record.excitation)
             samples[i], noise[i] = clean.samples, clean.noise
@@ -122,6 +127,8 @@ def read_run(model: Model, record: Record, conditions: Conditions, t0: float, ph
         changed = samples.copy()
         changed[i] += mode
         variants.append(Inputs.from_samples(t0, record.dt, changed, kind))
+    if kind == "bandlimited" or conditions.dispersion:
+        known = _far_from_the_unknown(known)
     times = t0 + record.times
     return Run(
         record, times, outputs, inputs, _stretches(known), tuple(variants), noise, phase, tuple(warnings)
@@ -148,6 +155,15 @@ def _check(model: Model, record: Record) -> None:
             f"{model.name} needs the measured input {', '.join(missing)}, but the record has "
             f"{', '.join(record.names)}."
         )
+
+
+def _far_from_the_unknown(known: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Samples that lie so far from the ends and from lost samples that what is unknown there hardly matters:
+    a band-limited signal depends on all of its samples."""
+    if len(known) < 10 * _EDGE:
+        return known
+    lost = np.pad(~known, _EDGE, constant_values=True)
+    return np.convolve(lost, np.ones(2 * _EDGE + 1), "valid") == 0
 
 
 def _stretches(known: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:

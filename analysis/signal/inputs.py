@@ -1,6 +1,7 @@
 """Measured inputs of a model as a function of time that compiled code can evaluate.
 
-Each channel is a piecewise cubic on the uniform sample grid. Jumps stay jumps: a stepped channel is held,
+Each channel is a piecewise polynomial on the uniform sample grid: a cubic, or one of degree seven where the
+channel is known to be band-limited. Jumps stay jumps: a stepped channel is held,
 never splined, and the times of the jumps are known so that an integrator can stop and restart there.
 """
 
@@ -17,12 +18,14 @@ from numpy.typing import NDArray
 
 from analysis.base.compiling import njit
 from analysis.base.errors import DataError
+from analysis.signal import bandlimited
 
 if TYPE_CHECKING:
     from analysis.base.record import Record
 
-KINDS = ("cubic", "linear", "hold")
+KINDS = ("cubic", "linear", "hold", "bandlimited")
 
+CUBIC = 4  # coefficients of a cubic
 GUARD = 1e-9  # of a sample interval: a time that is a sample time but for rounding belongs to that sample
 
 
@@ -37,7 +40,12 @@ def input_values(t, t0, dt, coefficients, u):  # type: ignore[no-untyped-def]
         j = min(max(int(np.floor(position + GUARD)), 0), coefficients.shape[1] - 1)
         s = max(position - j, 0.0) * dt
         for i in range(coefficients.shape[0]):
-            cubic = coefficients[i, j, 2] + s * coefficients[i, j, 3]
+            higher = coefficients[i, j, 3]
+            if coefficients.shape[2] > CUBIC:
+                higher = 0.0
+                for power in range(coefficients.shape[2] - 1, 2, -1):
+                    higher = coefficients[i, j, power] + s * higher
+            cubic = coefficients[i, j, 2] + s * higher
             u[i] = coefficients[i, j, 0] + s * (coefficients[i, j, 1] + s * cubic)
 
 
@@ -52,8 +60,9 @@ def _values_at(times, t0, dt, coefficients, out):  # type: ignore[no-untyped-def
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """Measured inputs: ``coefficients[m, N, 4]`` of powers 0 to 3 of the time since the sample (the last
-    piece holds the last sample), and ``breaks``, the times of jumps (of the slope for straight lines)."""
+    """Measured inputs: ``coefficients[m, N, 4]`` of powers 0 to 3 of the time since the sample, [m, N, 8] of
+    powers 0 to 7 where a channel is band-limited (the last piece holds the last sample), and ``breaks``, the
+    times of jumps (of the slope for straight lines)."""
 
     t0: float
     dt: float
@@ -77,6 +86,7 @@ class Inputs:
 
         ``kind`` is for all channels or one per channel. ``cubic``: a smooth spline, broken at isolated jumps;
         a channel of plateaus is held. ``linear``: straight lines. ``hold``: each value holds until the next.
+        ``bandlimited``: the one signal through the samples that holds nothing above half the sample rate.
         """
         data = np.ascontiguousarray(np.atleast_2d(np.asarray(samples, dtype=np.float64)))
         if not (np.isfinite(dt) and dt > 0 and np.isfinite(t0)):
@@ -88,7 +98,7 @@ class Inputs:
         kinds = [kind] * len(data) if isinstance(kind, str) else list(kind)
         if len(kinds) != len(data) or any(k not in KINDS for k in kinds):
             raise DataError(f"Inputs are interpolated by one of {', '.join(KINDS)}, one kind per channel.")
-        coefficients = np.zeros((len(data), data.shape[1], 4))
+        coefficients = np.zeros((len(data), data.shape[1], 2 * CUBIC if "bandlimited" in kinds else CUBIC))
         coefficients[:, -1, 0] = data[:, -1]
         knots: set[int] = set()
         for row, how, pieces in zip(data, kinds, coefficients, strict=True):
@@ -179,8 +189,13 @@ def _spline(row: NDArray[np.float64], dt: float, pieces: NDArray[np.float64]) ->
     from scipy.interpolate import CubicSpline
 
     spline = CubicSpline(np.arange(len(row)) * dt, row, bc_type="not-a-knot")
-    pieces[:-1] = spline.c[::-1].T
+    pieces[:-1, :CUBIC] = spline.c[::-1].T
 
 
-_PIECES = {"cubic": _cubic, "linear": _linear, "hold": _hold}
+def _bandlimited(row: NDArray[np.float64], dt: float, pieces: NDArray[np.float64]) -> list[int]:
+    pieces[:] = bandlimited.pieces(row, dt)
+    return []
+
+
+_PIECES = {"cubic": _cubic, "linear": _linear, "hold": _hold, "bandlimited": _bandlimited}
 _NONE = Inputs(0.0, 1.0, np.zeros((0, 1, 4)), np.zeros(0))

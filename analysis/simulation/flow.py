@@ -13,6 +13,7 @@ from numba import float64, int64, void
 from analysis.base.compiling import njit
 from analysis.model.kernels import JAC_TYPE as JAC
 from analysis.model.kernels import RHS_TYPE as RHS
+from analysis.signal.inputs import CUBIC
 
 _vector = float64[::1]
 _matrix = float64[:, ::1]
@@ -24,7 +25,12 @@ def piece_values(piece, s, coefficients, u):  # type: ignore[no-untyped-def]
     """Inputs of one sample interval at time s after its first sample (a jump at its end is not seen)."""
     for i in range(coefficients.shape[0]):
         c = coefficients[i, piece]
-        u[i] = c[0] + s * (c[1] + s * (c[2] + s * c[3]))
+        higher = c[3]
+        if len(c) > CUBIC:
+            higher = 0.0
+            for power in range(len(c) - 1, 2, -1):
+                higher = c[power] + s * higher
+        u[i] = c[0] + s * (c[1] + s * (c[2] + s * higher))
 
 
 @njit(cache=True, nogil=True)

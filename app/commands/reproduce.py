@@ -9,12 +9,15 @@ from typing import Any
 
 from analysis import ShakedownError
 from app.output import add_json_option, plain, table, write_json
-from app.reproduce import TABLES, Table
+from app.reproduce import MEASURED, TABLES, Table
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "name", nargs="?", help="a table, all tables of a document such as liu2018, or all; without it a list"
+        "name",
+        nargs="?",
+        help="a table, all tables of a document such as liu2018, all, or real (public measurements, "
+        "not part of all); without it a list",
     )
     parser.add_argument("--out", metavar="FILE", help="the tables and their figures as .html or .pdf")
     parser.add_argument(
@@ -47,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _names(asked: str) -> list[str]:
     if asked == "all":
-        return list(TABLES)
+        return [name for name in TABLES if not name.startswith(MEASURED)]
     chosen = [name for name in TABLES if name == asked or name.startswith(asked + "-")]
     if not chosen:
         raise ShakedownError(f"No table '{asked}': choose all or one of {', '.join(TABLES)}.")

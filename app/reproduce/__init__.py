@@ -35,7 +35,13 @@ TABLES: dict[str, str] = {
     **{f"manikantan2020-{n}": f"app.reproduce.manikantan2020.wells:table_{n}" for n in (2, 3)},
     **{f"manikantan2020-{n}": f"app.reproduce.manikantan2020.mount:table_{n}" for n in (6, 7)},
     **{f"manikantan2020-{n}": f"app.reproduce.manikantan2020.damper:table_{n}" for n in (8, 9)},
+    "real-silverbox": "app.reproduce.real.tables:silverbox",
+    "real-emps": "app.reproduce.real.tables:emps",
+    "real-pendulum": "app.reproduce.real.tables:pendulum",
+    "real-friction": "app.reproduce.real.tables:friction_damper",
+    "real-tanks": "app.reproduce.real.tables:tanks",
 }
+MEASURED = "real-"  # how the names of tables begin that need measurements which are no part of the program
 
 
 @dataclass(frozen=True)

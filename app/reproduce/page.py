@@ -18,6 +18,7 @@ DOCUMENTS = {
     "manikantan2020": "Manikantan et al. 2020: homotopy with a controller",
     "liu2019": "Liu, Chen, Chang 2019: energetic boundary functions",
     "banks1983": "Banks, Crowley 1983: stiffness of a beam",
+    "real": "Public measurements: fitted to the training data, foretold on the test data",
 }
 
 

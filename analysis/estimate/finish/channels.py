@@ -1,7 +1,10 @@
-"""What may be wrong with a channel: an offset of an output, a delay of an output or of an input.
+"""What may be wrong with a channel: an offset of an output, a delay of an output or of an input, and with all
+of them: a filter that delays their frequencies unequally.
 
 Each is one more column of the score test (see score.py). A delay d of an input that was recorded late means
 that f(t + d) drove the specimen: its column is the slope of the input carried through the linearised flow.
+A filter that all channels passed changes nothing of a linear specimen. Of others it shows in the harmonics:
+with a phase of -b omega^3 the recorded y is y + b y''', the drive was u - b u''' where u was recorded.
 """
 
 from __future__ import annotations
@@ -12,16 +15,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.base.gaps import filled
 from analysis.estimate.finish.linearised import Linearisation, Regression
 from analysis.estimate.finish.missing_terms import tested
 from analysis.estimate.finish.score import Missing, Scores, output_columns
+from analysis.signal.bandlimited import third_rate
 
 if TYPE_CHECKING:
     from analysis.estimate.finish.fitted import Fitted
 
 Array = NDArray[np.float64]
 
-OFFSET, DELAY = "offset", "delay"
+OFFSET, DELAY, DISPERSION = "offset", "delay", "dispersion"
+CHANNELS = "all channels"
 _HALF = 0.15  # samples around half a sample within which an early input looks like one that is held
 
 
@@ -47,6 +53,29 @@ def channel_faults(
                 _missing(tested(fitted, regressions, columns), 0, DELAY, name, _power(slopes), _power(rows))
             )
     return found
+
+
+def dispersion(
+    fitted: Fitted, linear: Sequence[Linearisation], regressions: Sequence[Regression]
+) -> list[Missing]:
+    """Dispersion of a filter that all channels passed, where these are said to be band-limited."""
+    experiment = fitted.experiment
+    if experiment.conditions.inputs != "bandlimited" or experiment.model.is_linear or fitted.inputs_estimated:
+        return []
+    columns, moved, whole = [], [], []
+    for part in linear:
+        pushes, shifts = part.changed_inputs(third_rate, -1.0)
+        rows = part.stretch.outputs - part.residuals.T * part.stretch.sigma[:, None]  # of the model
+        for i, row in enumerate(rows):
+            if not np.isfinite(row).any():
+                continue
+            rate = third_rate(filled(row), float(np.diff(part.stretch.times[:2])[0]))
+            shifts[:, i, 0] += rate / part.stretch.sigma[i]
+            moved.append(rate)
+            whole.append(np.nan_to_num(row))
+        columns.append(part.columns(pushes, shifts))
+    scored = tested(fitted, regressions, columns)
+    return [_missing(scored, 0, DISPERSION, CHANNELS, _power(moved), _power(whole))]
 
 
 def _of_output(
@@ -86,6 +115,15 @@ def looks_held(channel: str, samples: float, inputs: Sequence[str], outputs: Seq
     if channel in inputs:
         return abs(samples + 0.5) < _HALF
     return len(inputs) > 0 and len(outputs) == 1 and abs(samples - 0.5) < _HALF
+
+
+def dispersion_words(fault: Missing) -> str:
+    """A filter that all channels seem to have passed, in words, with the option that undoes it."""
+    return (
+        "All channels seem to have passed a filter that delays their frequencies unequally (phase "
+        f"-b*omega^3, b = {fault.coefficient:.3g} ± {fault.stderr:.2g}, t = {abs(fault.t):.1f}): the option "
+        f"dispersion={fault.coefficient:.4g} undoes it."
+    )
 
 
 def fault_words(fault: Missing, interval: float, inputs: Sequence[str], outputs: Sequence[str]) -> str:

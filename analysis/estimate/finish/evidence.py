@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.estimate.finish.autoregression import Autoregression
-from analysis.estimate.finish.channels import DELAY, OFFSET, channel_faults, fault_words
+from analysis.estimate.finish.channels import (
+    DELAY,
+    DISPERSION,
+    OFFSET,
+    channel_faults,
+    dispersion,
+    dispersion_words,
+    fault_words,
+)
 from analysis.estimate.finish.held_out import Prediction, held_out, output_spread
 from analysis.estimate.finish.honest import noise_processes
 from analysis.estimate.finish.linearised import Linearisation, Regression, linearisations, regressions_of
@@ -153,7 +161,9 @@ class Evidence:
         if self.fault is not None:
             interval = float(np.diff(self.linear[0].stretch.times[:2])[0])
             return [fault_words(self.fault, interval, self.inputs, self.outputs)]
-        others = [m for m in sure[1:] if m.name not in (OFFSET, DELAY)][:3]
+        if sure[0].name == DISPERSION:
+            return [dispersion_words(sure[0])]
+        others = [m for m in sure[1:] if m.name not in (OFFSET, DELAY, DISPERSION)][:3]
         alike = [m.name if m.place == sure[0].place else f"{m.name} in {m.place}" for m in others]
         return [missing_words(sure[0], alike)]
 
@@ -223,18 +233,22 @@ def gather(fitted: Fitted) -> Evidence:
         white,
         noise,
         tones,
-        _lacking(fitted, linear, excerpts) if followed else [],
+        lacking(fitted, linear, excerpts) if followed else [],
         input_correlation(fitted, linear, excerpts) if followed else 1.0,
         held_out(fitted) if followed else None,
     )
 
 
-def _lacking(fitted: Fitted, linear: list[Linearisation], excerpts: list[Regression]) -> list[Missing]:
+def lacking(fitted: Fitted, linear: list[Linearisation], excerpts: list[Regression]) -> list[Missing]:
     """All that was tried and that the unknowns cannot imitate, the surest first.
 
     Delays of input and output that are the same to the data stand as the one that comes late.
     """
-    found = [*missing_terms(fitted, linear, excerpts), *channel_faults(fitted, linear, excerpts)]
+    found = [
+        *missing_terms(fitted, linear, excerpts),
+        *channel_faults(fitted, linear, excerpts),
+        *dispersion(fitted, linear, excerpts),
+    ]
     found = sorted(with_limits([m for m in found if m.t != 0.0]), key=lambda m: -abs(m.t))
     if found and found[0].name == DELAY and found[0].coefficient < 0:
         same = _ALIKE * abs(found[0].t)

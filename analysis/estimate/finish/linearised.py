@@ -9,7 +9,7 @@ Whatever else might stand in the equations or in the sensors is carried along as
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 
 from analysis.estimate.identifiability import pseudo_inverse
 from analysis.estimate.path import solver
-from analysis.signal.inputs import Inputs
+from analysis.signal.inputs import CUBIC, Inputs
 
 if TYPE_CHECKING:
     from analysis.estimate.finish.fitted import Fitted, Piece
     from analysis.experiment.hum import Hum
 
+_SMALL = 1e-3  # of the inputs' spread: a change of theirs that acts linearly
 _KNOWN = 1e-8  # of that spread: a first state that is known
 _DIFFUSE = 30.0  # spread of a first state before any sample, in ranges of that state: no prior to speak of
 
@@ -188,6 +189,23 @@ class Linearisation:
             residuals.append(found[1])
         pushes = (defects[0] - defects[1]) / (2.0 * dt)
         return pushes[..., None], np.nan_to_num(residuals[1] - residuals[0])[..., None] / (2.0 * dt)
+
+    def changed_inputs(self, change: Callable[[Array, float], Array], factor: float) -> tuple[Array, Array]:
+        """What the inputs do when factor*change(samples, dt) is added to them: pushes [N - 1, n, 1], shifts
+        [N, q, 1].
+        """
+        given = self.stretch.inputs
+        if given is None or not given.count:
+            return np.zeros((self.N - 1, self.n, 1)), np.zeros((self.N, self.q, 1))
+        rows = np.stack([change(row, given.dt) for row in given.coefficients[:, :, 0]])
+        kind = "cubic" if given.coefficients.shape[2] == CUBIC else "bandlimited"
+        added = Inputs.from_samples(given.t0, given.dt, factor * rows, kind).coefficients
+        step = _SMALL * float(np.std(given.coefficients[:, :, 0])) / (float(np.std(rows)) or 1.0)
+        (ahead, more), (behind, less) = (
+            self._evaluated(given.coefficients + sign * step * added) for sign in (1.0, -1.0)
+        )
+        pushes = (ahead - behind) / (2.0 * step)
+        return pushes[..., None], np.nan_to_num(less - more)[..., None] / (2.0 * step)
 
     def _swept(self, flow: Array, direct: Array) -> tuple[Array, Array]:
         N, q, size = self.seen.shape

@@ -60,11 +60,18 @@ def missing_terms(
     model = fitted.experiment.model
     motions = [Along(model, part) for part in linear]
     found: list[Missing] = []
-    terms = [t for t in candidate_terms(model) if not (t.of_input and fitted.inputs_estimated)]
-    for group in _groups(terms, linear):
+    tried = candidate_terms(model, state_sizes(linear))
+    terms = [t for t in tried if not (t.of_input and fitted.inputs_estimated)]
+    together, apart = [t for t in terms if not t.apart], [t for t in terms if t.apart]
+    for group in (*_groups(together, linear), *_groups(apart, linear)):
         scored = tested(fitted, regressions, [_force(motion, group) for motion in motions])
         found += [_missing_force(model, motions, term, j, scored) for j, term in enumerate(group)]
     return found
+
+
+def state_sizes(linear: Sequence[Linearisation]) -> Array:
+    """Rms [n] of the states along the motion."""
+    return np.asarray(np.sqrt(np.mean(np.hstack([part.stretch.states for part in linear]) ** 2, axis=1)))
 
 
 def _force(motion: Along, terms: Sequence[Term]) -> Array:
@@ -104,6 +111,8 @@ def _missing_force(model: Model, motions: Sequence[Along], term: Term, j: int, s
         float(errors[j]),
         float(share),
         term.common,
+        text=term.text,
+        scale=term.scale,
     )
 
 

@@ -43,6 +43,8 @@ class Missing:
     common: bool = False  # among the terms that are missing most often
     limit: float = np.inf  # |t| beyond which it speaks against the model
     shift: tuple[float, ...] = ()  # of each unknown, if the term were fitted, too; empty: not known
+    text: str = ""  # in the model language, {s} for its scale; empty: no term of an equation
+    scale: float = 0.0  # of that state, where the term has one
 
     @property
     def speaks_against(self) -> bool:

@@ -18,6 +18,7 @@ Motion = Callable[[Array, Array], Array]  # states [n, N], inputs [m, N] -> [N]
 
 _MOST_STATES = 4  # of an equation that its candidates are made of; more would give hundreds of terms
 _MOST_TERMS = 160  # in all equations together
+_SOFT, _SHARP = 0.5, 0.05  # scales of saturating damping and of dry friction, in rms of the velocity
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +30,16 @@ class Term:
     values: Motion
     common: bool = False  # odd in one state: what restoring forces and damping lack most often
     of_input: bool = False  # made of an input: without meaning where the noise of that input counts
+    text: str = ""  # in the model language; {s} stands for the scale of the term
+    scale: float = 0.0  # of the state, where the term has one: fitted, too, when the term is added
+    apart: bool = False  # so like the others that together with them nothing would be told
 
 
-def candidate_terms(model: Model) -> list[Term]:
-    """Polynomial, damping and friction terms in every equation that holds forces, and its inputs."""
+def candidate_terms(model: Model, sizes: Array) -> list[Term]:
+    """Polynomial, damping and friction terms in every equation that holds forces, and its inputs.
+
+    ``sizes`` [n]: rms of each state along the motion.
+    """
     system = model.equations.system
     velocities = {_symbol_of(model, i) for i in range(len(model.states))} - {None}
     terms: list[Term] = []
@@ -41,7 +48,7 @@ def candidate_terms(model: Model) -> list[Term]:
             continue  # x' = v holds by definition
         names = system.graph.symbols(system.closure([system.rhs[i]]))
         driving = [j for j, name in enumerate(model.inputs) if name in names]
-        terms += _terms_of(model, i, own_states(model, i), driving, velocities)
+        terms += _terms_of(model, i, own_states(model, i), driving, velocities, sizes)
     return terms[:_MOST_TERMS]
 
 
@@ -63,24 +70,70 @@ def _symbol_of(model: Model, equation: int) -> str | None:
 
 
 def _terms_of(
-    model: Model, equation: int, own: list[int], driving: list[int], velocities: set[str | None]
+    model: Model,
+    equation: int,
+    own: list[int],
+    driving: list[int],
+    velocities: set[str | None],
+    sizes: Array,
 ) -> Iterator[Term]:
-    yield Term("1", equation, lambda X, U: np.ones(X.shape[1]))
+    yield Term("1", equation, lambda X, U: np.ones(X.shape[1]), text="1")
     for j in own:
         name = model.states[j]
-        yield Term(name, equation, lambda X, U, j=j: X[j])  # type: ignore[misc]
-        yield Term(f"{name}|{name}|", equation, lambda X, U, j=j: X[j] * np.abs(X[j]), True)  # type: ignore[misc]
-        yield Term(f"{name}^3", equation, lambda X, U, j=j: X[j] ** 3, True)  # type: ignore[misc]
+        yield Term(name, equation, lambda X, U, j=j: X[j], text=name)  # type: ignore[misc]
+        yield Term(
+            f"{name}|{name}|",
+            equation,
+            lambda X, U, j=j: X[j] * np.abs(X[j]),  # type: ignore[misc]
+            True,
+            text=f"{name}*abs({name})",
+        )
+        yield _power(model, equation, j, 3, True)
         if name in velocities:
-            yield Term(f"sign({name})", equation, lambda X, U, j=j: np.sign(X[j]), True)  # type: ignore[misc]
+            yield _saturating(model, equation, j, 0.0, _SHARP * float(sizes[j]))
+            yield _saturating(model, equation, j, _SOFT * float(sizes[j]))
         else:
-            yield Term(f"{name}^2", equation, lambda X, U, j=j: X[j] ** 2)  # type: ignore[misc]
-            yield Term(f"{name}^5", equation, lambda X, U, j=j: X[j] ** 5, True)  # type: ignore[misc]
+            yield _power(model, equation, j, 2)
+            yield _power(model, equation, j, 5, True)
     for j, i in combinations(own, 2):
         a, b = model.states[j], model.states[i]
-        yield Term(f"{a} {b}", equation, lambda X, U, j=j, i=i: X[j] * X[i])  # type: ignore[misc]
-        yield Term(f"{a}^2 {b}", equation, lambda X, U, j=j, i=i: X[j] ** 2 * X[i])  # type: ignore[misc]
-        yield Term(f"{a} {b}^2", equation, lambda X, U, j=j, i=i: X[j] * X[i] ** 2)  # type: ignore[misc]
+        yield Term(f"{a} {b}", equation, lambda X, U, j=j, i=i: X[j] * X[i], text=f"{a}*{b}")  # type: ignore[misc]
+        yield Term(
+            f"{a}^2 {b}",
+            equation,
+            lambda X, U, j=j, i=i: X[j] ** 2 * X[i],  # type: ignore[misc]
+            text=f"{a}**2*{b}",
+        )
+        yield Term(
+            f"{a} {b}^2",
+            equation,
+            lambda X, U, j=j, i=i: X[j] * X[i] ** 2,  # type: ignore[misc]
+            text=f"{a}*{b}**2",
+        )
     for j in driving:
         name = model.inputs[j]
-        yield Term(name, equation, lambda X, U, j=j: U[j], of_input=True)  # type: ignore[misc]
+        yield Term(name, equation, lambda X, U, j=j: U[j], of_input=True, text=name)  # type: ignore[misc]
+
+
+def _power(model: Model, equation: int, j: int, power: int, common: bool = False) -> Term:
+    name = model.states[j]
+    return Term(
+        f"{name}^{power}", equation, lambda X, U: X[j] ** power, common, text=f"{name}**{power}"
+    )  # fmt: skip
+
+
+def _saturating(model: Model, equation: int, j: int, scale: float, fitted: float = 0.0) -> Term:
+    """Damping that grows no further beyond a velocity; with a scale of zero dry friction.
+
+    ``fitted``: the scale with which it starts when it is fitted, where it has none of its own.
+    """
+    name = model.states[j]
+
+    def values(X: Array, U: Array) -> Array:
+        return np.asarray(X[j] / np.hypot(X[j], scale) if scale > 0 else np.sign(X[j]))
+
+    shown = f"{name}/sqrt({name}^2 + {scale:.2g}^2)" if scale > 0 else f"sign({name})"
+    text = f"{name}/sqrt({name}**2 + {{s}}**2)"
+    return Term(
+        shown, equation, values, scale == 0.0, text=text, scale=scale or fitted, apart=scale > 0.0
+    )  # fmt: skip

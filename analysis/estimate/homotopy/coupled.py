@@ -27,7 +27,7 @@ from analysis.experiment.states import derivative_pairs
 from analysis.model.compiled import COMPILED
 from analysis.model.kernels import JAC_TYPE, OUT_JAC_TYPE
 from analysis.signal.inputs import Inputs, input_values
-from analysis.simulation.flow import piece_at
+from analysis.simulation.flow import piece_at, piece_values
 
 if TYPE_CHECKING:
     from analysis.model import Model
@@ -203,8 +203,7 @@ def _run(  # type: ignore[no-untyped-def]  # compiled
                             for c in range(columns):
                                 trial[i, c] += weight * k[before, i, c]
                 at = start + times[s] * h
-                for i in range(len(u)):
-                    u[i] = _cubic(input_coefficients, i, piece, at - input_t0 - piece * input_dt)
+                piece_values(piece, at - input_t0 - piece * input_dt, input_coefficients, u)
                 if strength != 0.0:
                     for r in range(q):
                         measured[r] = _cubic(measured_coefficients, r, sample, at - t)

@@ -63,7 +63,7 @@ def _stretch(times: Array, states: Array, inputs: Inputs, start: int, stop: int)
     after = inputs.coefficients[:, start:stop, 0]
     before = after.copy()
     c = inputs.coefficients[:, start : stop - 1]
-    before[:, 1:] = c[..., 0] + inputs.dt * (c[..., 1] + inputs.dt * (c[..., 2] + inputs.dt * c[..., 3]))
+    before[:, 1:] = c @ inputs.dt ** np.arange(c.shape[2])
     size = np.ptp(inputs.coefficients[:, :, 0], axis=1, keepdims=True)
     jump = np.any(np.abs(after - before) > 1e-9 * size, axis=0)
     bends = np.round((inputs.breaks - inputs.t0) / inputs.dt).astype(int) - start

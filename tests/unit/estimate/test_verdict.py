@@ -96,7 +96,7 @@ def test_given_a_candidate_then_its_column_is_the_sensitivity_of_a_model_that_ho
     found = fitted(wide, *right, np.random.default_rng(1).standard_normal(N))
     part = linearisations(found)[0]
     own = part.regression().jacobian[0, :, 3]
-    terms = [t for t in candidate_terms(wide) if t.name == "x^5"]
+    terms = [t for t in candidate_terms(wide, np.ones(len(wide.states))) if t.name == "x^5"]
     along = Along(wide, part)
     column = -force_columns(part, terms, along.rates, along.inputs)[0, :, 0]
     assert np.linalg.norm(column - own) < 0.01 * np.linalg.norm(own)

@@ -1,0 +1,1 @@
+"""Public measurements made by others: fitted to their training data alone, then foretold."""
