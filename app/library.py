@@ -31,6 +31,7 @@ THUMBNAIL = 140  # bins
 SUFFIX = ".h5"
 NOTES = ".notes.toml"  # behind the name of a recording
 PREVIEWED = 20_000  # samples at the beginning of a file that is looked into
+HEAD_LINES, LONGEST_LINE = 12, 400  # shown of a text that cannot be read; in characters
 READ_AT_ONCE = 20  # new recordings that are opened before the list is shown
 
 
@@ -255,6 +256,7 @@ class Preview:
     rate: float = 0.0
     samples: int = 0
     first: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))  # [channels, samples]
+    lines: tuple[tuple[int, str], ...] = ()  # of a text that cannot be read: some of it, by line
 
 
 def preview(source: Path, options: Options, progress: Progress) -> Preview:
@@ -272,7 +274,34 @@ def preview(source: Path, options: Options, progress: Progress) -> Preview:
                 tuple(spec.unit for spec in about.channels), recording.rate, len(recording), first,
             )  # fmt: skip
     except ShakedownError as error:
-        return Preview(str(error))
+        return Preview(str(error), lines=_lines_of(source, str(error)))
+
+
+def _lines_of(source: Path, problem: str) -> tuple[tuple[int, str], ...]:
+    """The beginning of a text and the lines around the one that a sentence names; none of other files."""
+    from drivers.base.files import open_regular
+
+    named = re.search(r", line (\d+)", problem)
+    middle = int(named[1]) if named else 0
+    found = []
+    try:
+        with open_regular(source) as file:
+            for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), 1):
+                if b"\x00" in line or number > max(HEAD_LINES, middle + 1):
+                    break
+                if number <= HEAD_LINES or abs(number - middle) <= 1:
+                    found.append((number, _decoded(line)))
+    except ShakedownError:
+        return ()
+    return tuple(found)
+
+
+def _decoded(line: bytes) -> str:
+    try:
+        text = line.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = line.decode("cp1252", errors="replace")
+    return text.rstrip("\r\n")
 
 
 def import_as(sources: Sequence[Path], folder: Path, how: Import, progress: Progress) -> list[Path]:

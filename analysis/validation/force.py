@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.base.words import rounded
 from analysis.estimate.functions.surface import restoring_force
 from analysis.experiment.states import scaled_derivatives
 from analysis.model import Model
@@ -52,7 +53,8 @@ def check_force(subject: Subject) -> Check:
     extent = float(np.ptp(found.mean)) or 1.0
     miss = float(np.sqrt(np.average((own - found.mean) ** 2, weights=found.count))) / extent
     status = graded(miss, _NEAR, _FAR)
-    words = f"The restoring force of the record differs from the model's by {100 * miss:.2g} % of its range."
+    off = f"{rounded(100 * miss, 2)} %"
+    words = f"The restoring force of the record differs from the model's by {off} of its range."
     name = model.states[x]
     panel = Panel(
         "Restoring force",

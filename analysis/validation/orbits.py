@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import ShakedownError
 from analysis.base.progress import Progress
+from analysis.base.words import rounded
 from analysis.dynamics.shooting import periodic_orbit
 from analysis.model import Model
 from analysis.orbits.forced import forced_orbits
@@ -67,7 +68,7 @@ def check_orbits(subject: Subject, progress: Progress) -> Check:
     found = [m for m in matches if m.found]
     share = len(found) / len(matches)
     away = float(np.mean([m.distance for m in found])) if found else np.nan
-    near = f", on average {100 * away:.2g} % of the span away" if found else ""
+    near = f", on average {rounded(100 * away, 2)} % of the span away" if found else ""
     return Check(
         NAME,
         TITLE,

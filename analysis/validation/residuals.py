@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import ShakedownError
 from analysis.base.progress import Progress
+from analysis.base.words import rounded
 from analysis.estimate.finish.path_engine import segments_of
 from analysis.estimate.path.estimate import estimate_path
 from analysis.estimate.path.segment import Segment
@@ -101,7 +102,7 @@ def _words(name: str, numbers: dict[str, float], white: bool, status: str) -> st
     rms, noise, part = numbers["rms"], numbers["noise"], 100 * numbers["systematic_of_spread"]
     words = (
         f"The best motion of the model leaves {rms:.2g} rms in {name}, the sensor's own noise being "
-        f"{noise:.2g}: {colour}, systematic part {part:.2g} % of the spread"
+        f"{noise:.2g}: {colour}, systematic part {rounded(part, 2)} % of the spread"
     )
     ending = {
         "passed": "." if white else ", too little to matter.",

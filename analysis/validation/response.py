@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
 from analysis.base.progress import SILENT, Progress
+from analysis.base.words import rounded
 from analysis.simulation.simulate import simulate
 from analysis.validation.check import Check, Panel, Status, Trace, graded, impossible
 from analysis.validation.subject import Subject
@@ -134,11 +135,11 @@ def check_response(subject: Subject, exponent: float, progress: Progress) -> Che
             status = "doubtful"
         words = (
             f"Restarted every {found.since[-1]:.3g} {unit}, the model misses the record by "
-            f"{100 * error:.2g} % of its spread."
+            f"{rounded(100 * error, 2)} % of its spread."
         )
         if np.isfinite(numbers["free_error_of_spread"]):
             whole = 100 * numbers["free_error_of_spread"]
-            words += f" Left to run from the first sample it misses by {whole:.2g} %."
+            words += f" Left to run from the first sample it misses by {rounded(whole, 2)} %."
     return Check(NAME, TITLE, status, words, numbers, (), _panels(subject, found))
 
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError, ShakedownError
 from analysis.base.record import Record
+from analysis.base.words import rounded
 from analysis.dynamics.equilibrium import Equilibrium
 from analysis.experiment import Conditions, Experiment
 from analysis.experiment.states import start_states
@@ -142,7 +143,7 @@ def _compared(subject: Subject, measured: FrequencyResponse, own: Complex, what:
     good = measured.coherence >= COHERENT
     words = (
         f"Where the coherence is above {COHERENT:g}, the measured transfer function and that of {what} "
-        f"differ by {100 * miss:.2g} %."
+        f"differ by {rounded(100 * miss, 2)} %."
     )
     f, unit = measured.frequency, "Hz" if subject.unit == "s" else f"1/{subject.unit}"
     names = f"{measured.output or 'output'} / {measured.input or 'input'}"

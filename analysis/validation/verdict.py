@@ -93,7 +93,7 @@ def judged(checks: tuple[Check, ...], stated: float | None = None) -> Validation
     and when doubts prevail."""
     names: dict[str, list[str]] = {"passed": [], "doubtful": [], "failed": [], "not possible": []}
     for check in checks:
-        names[check.status].append(check.title.lower())
+        names[check.status].append(check.title.lower().replace("lyapunov", "Lyapunov"))
     made = len(checks) - len(names["not possible"])
     if not made:
         return Validation(checks, False, "Nothing could be checked.")

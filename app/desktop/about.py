@@ -6,7 +6,7 @@ from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QApplication, QDialog, QDialogButtonBox, QVBoxLayout, QWidget
 
 from analysis import Progress, __version__
-from app.desktop.widgets.basics import label
+from app.desktop.widgets.basics import dialog_buttons, label
 from app.desktop.workbench import Workbench
 from drivers.base.logs import log_path
 
@@ -43,7 +43,7 @@ class About(QDialog):
             line = label(text, "small", wrap=True)
             line.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             box.addWidget(line)
-        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Close)
+        buttons = dialog_buttons(QDialogButtonBox.StandardButton.Close)
         copy = buttons.addButton("Copy for a bug report", QDialogButtonBox.ButtonRole.ActionRole)
         assert copy is not None
         copy.clicked.connect(self.copy_report)

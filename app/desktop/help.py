@@ -27,7 +27,9 @@ class Help(QWidget):
         self.setObjectName("page")
         self.setWindowTitle("Help")
         self._theme = theme
-        self.resize(theme.px(560), theme.px(620))
+        screen = parent.screen()
+        most = screen.availableGeometry().height() if screen is not None else theme.px(620)
+        self.resize(theme.px(560), min(theme.px(620), most))
         self.chooser = QComboBox()
         self.chooser.setAccessibleName("Chapter")
         for stage in STAGES:

@@ -48,7 +48,7 @@ RATES = (1024, 2048, 2560, 5120, 10240, 12800, 25600, 44100, 48000, 51200)  # Hz
 SOUND_RATE = 48000  # Hz, that every sound card has
 NAMES = ("x", "v", "a", "f", "drive", "strain")  # what channels are usually called
 HEADINGS = ("Name", "Connected to", "Sensor", "Calibration", "Stop beyond")
-WIDTHS = (120, 140, 0, 150, 130)  # of these columns; the sensor takes the rest
+WIDTHS = (110, 172, 0, 140, 130)  # of these columns; the sensor takes the rest
 STEPS = ("1. The instrument", "2. Channels and sensors", "3. The shaker")
 VOLTS = "no sensor: volts"
 AS_IT_IS = "as it is"
@@ -444,6 +444,8 @@ class NewRigDialog(QDialog):
     def _fill_outputs(self) -> None:
         self.output.clear()
         self.output.addItems([*self.draft.outputs(), NO_SHAKER])
+        if self.output.currentText() in self.draft.generators:  # what is at a serial line nobody knows
+            self.output.setCurrentText(NO_SHAKER)
 
     def _fill_loopback(self) -> None:
         """The channels that may hear the output."""

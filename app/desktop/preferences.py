@@ -17,7 +17,7 @@ from PyQt6.QtWidgets import (
 
 from app.desktop.about import About
 from app.desktop.settings import config_folder
-from app.desktop.widgets.basics import IconButton, add_row, entry, form, label
+from app.desktop.widgets.basics import IconButton, add_row, dialog_buttons, entry, form, label
 from app.desktop.workbench import Workbench
 
 THEMES = ("system", "light", "dark")
@@ -66,9 +66,7 @@ class Preferences(QDialog):
         box.addWidget(self.shaking)
         box.addWidget(self.specimens)
         box.addWidget(label(f"Everything is kept in {config_folder() / 'settings.toml'}", "small", wrap=True))
-        buttons = QDialogButtonBox(
-            QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel
-        )
+        buttons = dialog_buttons(QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel)
         about = buttons.addButton("About", QDialogButtonBox.ButtonRole.HelpRole)
         assert about is not None
         about.clicked.connect(lambda: About(self.bench, self).exec())

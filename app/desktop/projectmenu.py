@@ -28,7 +28,7 @@ from analysis import Progress, ShakedownError
 from app import project as projects
 from app.desktop.settings import data_folder
 from app.desktop.theme import Theme
-from app.desktop.widgets.basics import IconButton, add_row, entry, form, label, menu_heading
+from app.desktop.widgets.basics import IconButton, add_row, dialog_buttons, entry, form, label, menu_heading
 from app.desktop.widgets.leaverig import may_leave_rig
 from app.desktop.widgets.notes import Notes
 from app.desktop.widgets.number import Number
@@ -217,9 +217,7 @@ class ProjectDialog(QDialog):
         add_row(theme, rows, "Temperature", self.temperature)
         add_row(theme, rows, "Notes", self.notes)
         self.own = self._own_fields(theme, known)
-        buttons = QDialogButtonBox(
-            QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel
-        )
+        buttons = dialog_buttons(QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel)
         self.ok = buttons.button(QDialogButtonBox.StandardButton.Ok)
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)

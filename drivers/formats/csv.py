@@ -179,7 +179,8 @@ def _load_carefully(path: Path, layout: Layout) -> NDArray[np.float64]:
             if number <= layout.skip or not text.strip() or text.lstrip().startswith(COMMENTS):
                 continue
             cells = _cells(text, layout.delimiter)
-            if rows and not any(_is_number(cell, layout.decimal_comma) for cell in cells[: layout.columns]):
+            told = any(_is_number(cell, layout.decimal_comma) for cell in cells[: layout.columns])
+            if len(rows) > 1 and not told:  # behind a single row it is more likely a mistake
                 ended = ended or number
                 continue
             if ended:

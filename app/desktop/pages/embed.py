@@ -23,7 +23,7 @@ from app.desktop.pages.orbits import DRIVES
 from app.desktop.plots.plot import Plot
 from app.desktop.plots.space import SpaceView
 from app.desktop.tasks import Embedding, Suggestion
-from app.desktop.widgets.basics import Card, Empty, button, label, set_role, timer
+from app.desktop.widgets.basics import Card, Empty, button, label, sentence, set_role, timer
 from app.desktop.workbench import RecordInHand, Workbench
 from app.desktop.worker import Job
 
@@ -175,7 +175,7 @@ class EmbedPage(Page):
         if record is None:
             return
         kind, _, why = found.motion.partition(": ")
-        self.verdict.setText(f"Motion: <b>{kind}</b>. {why[:1].upper()}{why[1:]}")
+        self.verdict.setText(sentence(f"Motion: <b>{kind}</b>. {why[:1].upper()}{why[1:]}"))
         set_role(self.verdict, "warn" if kind == "cannot tell" else "")
         delay, milliseconds = found.delay, 1e3 * record.record.dt
         kept = self.bench.findings.get("embedding") if self._shown is not record else None  # of the last time
@@ -263,7 +263,7 @@ class EmbedPage(Page):
         return f"Delay {time:.3g} ms ({self.delay} samples), dimension {self.dimension}."
 
     def _say(self, text: str, role: str) -> None:
-        self.state.setText(text)
+        self.state.setText(sentence(text))
         set_role(self.state, role)
 
 

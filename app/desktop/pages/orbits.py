@@ -15,7 +15,7 @@ from app.desktop.page import Page
 from app.desktop.plots.orbit import OrbitTile
 from app.desktop.plots.plot import Plot
 from app.desktop.tasks import Space
-from app.desktop.widgets.basics import Card, Empty, add_row, button, form, label, scrolled, set_role
+from app.desktop.widgets.basics import Card, Empty, add_row, button, form, label, scrolled, sentence, set_role
 from app.desktop.widgets.flow import FlowLayout
 from app.desktop.widgets.number import Count, Number
 from app.desktop.words import with_minus
@@ -237,7 +237,7 @@ class OrbitsPage(Page):
             tile.setChecked(on)
 
     def _say(self, text: str, role: str) -> None:
-        self.state.setText(text)
+        self.state.setText(sentence(text))
         set_role(self.state, role)
 
 

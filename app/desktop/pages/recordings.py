@@ -31,7 +31,17 @@ from app.desktop.page import Page
 from app.desktop.plots.recordview import RecordView
 from app.desktop.theme import Theme
 from app.desktop.widgets.asknumber import NumberDialog
-from app.desktop.widgets.basics import Card, Elided, Empty, IconButton, add_row, button, form, label
+from app.desktop.widgets.basics import (
+    Card,
+    Elided,
+    Empty,
+    IconButton,
+    add_row,
+    button,
+    dialog_buttons,
+    form,
+    label,
+)
 from app.desktop.widgets.basics import entry as text_field
 from app.desktop.widgets.importing import ask_import
 from app.desktop.widgets.jobbar import duration
@@ -683,9 +693,7 @@ class CalibrationDialog(QDialog):
         ):
             add_row(theme, fields, words, field)
         box.addLayout(fields)
-        buttons = QDialogButtonBox(
-            QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel
-        )
+        buttons = dialog_buttons(QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel)
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
         box.addWidget(buttons)

@@ -35,7 +35,18 @@ from app.desktop.page import Page
 from app.desktop.pages.orbits import DRIVES
 from app.desktop.plots.response import ResponsePlot, levels_legend
 from app.desktop.tasks import Responded, Tone
-from app.desktop.widgets.basics import Card, Empty, add_row, button, form, label, scrolled, set_role, timer
+from app.desktop.widgets.basics import (
+    Card,
+    Empty,
+    add_row,
+    button,
+    form,
+    label,
+    scrolled,
+    sentence,
+    set_role,
+    timer,
+)
 from app.desktop.widgets.number import Number
 from app.desktop.words import plain, with_minus
 from app.desktop.workbench import RecordInHand, Workbench
@@ -277,12 +288,12 @@ class ResponsePage(Page):
         _fill(self.table, ("Hz", "Damping [%]", height), rows)
 
     def _show_lines(self, found: LinearApproximation) -> None:
-        self.verdict.setText(found.verdict)
+        self.verdict.setText(sentence(found.verdict))
         self.legend.setText(levels_legend(self.plot, found))
         periods = f"{len(found.frequency)} driven lines, {found.periods} periods."
         self._say(" ".join([periods, *found.messages]), "small")
-        rows = [(d.kind, str(d.lines), f"{100 * d.share:.2g} %", "") for d in found.distortions]
-        rows.append(("noise", str(len(found.lines)), f"{100 * found.noise_share:.2g} %", ""))
+        rows = [(d.kind, str(d.lines), f"{plain(100 * d.share, 2)} %", "") for d in found.distortions]
+        rows.append(("noise", str(len(found.lines)), f"{plain(100 * found.noise_share, 2)} %", ""))
         _fill(self.table, ("Not driven", "Lines", "Of the response"), rows)
 
     # -- acting
@@ -313,7 +324,7 @@ class ResponsePage(Page):
             self.bench.say(f"The response is saved as {path.name}.", "good")
 
     def _say(self, text: str, role: str) -> None:
-        self.state.setText(text)
+        self.state.setText(sentence(text))
         set_role(self.state, role)
 
 

@@ -25,7 +25,7 @@ from app.desktop import tasks
 from app.desktop.icons import icon
 from app.desktop.page import Page
 from app.desktop.plots.panel import PanelPlot, legend
-from app.desktop.widgets.basics import Card, Empty, button, label, progress_bar, set_role
+from app.desktop.widgets.basics import Card, Empty, button, label, progress_bar, sentence, set_role
 from app.desktop.widgets.evidence import EvidenceBox
 from app.desktop.widgets.verdictbanner import SHOWN, VerdictBanner
 from app.desktop.workbench import Workbench
@@ -293,7 +293,7 @@ class ValidatePage(Page):
         check = found.checks[row]
         self.state.setText(f"{check.title}: {check.status}")
         set_role(self.state, ROLES[check.status])
-        self.sentence.setText(check.sentence)
+        self.sentence.setText(sentence(check.sentence))
         self._show_panels(check)
         self._show_rows(check)
 
@@ -329,5 +329,5 @@ class ValidatePage(Page):
         header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 
     def _say(self, text: str, role: str) -> None:
-        self.verdict.setText(text)
+        self.verdict.setText(sentence(text))
         set_role(self.verdict, role)

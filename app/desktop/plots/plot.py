@@ -11,12 +11,13 @@ import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
 from PyQt6.QtCore import QPointF, QRect, QRectF, Qt
-from PyQt6.QtGui import QKeyEvent, QPainter, QPixmap, QResizeEvent
+from PyQt6.QtGui import QFontMetrics, QKeyEvent, QPainter, QPixmap, QResizeEvent
 from PyQt6.QtWidgets import QApplication, QFileDialog, QGraphicsItem, QGraphicsView, QMenu
 
+from app.desktop.numbers import localised
 from app.desktop.plots.cursors import Cursors
 from app.desktop.theme import Theme
-from app.desktop.widgets.basics import Card, Elided, IconButton
+from app.desktop.widgets.basics import Card, IconButton, Readout
 
 Samples = NDArray[np.float64]
 ROOMY = 240  # width of a card that has room for all its buttons
@@ -30,17 +31,42 @@ def axis_text(name: str, unit: str = "") -> str:
 class Axis(pg.AxisItem):
     """An axis that shows its numbers as they are: its label is made once and not with every change."""
 
+    labelText: str
+    _written = ""  # the label as it was last laid out by its room
+
     def updateAutoSIPrefix(self) -> None:
         return
 
+    def labelString(self) -> str:
+        """The label, shortened in its middle where a long name would lie over that of the next row."""
+        whole = self.labelText
+        if self.orientation == "left" and self.label is not None and self.size().height() > 0:
+            metrics = QFontMetrics(self.label.font())
+            room = int(self.size().height())
+            self.labelText = metrics.elidedText(whole, Qt.TextElideMode.ElideMiddle, room)
+        try:
+            return str(super().labelString())
+        finally:
+            self.labelText = whole
+
+    def resizeEvent(self, ev: Any = None) -> None:
+        if self.label is not None and self.labelText and self.orientation == "left":
+            text = self.labelString()
+            if text != self._written:  # only then: it is laid out anew
+                self._written = text
+                self.label.setHtml(text)
+        super().resizeEvent(ev)
+
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
         """Numbers with the true minus sign, as everywhere else in the window."""
-        return [text.replace("-", "−") for text in super().tickStrings(values, scale, spacing)]
+        return [localised(text.replace("-", "−")) for text in super().tickStrings(values, scale, spacing)]
 
     def logTickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
         """10 and 100 in full, longer ones as powers of ten; between two decades 2 and 5, which have room."""
         powers = super().logTickStrings(values, scale, spacing)
-        told = [f"{10**v:g}" if -4 <= v < 4 else text for v, text in zip(values, powers, strict=True)]
+        told = [
+            localised(f"{10**v:g}") if -4 <= v < 4 else text for v, text in zip(values, powers, strict=True)
+        ]
         return [
             text if round(10 ** (v % 1), 6) in (1, 2, 5, 10) else ""
             for v, text in zip(values, told, strict=True)
@@ -56,7 +82,7 @@ class Plot(Card):
         self.box.setContentsMargins(theme.px(10), theme.px(6), theme.px(8), theme.px(6))
         self.box.setSpacing(theme.px(2))
         self.setMinimumSize(theme.px(168), theme.px(140))
-        self.readout = Elided("small")
+        self.readout = Readout("small")
         self.readout.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self.head.setSpacing(theme.px(1))
         self.head.insertWidget(1, self.readout, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PyQt6.QtWidgets import QDialog, QDialogButtonBox, QVBoxLayout, QWidget
 
 from app.desktop.theme import Theme
-from app.desktop.widgets.basics import add_row, form, label
+from app.desktop.widgets.basics import add_row, dialog_buttons, form, label
 from app.desktop.widgets.number import Number
 
 
@@ -22,9 +22,7 @@ class NumberDialog(QDialog):
         add_row(theme, fields, "", number)
         number.setAccessibleName(question)
         box.addLayout(fields)
-        buttons = QDialogButtonBox(
-            QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel
-        )
+        buttons = dialog_buttons(QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel)
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)
         box.addWidget(buttons)

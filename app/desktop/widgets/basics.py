@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PyQt6.QtCore import QObject, QSize, Qt, QTimer
-from PyQt6.QtGui import QColor, QPainter, QPaintEvent
+from PyQt6.QtGui import QColor, QIcon, QPainter, QPaintEvent
 from PyQt6.QtWidgets import (
+    QDialogButtonBox,
     QFormLayout,
     QFrame,
     QHBoxLayout,
@@ -23,8 +24,10 @@ from PyQt6.QtWidgets import (
 )
 
 from app.desktop.icons import icon
+from app.desktop.numbers import localised
 from app.desktop.theme import Theme
 from app.desktop.widgets.number import Number
+from app.desktop.words import with_minus
 
 
 def label(text: str, role: str = "", wrap: bool = False) -> QLabel:
@@ -48,6 +51,18 @@ class Elided(QLabel):
         painter.setPen(self.palette().color(self.foregroundRole()))
         shown = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
         painter.drawText(self.contentsRect(), int(self.alignment()), shown)
+
+
+class Readout(Elided):
+    """Numbers in one line, with the true minus sign and the decimal mark of the locale."""
+
+    def setText(self, a0: str | None) -> None:
+        super().setText(with_minus(localised(a0 or "")))
+
+
+def sentence(text: str) -> str:
+    """A sentence about numbers, with the true minus sign and the decimal mark of the locale."""
+    return with_minus(localised(text))
 
 
 def set_role(widget: QWidget, role: str) -> None:
@@ -119,6 +134,14 @@ class IconButton(QToolButton):
     def _colour(self) -> None:
         c = self._theme.colours
         self.setIcon(icon(self._name, c.muted, c.accent))
+
+
+def dialog_buttons(which: QDialogButtonBox.StandardButton) -> QDialogButtonBox:
+    """The buttons of a dialog in words alone, as all others are: pictures differ from system to system."""
+    row = QDialogButtonBox(which)
+    for part in row.buttons():
+        part.setIcon(QIcon())
+    return row
 
 
 def entry(text: str = "", placeholder: str = "", tip: str = "") -> QLineEdit:

@@ -8,6 +8,7 @@ from PyQt6.QtWidgets import QAbstractButton, QSizePolicy, QVBoxLayout, QWidget
 
 from app.desktop.feed import ChannelStats
 from app.desktop.theme import Theme
+from app.desktop.widgets.basics import sentence
 from drivers.base.protocols import ChannelInfo
 
 
@@ -15,7 +16,8 @@ def value_text(value: float) -> str:
     """Four digits, without an exponent where one can do without."""
     if value != value:
         return "–"
-    return f"{value:.4g}" if 1e-3 <= abs(value) < 1e5 or value == 0 else f"{value:.2e}"
+    text = f"{value:.4g}" if 1e-3 <= abs(value) < 1e5 or value == 0 else f"{value:.2e}"
+    return sentence(text)
 
 
 class ChannelTile(QAbstractButton):

@@ -21,10 +21,11 @@ from PyQt6.QtWidgets import (
 )
 
 from app import library
-from app.desktop.numbers import number_text
+from app.desktop.numbers import localised, number_text
 from app.desktop.plots.plot import Plot
 from app.desktop.widgets.basics import Card, add_row, form, label, set_role, timer
 from app.desktop.widgets.number import Number
+from app.desktop.words import with_minus
 from app.desktop.workbench import Workbench
 from app.desktop.worker import Job
 from app.library import Import, Preview
@@ -34,6 +35,7 @@ ROWS = 8  # of numbers shown
 DRAWN = 4000  # samples of the plot
 AS_FOUND = "as found"
 NONE = "none"
+FIELDS = {"--resample HZ": "Resample to", "--rate HZ": "Sample rate"}
 NAME, UNIT = 0, 1  # rows of the table above the numbers
 
 
@@ -81,6 +83,9 @@ class ImportDialog(QDialog):
             "Type other names and units into the first two rows; an empty name leaves it out"
         )
         self.table.itemChanged.connect(self._typed)
+        header = self.table.horizontalHeader()
+        assert header is not None
+        header.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.plot = Plot(theme, "Beginning", "time [s]", "")
         self.plot.setMinimumHeight(theme.px(170))
         right = QVBoxLayout()
@@ -156,9 +161,9 @@ class ImportDialog(QDialog):
         self.found = found
         self.take.setEnabled(not found.problem)
         if found.problem:
-            self.state.setText(found.problem)
+            self.state.setText(in_this_window(found.problem))
             set_role(self.state, "bad")
-            self._show_rows(Preview())
+            self._show_lines(found)
             self._draw(Preview())
             return
         set_role(self.state, "small")
@@ -199,14 +204,30 @@ class ImportDialog(QDialog):
             self.table.setItem(UNIT, column, QTableWidgetItem(self._units.get(name, unit)))
             for row in range(count):
                 value = found.first[column, row]
-                cell = QTableWidgetItem(f"{value:.6g}" if np.isfinite(value) else "–")
+                text = with_minus(localised(f"{value:z.6g}")) if np.isfinite(value) else "–"
+                cell = QTableWidgetItem(text)
                 cell.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
                 cell.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 self.table.setItem(row + 2, column, cell)
         self.table.blockSignals(False)
 
+    def _show_lines(self, found: Preview) -> None:
+        """The text itself, by which a person sees what to choose."""
+        self.table.blockSignals(True)
+        self.table.clear()
+        self.table.setRowCount(len(found.lines))
+        self.table.setColumnCount(1 if found.lines else 0)
+        self.table.setHorizontalHeaderLabels(["The file's own lines"])
+        self.table.setVerticalHeaderLabels([str(number) for number, _ in found.lines])
+        for row, (_, text) in enumerate(found.lines):
+            cell = QTableWidgetItem(text)
+            cell.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
+            self.table.setItem(row, 0, cell)
+        self.table.resizeColumnsToContents()
+        self.table.blockSignals(False)
+
     def _typed(self, item: QTableWidgetItem) -> None:
-        if self.found is None or item.row() > UNIT:
+        if self.found is None or self.found.problem or item.row() > UNIT:
             return
         name = self.found.names[item.column()]
         (self._names if item.row() == NAME else self._units)[name] = item.text().strip()
@@ -216,13 +237,20 @@ class ImportDialog(QDialog):
         shown = list(enumerate(found.names))[:4]
         for index, name in shown:
             last = index == len(shown) - 1
-            item = self.plot.add_row("time [s]" if last else "", name)
+            item = self.plot.add_row("time [s]" if last else "", name.rpartition(".")[2] or name)
             if not last:
                 item.getAxis("bottom").setStyle(showValues=False)
                 item.getAxis("bottom").setHeight(0)
             curve = self.plot.curve(item, index, name)
             values = found.first[index, :DRAWN]
             curve.setData(np.arange(len(values)) / found.rate, values)
+
+
+def in_this_window(words: str) -> str:
+    """A sentence that names options of the command line, with the fields that are meant."""
+    for option, field in FIELDS.items():
+        words = words.replace(option, f"“{field}”")
+    return words
 
 
 def ask_import(bench: Workbench, paths: Sequence[Path], parent: QWidget) -> Import | None:

@@ -18,7 +18,7 @@ from PyQt6.QtWidgets import (
 )
 
 from app import library
-from app.desktop.widgets.basics import button, entry, label
+from app.desktop.widgets.basics import button, dialog_buttons, entry, label
 from app.desktop.widgets.jobbar import duration
 from app.desktop.workbench import Workbench
 from app.library import Entry
@@ -44,9 +44,7 @@ class LibraryPicker(QDialog):
         self.list.itemChanged.connect(lambda _: self._follow())
         self.state = label("Reading the library …", "small", wrap=True)
         self.file_button = button("From a file …", self._ask_files, "A recording that is not in the library")
-        buttons = QDialogButtonBox(
-            QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel
-        )
+        buttons = dialog_buttons(QDialogButtonBox.StandardButton.Ok | QDialogButtonBox.StandardButton.Cancel)
         self.ok = buttons.button(QDialogButtonBox.StandardButton.Ok)
         buttons.accepted.connect(self.accept)
         buttons.rejected.connect(self.reject)

@@ -12,8 +12,9 @@ from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 from analysis import Identification, seconds_needed, with_error
 from app.desktop.livefit import LiveFit
 from app.desktop.plots.plot import Plot
-from app.desktop.widgets.basics import Card, add_row, button, form, label, set_role
+from app.desktop.widgets.basics import Card, add_row, button, form, label, sentence, set_role
 from app.desktop.widgets.number import Number
+from app.desktop.words import plain
 from app.desktop.workbench import Workbench
 from drivers.base.protocols import Block
 
@@ -163,17 +164,17 @@ class LivePanel(QWidget):
         self.result = result
         self.bands.take(result, seconds)
         rows = [f"{name} = {with_error(e)} {e.unit}".rstrip() for name, e in result.parameters.items()]
-        self.values.setText("\n".join(rows))
+        self.values.setText(sentence("\n".join(rows)))
         worst = max((_relative(e.value, e.stderr) for e in result.parameters.values()), default=math.inf)
         if worst <= self.precision.value() / 100:
-            self._say(f"Enough data: every parameter is known to {100 * worst:.2g} %.", "good")
+            self._say(f"Enough data: every parameter is known to {plain(100 * worst, 2)} %.", "good")
             if not self.enough:
                 self.enough = True
                 self.bench.say(
                     f"Enough data after {seconds:.0f} s: every parameter has the precision asked for.", "good"
                 )
         else:
-            known = f"{100 * worst:.2g} %" if math.isfinite(worst) else "not determined yet"
+            known = f"{plain(100 * worst, 2)} %" if math.isfinite(worst) else "not determined yet"
             more = how_much_longer(result, seconds, self.precision.value() / 100)
             self._say(f"{seconds:.0f} s of data, worst parameter: {known}.{more}", "small")
 
@@ -182,7 +183,7 @@ class LivePanel(QWidget):
         self._say(text, "bad")
 
     def _say(self, text: str, role: str) -> None:
-        self.state.setText(text)
+        self.state.setText(sentence(text))
         set_role(self.state, role)
 
 

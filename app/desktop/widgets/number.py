@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 
-from PyQt6.QtCore import Qt, pyqtSignal
+from PyQt6.QtCore import QEvent, Qt, pyqtSignal
 from PyQt6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPalette, QWheelEvent
-from PyQt6.QtWidgets import QFormLayout, QLabel, QLineEdit, QSizePolicy
+from PyQt6.QtWidgets import QFormLayout, QLabel, QLineEdit, QSizePolicy, QStyle, QStyleOptionFrame
 
 from app.desktop.numbers import NumberError, is_unfinished, number_text, read_number
 
@@ -40,10 +40,10 @@ class Number(QLineEdit):
         drives: bool = False,
         empty: str = "",
     ) -> None:
+        self._unit = ""
         super().__init__()
         self._value, self._lower, self._upper, self._digits = value, lower, upper, digits
         self._drives, self._empty = drives, empty
-        self._unit = ""
         self.problem = ""  # why the text cannot be applied, in words
         self.words = QLabel()  # the same for the user, laid out below the field by show_words_in
         self.words.setWordWrap(True)
@@ -90,6 +90,11 @@ class Number(QLineEdit):
         room = self.fontMetrics().horizontalAdvance(f" {unit}") if unit else 0
         self.setTextMargins(0, 0, room, 0)
         self.update()
+
+    def changeEvent(self, event: QEvent | None) -> None:
+        super().changeEvent(event)
+        if event is not None and event.type() == QEvent.Type.FontChange:
+            self.set_unit(self._unit)  # its room is that of the new letters
 
     @property
     def pending(self) -> bool:
@@ -226,9 +231,12 @@ class Number(QLineEdit):
             return
         painter = QPainter(self)
         painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))
-        edge = self.fontMetrics().horizontalAdvance("n") + 1
+        look, style = QStyleOptionFrame(), self.style()
+        self.initStyleOption(look)
+        assert style is not None
+        inside = style.subElementRect(QStyle.SubElement.SE_LineEditContents, look, self)
         at = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        painter.drawText(self.rect().adjusted(0, 0, -edge, 0), at, self._unit)
+        painter.drawText(inside.adjusted(0, 0, -2, 0), at, self._unit)  # beside the text's own margin
 
 
 class Count(Number):

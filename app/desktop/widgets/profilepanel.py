@@ -10,7 +10,7 @@ from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 from analysis import Identification, Step
 from app.desktop import tasks
 from app.desktop.plots.profile import ProfilePlot
-from app.desktop.widgets.basics import button, label, progress_bar, scrolled, set_role
+from app.desktop.widgets.basics import button, label, progress_bar, scrolled, sentence, set_role
 from app.desktop.words import with_minus
 from app.desktop.workbench import Workbench
 from app.desktop.worker import Job
@@ -115,7 +115,7 @@ class ProfilePanel(QWidget):
             return
         if self.job is not None and self.job.title == _title(name):
             return  # its points are coming
-        self.words.setText(with_minus("\n\n".join(confusion_words(result, name))))
+        self.words.setText(sentence("\n\n".join(confusion_words(result, name))))
         curve, told = result.curves.get(f"profile of {name}"), result.extra.get("profile", {}).get(name)
         if curve is None or told is None:
             self.plot.begin(name, result.parameters[name])
@@ -173,7 +173,7 @@ class ProfilePanel(QWidget):
                 self._say(said, role)
 
     def _say(self, text: str, role: str) -> None:
-        self.state.setText(text)
+        self.state.setText(sentence(text))
         self.state.setVisible(bool(text))
         set_role(self.state, role)
 

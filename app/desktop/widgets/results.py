@@ -10,7 +10,7 @@ from PyQt6.QtWidgets import QTableWidget, QVBoxLayout, QWidget
 
 from analysis import Estimate, Identification, interval_ends, with_error
 from app.desktop.theme import Theme
-from app.desktop.widgets.basics import Elided, label, scrolled
+from app.desktop.widgets.basics import Elided, label, scrolled, sentence
 from app.desktop.widgets.tables import fill_table
 from app.desktop.words import plain
 
@@ -75,8 +75,8 @@ class ResultTable(QWidget):
         first = [] if result.converged else ["The fit did not converge: do not trust these numbers."]
         named = [curve.formula for curve in result.curves.values() if curve.formula]
         remarks = [*first, *result.undetermined, *result.warnings, *named]
-        self.notes.setText("\n".join(remarks))
-        self.brief.setText(" ".join(remarks))
+        self.notes.setText(sentence("\n".join(remarks)))
+        self.brief.setText(sentence(" ".join(remarks)))
         self.brief.setToolTip("\n".join(remarks))
         self._show_notes()
 

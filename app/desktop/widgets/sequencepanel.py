@@ -9,7 +9,7 @@ from typing import Any
 from PyQt6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QVBoxLayout, QWidget
 
 from analysis import ShakedownError, Step
-from app.desktop.widgets.basics import Card, add_row, button, form, label, progress_bar, set_role
+from app.desktop.widgets.basics import Card, add_row, button, form, label, progress_bar, sentence, set_role
 from app.desktop.widgets.jobbar import duration
 from app.desktop.widgets.number import Count, Number
 from app.desktop.workbench import Workbench
@@ -148,5 +148,5 @@ class SequencePanel(QWidget):
         self.pause_button.setText("Pause")
 
     def _say(self, text: str, role: str) -> None:
-        self.plan.setText(text)
+        self.plan.setText(sentence(text))
         set_role(self.plan, role)

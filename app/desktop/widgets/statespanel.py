@@ -11,7 +11,7 @@ from PyQt6.QtWidgets import QComboBox, QFileDialog, QHBoxLayout, QVBoxLayout, QW
 from analysis import Identification, Step
 from app.desktop import tasks
 from app.desktop.plots.states import StatePlot
-from app.desktop.widgets.basics import button, label, progress_bar, set_role
+from app.desktop.widgets.basics import button, label, progress_bar, sentence, set_role
 from app.desktop.words import plain
 from app.desktop.workbench import Workbench
 from app.desktop.worker import Job
@@ -177,6 +177,6 @@ class StatesPanel(QWidget):
             self._say(text, role)
 
     def _say(self, text: str, role: str) -> None:
-        self.state.setText(text)
+        self.state.setText(sentence(text))
         self.state.setVisible(bool(text))
         set_role(self.state, role)

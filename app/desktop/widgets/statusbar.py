@@ -7,6 +7,7 @@ from pathlib import Path
 
 from PyQt6.QtWidgets import QFrame, QHBoxLayout, QLabel
 
+from app.desktop.numbers import localised
 from app.desktop.widgets.basics import Elided, Lamp, label, set_role, timer
 from app.desktop.widgets.jobbar import duration
 from app.desktop.words import counted
@@ -74,6 +75,7 @@ class StatusBar(QFrame):
 
     def _put(self, name: str, text: str, role: str = "small") -> None:
         cell = self.cells[name]
+        text = text if name == "rig" else localised(text)
         if cell.text() != text:
             cell.setText(text)
         set_role(cell, role)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QHeaderView, QTableWidget, QTableWidgetItem
 
+from app.desktop.numbers import localised
 from app.desktop.words import with_minus
 
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
@@ -28,6 +29,9 @@ def fill_table(
     header.setDefaultAlignment(LEFT)
     for r, row in enumerate(rows):
         for c, text in enumerate(row):
-            cell = QTableWidgetItem(with_minus(text) if c else text)
-            cell.setTextAlignment(RIGHT if headings[c] in numbers else LEFT)
+            number = headings[c] in numbers
+            cell = QTableWidgetItem(
+                localised(with_minus(text)) if number else with_minus(text) if c else text
+            )
+            cell.setTextAlignment(RIGHT if number else LEFT)
             table.setItem(r, c, cell)

@@ -13,7 +13,7 @@ from PyQt6.QtWidgets import QFrame, QHBoxLayout, QLabel, QSizePolicy, QVBoxLayou
 from analysis import Identification
 from app.desktop.icons import icon
 from app.desktop.theme import Theme
-from app.desktop.widgets.basics import label, set_role
+from app.desktop.widgets.basics import label, sentence, set_role
 
 # words, picture, colour of the theme; a picture for each, so that colour is never the only sign
 VERDICTS = {
@@ -84,7 +84,7 @@ class VerdictBanner(QFrame):
     def show_reasons(self, count: int) -> None:
         """Show so many of the reasons; the tooltip has them all."""
         self._shown = count
-        self.reasons.setText("\n".join(self._reasons[:count]))
+        self.reasons.setText(sentence("\n".join(self._reasons[:count])))
         self.reasons.setVisible(bool(self._reasons))
 
     def _colour(self) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PyQt6.QtWidgets import QApplication
+from PyQt6.QtCore import QLocale
+from PyQt6.QtWidgets import QApplication, QTableWidget
 from pytestqt.qtbot import QtBot
 
 from analysis.base.progress import SILENT
@@ -18,6 +19,8 @@ from app.desktop.plots.fitpicture import FitPlot, fit_text
 from app.desktop.plots.plot import Plot
 from app.desktop.tasks import fit_picture
 from app.desktop.theme import Theme
+from app.desktop.widgets.channelstrip import value_text
+from app.desktop.widgets.tables import fill_table
 from app.desktop.window import MainWindow
 from app.desktop.words import counted, plain, with_minus
 from tests.waiting import GUARD_MS as GUARD
@@ -165,7 +168,7 @@ def test_given_counts_and_signs_then_words_and_minus_are_right() -> None:
         "99.987 %",
         "85 %",
         "100.0000 %",
-        "-300000 %",
+        "−300000 %",
     ]
 
 
@@ -194,3 +197,30 @@ def test_given_a_plot_then_its_values_go_to_the_clipboard_and_its_ticks_have_tru
     plot.copy_picture()
     assert not QApplication.clipboard().pixmap().isNull()
     assert plot.item.getAxis("left").tickStrings([-0.5, 0.5], 1.0, 0.5) == ["−0.5", "0.5"]
+
+
+def test_given_a_reader_of_decimal_commas_then_axes_readouts_tiles_and_tables_have_them(
+    plot: Plot, qtbot: QtBot
+) -> None:
+    before = QLocale()
+    QLocale.setDefault(QLocale(QLocale.Language.German))
+    try:
+        assert plot.item.getAxis("left").tickStrings([-0.5], 1.0, 0.5) == ["−0,5"]
+        plot.readout.setText("x -7.25 mm")
+        assert plot.readout.text() == "x −7,25 mm"
+        assert value_text(-0.5) == "−0,5"
+        table = QTableWidget()
+        qtbot.addWidget(table)
+        fill_table(table, ["Name", "Value"], [["v1.2", "-1.5 ± 0.2"]], ["Value"])
+        assert [table.item(0, c).text() for c in (0, 1)] == ["v1.2", "−1,5 ± 0,2"]  # type: ignore[union-attr]
+    finally:
+        QLocale.setDefault(before)
+
+
+def test_given_long_names_then_rows_of_a_plot_keep_to_their_own_height(plot: Plot, qtbot: QtBot) -> None:
+    name = "measurements.run 1.acceleration of the tip [m/s²]"
+    rows = [plot.add_row("", name) for _ in range(3)]
+    qtbot.waitUntil(lambda: rows[0].getAxis("left").size().height() < 120)
+    for axis in (row.getAxis("left") for row in rows):
+        assert "…" in axis.label.toPlainText() and axis.labelText == name
+        assert axis.label.boundingRect().width() <= axis.size().height() + 12

@@ -237,6 +237,9 @@ def test_given_a_table_of_a_laboratory_then_the_preview_shows_its_guesses_and_im
         assert isinstance(dialog, ImportDialog)
         qtbot.waitUntil(lambda: dialog.found is not None, timeout=LONG)
         assert dialog.found.problem  # no sample rate
+        assert "“Sample rate”" in dialog.state.text() and "--" not in dialog.state.text()
+        assert dialog.table.item(1, 0).text() == "clock;Weg (mm)"  # the text itself shows what to choose
+        assert dialog.table.verticalHeaderItem(1).text() == "2"
         dialog.rate.setValue(10.0)
         dialog.look()
         qtbot.waitUntil(lambda: dialog.found is not None and not dialog.found.problem, timeout=LONG)
