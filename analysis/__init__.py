@@ -16,7 +16,7 @@ _NAMES = {
     "signal.inputs": "Inputs",
     "simulation.sensor": "Sensor",
     "experiment": "Conditions Experiment",
-    "experiment.curves": "MeasuredCurve",
+    "experiment.curves": "MeasuredCurve MeasuredDecay",
     # the equations and their motion
     "model": "Model Parameter",
     "model.editing": "with_parameter",
@@ -25,6 +25,7 @@ _NAMES = {
     "simulation.virtual_record": "virtual_record",
     # from records to parameters with error bars and a verdict
     "estimate.methods": "METHODS identify option_types own_module",
+    "estimate.curves": "identify_curves",
     "estimate.identifiability": "confusion_words",
     "estimate.latent_states": "LatentStates latent_states why_no_states",
     "estimate.profiling": "can_be_profiled profile_of",

@@ -45,6 +45,7 @@ from analysis.dynamics.tone_drive import driven_by_a_tone as driven_by_a_tone
 from analysis.estimate.bootstrap import FittedMotion as FittedMotion
 from analysis.estimate.bootstrap import fitted_motion as fitted_motion
 from analysis.estimate.bootstrap import with_draws as with_draws
+from analysis.estimate.curves import identify_curves as identify_curves
 from analysis.estimate.discovery.completion import Completion as Completion
 from analysis.estimate.discovery.completion import complete as complete
 from analysis.estimate.discovery.library import Library as Library
@@ -67,6 +68,7 @@ from analysis.estimate.weak.recursive import RecursiveWeak as RecursiveWeak
 from analysis.experiment import Conditions as Conditions
 from analysis.experiment import Experiment as Experiment
 from analysis.experiment.curves import MeasuredCurve as MeasuredCurve
+from analysis.experiment.curves import MeasuredDecay as MeasuredDecay
 from analysis.model import Model as Model
 from analysis.model import Parameter as Parameter
 from analysis.model.editing import with_parameter as with_parameter

@@ -18,6 +18,7 @@ import numpy as np
 from analysis.dynamics.imposed import ImposedMotion, ImposedMotions
 from app.cli import main as shakedown
 from drivers.library import load_model
+from drivers.rig.profile import load_rig
 
 TRUTH = {"m": 0.1, "c": 0.3142, "k1": 2467.4, "k2": 60000.0, "k3": 7.4e8}
 DAMPING = 0.01
@@ -72,13 +73,19 @@ def judged(name: str, told: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, nargs="*", default=[1])
+    parser.add_argument("--rate", type=float, default=2500.0, help="samples a second: 100 a period at 2500")
+    parser.add_argument("--points", type=int, default=0, help="on the way out; 0: as many as usual")
     parser.add_argument("--branch", choices=tuple(BRANCHES), nargs="*", default=list(BRANCHES))
     args = parser.parse_args()
     for seed in args.seeds:
         for name in args.branch:
             with tempfile.TemporaryDirectory() as folder:
                 out = Path(folder) / "branch"
-                words = ["track", "hardening_beam", *BRANCHES[name], "--fast", "--seed", str(seed)]
+                text = (load_rig("hardening_beam").folder / "hardening_beam.toml").read_text()
+                rig = Path(folder) / "rig.toml"
+                rig.write_text(text.replace("rate = 2500.0", f"rate = {args.rate}"))
+                words = ["track", str(rig), *BRANCHES[name], "--fast", "--seed", str(seed)]
+                words += ["--points", str(args.points)] if args.points else []
                 shakedown([*words, "--out", str(out), "--json", f"{out}.json"])
                 told = json.loads(Path(f"{out}.json").read_text())
             print(json.dumps({"seed": seed, **judged(name, told)}), flush=True)

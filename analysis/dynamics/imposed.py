@@ -23,6 +23,8 @@ POINTS = 33  # of a period; odd: as many harmonics as points allow, without the 
 _NEWTON = 25
 _SOLVED = 1e-10
 _STEP = 1e-6  # of an input, for the derivatives of outputs by it
+_FAMILY = 12  # solutions, each with the family's direction from the one before
+_SAME_RATE = 1e-9
 _RISES = 6  # steps of amplitude from a linear motion to a nonlinear one
 
 
@@ -168,6 +170,86 @@ class ImposedMotions:
             self._kernels.rhs_many(self._times, X, u + side, p, rates[i])
             self._kernels.out_many(self._times, X, u + side, p, outs[i])
         return (rates[1] - rates[0]) / (2 * h), (outs[1] - outs[0]) / (2 * h)
+
+
+@dataclass(frozen=True, eq=False)
+class DecayingMotion:
+    """A free motion at one amplitude A: its frequency, and the rate -A'/A at which it decays."""
+
+    states: Array  # [n, N]
+    along: Array  # [n, N] derivative of the states by A
+    frequency: float  # Hz
+    rate: float  # 1/s
+
+
+class DecayingMotions(ImposedMotions):
+    """Frequency and decay of free motions over their amplitude, on the family X(theta, A) of such motions:
+
+    w dX/dtheta + A' dX/dA = rhs(X, 0, p), the fundamental of the output being A; dX/dA comes from the
+    solution before.
+    """
+
+    def decaying(
+        self, p: Array, frequency: float, amplitude: float, start: DecayingMotion | None = None
+    ) -> DecayingMotion | None:
+        """The motion of ``amplitude`` with a frequency near ``frequency`` (Hz); None where none was found."""
+        found = start
+        if found is None:
+            forced = self.solve(p, frequency, amplitude)
+            if forced is None:
+                return None
+            around = (forced.states - forced.states.mean(axis=1, keepdims=True)) / amplitude
+            found = DecayingMotion(forced.states, around, frequency, 0.0)
+        for _ in range(_FAMILY):
+            before, found = found, self._next(p, amplitude, found)
+            if found is None:
+                return None
+            if abs(found.rate - before.rate) < _SAME_RATE * abs(found.rate):
+                break
+        return found
+
+    def _next(self, p: Array, amplitude: float, near: DecayingMotion) -> DecayingMotion | None:
+        """Newton's method with dX/dA given; with the solution a better one."""
+        X, w, change = near.states.copy(), 2 * np.pi * near.frequency, -near.rate * amplitude
+        with np.errstate(all="ignore"):
+            for _ in range(2 * _NEWTON):
+                matrix, residual = self._free_equations(p, w, change, amplitude, X, near.along)
+                try:
+                    step = np.linalg.solve(matrix, -residual)
+                except np.linalg.LinAlgError:
+                    return None
+                if not np.isfinite(step).all():
+                    return None
+                part = min(
+                    1.0, 0.1 * w / max(abs(step[-2]), 1e-300)
+                )  # far away the whole step leads elsewhere
+                X, w = X + part * step[:-2].reshape(X.shape), w + part * step[-2]
+                change += part * step[-1]
+                moved = np.abs(step[:-2].reshape(X.shape)) / (np.ptp(X, axis=1) + 1e-300)[:, None]
+                if float(moved.max()) < _SOLVED:
+                    break
+            else:
+                return None
+        matrix, _ = self._free_equations(p, w, change, amplitude, X, near.along)
+        right = np.zeros(len(matrix))
+        right[-2] = 1.0
+        along = np.linalg.solve(matrix, right)[:-2].reshape(X.shape)
+        if not (w > 0 and np.isfinite(along).all()):
+            return None
+        return DecayingMotion(X, along, float(w / (2 * np.pi)), float(-change / amplitude))
+
+    def _free_equations(
+        self, p: Array, w: float, change: float, amplitude: float, X: Array, along: Array
+    ) -> tuple[Array, Array]:
+        """Matrix and residual in (X, w, A')."""
+        n, N = X.shape
+        matrix, residual, _ = self._equations(p, w, amplitude, X, 0j)
+        for i in range(n):
+            rows = slice(i * N, (i + 1) * N)
+            residual[rows] += change * along[i]
+            matrix[rows, -2], matrix[rows, -1] = self._derivative @ X[i], along[i]
+        matrix[-2:, -2:] = 0.0
+        return matrix, residual
 
 
 def _differentiation(points: int) -> Array:

@@ -63,3 +63,35 @@ class MeasuredCurve:
             f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name not in ("output", "source")
         }
         return replace(self, **arrays)
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredDecay:
+    """A free motion that dies out: amplitude of its fundamental and, where known, its frequency over time."""
+
+    time: Array  # s
+    amplitude: Array
+    frequency: Array  # Hz; not a number where it was not measured
+    amplitude_error: Array = field(default_factory=lambda: np.empty(0))
+    frequency_error: Array = field(default_factory=lambda: np.empty(0))
+    output: str = ""
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        count = len(self.time)
+        for name in ("amplitude", "frequency"):
+            if len(getattr(self, f"{name}_error")) != count:
+                object.__setattr__(self, f"{name}_error", np.full(count, np.nan))
+            if len(getattr(self, name)) != count:
+                raise DataError("The columns of a decay differ in length.")
+        if count < 4:
+            raise DataError("A decay needs at least four points.")
+        if not (np.isfinite(self.time).all() and np.isfinite(self.amplitude).all()):
+            raise DataError("Every point of a decay needs its time and amplitude.")
+        if np.any(np.diff(self.time) <= 0) or self.amplitude.min() <= 0:
+            raise DataError("The times of a decay increase, and its amplitudes are positive.")
+        if np.isnan(self.frequency).all():
+            raise DataError("A decay needs the frequency of the motion in a column of its own.")
+
+    def __len__(self) -> int:
+        return len(self.time)

@@ -20,6 +20,7 @@ from analysis.experiment.curves import MeasuredCurve
 from analysis.holding.dither import Dither, response
 from analysis.holding.stretch import Stretch
 from analysis.tracking.branch import (
+    LEAST_POINTS,
     Fold,
     Pass,
     RampCheck,
@@ -109,7 +110,7 @@ class TrackedBranch:
 
     def stable(self, point: TrackedPoint) -> bool | None:
         """Without the loop; None where it cannot be told."""
-        if self.plan.kind == "backbone":
+        if self.plan.kind == "backbone" or len({p.goal for p in self.points}) < LEAST_POINTS:
             return None
         return stable_without_control(point, self.folds, rising=self.plan.kind == "force")
 

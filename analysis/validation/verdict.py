@@ -8,10 +8,12 @@ from itertools import pairwise
 
 from analysis.base.progress import SILENT, Progress
 from analysis.base.record import Record
+from analysis.experiment.curves import MeasuredCurve
 from analysis.model import Model
 from analysis.signal.frequency_response import FrequencyResponse
 from analysis.validation.bifurcation import Sweep, check_bifurcation
 from analysis.validation.check import Check
+from analysis.validation.curves import check_curves
 from analysis.validation.dimension import check_dimension
 from analysis.validation.equilibria import check_equilibria, rest_states
 from analysis.validation.exponents import check_exponents, model_spectrum
@@ -47,13 +49,15 @@ def validate(
     transfer: FrequencyResponse | Record | None = None,
     sweep: Sweep | None = None,
     stated: float | None = None,
+    curves: Sequence[MeasuredCurve] = (),
 ) -> Validation:
     """Put the model with these parameter values beside the record.
 
     ``frequency`` of the drive where the record does not say it; ``others`` are recordings at other settings
     of the drive; ``transfer`` a measured transfer function or a recording under a broadband input; ``sweep``
     what the bifurcation diagram is drawn over; ``stated`` the share of the motion that an
-    identification that is close says it misses: the model has to keep to it.
+    identification that is close says it misses: the model has to keep to it; ``curves`` are measured response
+    curves and backbones.
     """
     progress.report(0.0, "reading the record")
     subject = read_subject(model, record, values, frequency)
@@ -78,6 +82,8 @@ def validate(
         checks.append(step(share))
     crossing, measured = check_transfer(subject, transfer, rests)
     checks += [check_equilibria(subject, rests, measured), crossing]
+    if curves:
+        checks.append(check_curves(model, values, curves))
     progress.report(1.0, "done")
     return judged(tuple(checks), stated)
 

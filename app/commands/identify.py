@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     methods = "; ".join(f"{name}: {entry.words}" for name, entry in METHODS.items())
     parser.add_argument(
-        "files", nargs="*", type=names.recording, metavar="FILE", help="recordings, fitted together"
+        "files",
+        nargs="*",
+        type=names.recording,
+        metavar="FILE",
+        help="recordings, fitted together; or tables of measured curves (frequency, amplitude, phase, force)",
     )
     parser.add_argument("model", type=names.model, metavar="MODEL", help=names.MODEL)
     parser.add_argument("--method", default="auto", choices=list(METHODS), metavar="M", help=methods)
@@ -69,6 +73,8 @@ def _pairs(parser: argparse.ArgumentParser, flag: str, words: str) -> None:
 def run(args: argparse.Namespace) -> int:
     from drivers.formats import read
 
+    if args.files and (curves := _curves(args)):
+        return _finished(curves, args)
     model = _described(own_module(args.method), args)
     records = [mapped(read(path, rate=args.rate), args.map) for path in args.files]
     kinds = option_types(args.method)
@@ -90,6 +96,43 @@ def run(args: argparse.Namespace) -> int:
     result = with_sources(result, args.files)
     if args.bootstrap:
         result = _bootstrapped(result, model, args)
+    if args.states and result.usable:
+        _write_states(result, records[0], args.states)
+    return _finished(result, args)
+
+
+def _curves(args: argparse.Namespace) -> Identification | None:
+    """A fit to measured curves, where the files are such; None where they are recordings."""
+    from drivers.formats.curves import is_curve, read_curve
+
+    kinds = [is_curve(path) for path in args.files]
+    if not any(kinds):
+        return None
+    if not all(kinds):
+        raise ShakedownError("Recordings and measured curves cannot be fitted together.")
+    if (
+        args.method != "auto"
+        or args.option
+        or args.profile
+        or args.bootstrap
+        or args.states
+        or args.no_finish
+    ):
+        raise ShakedownError(
+            "Measured curves have a method of their own: leave the method and its options out."
+        )
+    from analysis import identify_curves
+
+    model = _described(None, args)
+    output = {channel: name for name, channel in _pairs_of(args.map).items()}.get(
+        "amplitude", model.outputs[0]
+    )
+    result = identify_curves(model, [read_curve(path, output) for path in args.files], terminal_progress())
+    return with_sources(result, args.files)
+
+
+def _finished(result: Identification, args: argparse.Namespace) -> int:
+    """Shown, written and kept; the exit code."""
     if not write_json(args.json, result.to_json()):
         _show(result)
     keep_in_project(lambda project: projects.keep_fit(project, result, Path(args.files[0]).stem))
@@ -97,8 +140,6 @@ def run(args: argparse.Namespace) -> int:
         from app.figures.identification import save_figure
 
         save_figure(result, args.plot)
-    if args.states and result.usable:
-        _write_states(result, records[0], args.states)
     if not result.converged:
         print("shakedown: the identification did not converge; do not trust the numbers.", file=sys.stderr)
     elif not result.usable:

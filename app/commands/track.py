@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 PATIENCE = 3.0  # s without a sign of life, as the window has: this process computes beside them
 LONGEST_STEP = 5.0  # s between two looks at the rig
 KINDS = {"backbone": "backbone", "force": "response over force", "frequency": "response over frequency"}
+LEAST_RESPONSE = 8
 ROOM = 0.95  # of the largest drive that the limits allow
 UNITS = {
     "m/s": "velocity",
@@ -84,7 +85,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", required=True, metavar="FILE", help="recording to write, with target, correction and state"
     )
-    parser.add_argument("--table", metavar="FILE", help="the branch as a table (.csv)")
+    parser.add_argument(
+        "--table", metavar="FILE", help="the branch as a table (.csv), data for `identify` and `validate`"
+    )
     parser.add_argument("--plot", metavar="FILE", help="draw the branch (png, svg or pdf)")
     parser.add_argument("--fast", action="store_true", help="virtual rigs: as fast as the machine can")
     parser.add_argument("--seed", type=int, default=0, help="of a virtual rig's noise")
@@ -125,6 +128,8 @@ def run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> None:
     if args.points < 3:
         raise DataError("--points is at least 3.")
+    if args.response and args.points < LEAST_RESPONSE:
+        raise DataError(f"Folds are found with {LEAST_RESPONSE} points at least: --points.")
     if args.to is None or not args.to > 0:
         raise DataError("--to A names the largest response amplitude that may be reached.")
     if args.begin is not None and not 0 < args.begin < args.to:

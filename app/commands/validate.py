@@ -13,7 +13,7 @@ from app.commands.project import keep_in_project
 from app.output import add_json_option, as_words, plain, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
-    from analysis import Check, Record, Sweep, Validation
+    from analysis import Check, MeasuredCurve, Record, Sweep, Validation
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +33,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--transfer", metavar="FILE",
                         help="a measured transfer function (table: frequency, real, imag, coherence), or a "
                         "recording under a broadband input")  # fmt: skip
+    parser.add_argument("--curve", action="append", default=[], metavar="FILE",
+                        help="a table of a measured response curve or backbone")  # fmt: skip
     parser.add_argument("--plot", metavar="FILE", help="draw every check (png, svg or pdf)")
     add_json_option(parser)
 
@@ -46,7 +48,8 @@ def run(args: argparse.Namespace) -> int:
     from drivers.library import load_model
 
     def recording(path: str) -> Record:
-        return mapped(read(path, rate=args.rate), args.map)
+        channels = [text for text in args.map if text.partition("=")[2].strip() != "amplitude"]
+        return mapped(read(path, rate=args.rate), channels if args.curve else args.map)
 
     model = load_model(args.model)
     identified = None
@@ -63,6 +66,7 @@ def run(args: argparse.Namespace) -> int:
         transfer=read_transfer(args.transfer, recording) if args.transfer else None,
         sweep=_sweep(args.over) if args.over else None,
         stated=None if identified is None or args.set else identified.stated_miss,
+        curves=[_curve(path, args, model.outputs[0]) for path in args.curve],
     )
     answer = payload(found)
     if identified is not None and identified.verdict:
@@ -81,6 +85,18 @@ def run(args: argparse.Namespace) -> int:
     if identified is not None and not identified.usable:
         return 3
     return 0 if found.passed else 1
+
+
+def _curve(path: str, args: argparse.Namespace, first: str) -> MeasuredCurve:
+    from analysis import MeasuredCurve
+    from drivers.formats.curves import read_curve
+
+    pairs = (text.partition("=") for text in args.map)
+    output = {channel.strip(): name.strip() for name, _, channel in pairs}.get("amplitude", first)
+    curve = read_curve(path, output)
+    if not isinstance(curve, MeasuredCurve):
+        raise ShakedownError(f"{path} is a decay: it is data for `identify`, not for `validate --curve`.")
+    return curve
 
 
 def _sweep(text: str) -> Sweep:

@@ -1,4 +1,5 @@
-"""Measured curves as tables: frequency, amplitude, phase, force, with standard errors where they are known.
+"""Measured curves as tables: frequency, amplitude, phase, force, with standard errors where known; decays
+with times instead of a force.
 
 Columns are found by their names, whatever else the table holds; units in square brackets: frequencies in Hz
 or rad/s, phases in rad or deg. Comma, semicolon or tab between columns; lines that start with # or % are
@@ -14,24 +15,24 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis import DataError, MeasuredCurve
+from analysis import DataError, MeasuredCurve, MeasuredDecay
 from drivers.base.files import read_text, replaced
 from drivers.formats.names import split_unit
 
 Array = NDArray[np.float64]
 
 NAMES = ("frequency", "amplitude", "phase", "force")
-ALSO = {"freq": "frequency", "response": "amplitude", "excitation": "force"}
+ALSO = {"freq": "frequency", "response": "amplitude", "excitation": "force", "t": "time"}
 FACTORS = {
-    ("frequency", "rad/s"): 1 / (2 * np.pi), ("frequency", "khz"): 1e3, ("phase", "deg"): np.pi / 180,
-    ("phase", "°"): np.pi / 180, ("phase", "degrees"): np.pi / 180,
+    ("frequency", "rad/s"): 1 / (2 * np.pi), ("frequency", "khz"): 1e3, ("time", "ms"): 1e-3,
+    ("phase", "deg"): np.pi / 180, ("phase", "°"): np.pi / 180, ("phase", "degrees"): np.pi / 180,
 }  # fmt: skip
-KNOWN_UNITS = {"frequency": ("", "hz"), "phase": ("", "rad")}
+KNOWN_UNITS = {"frequency": ("", "hz"), "phase": ("", "rad"), "time": ("", "s")}
 TURN = 2 * np.pi + 1e-9
 
 
 def is_curve(path: Path | str) -> bool:
-    """Whether a file is a table of a measured curve: frequency and amplitude in its header, no times."""
+    """Whether a file is a table of a measured curve or decay: frequency and amplitude in its header."""
     if Path(path).suffix.lower() not in (".csv", ".txt", ".tsv", ".dat"):
         return False
     try:
@@ -39,29 +40,40 @@ def is_curve(path: Path | str) -> bool:
     except DataError:
         return False
     names = {_plain(name)[0] for name in header}
-    return {"frequency", "amplitude"} <= names and not {"t", "time"} & names
+    return {"frequency", "amplitude"} <= names
 
 
-def read_curve(path: Path | str, output: str = "") -> MeasuredCurve:
-    """The curve of a table. ``output``: the model's output that its amplitude is of."""
+def read_curve(path: Path | str, output: str = "") -> MeasuredCurve | MeasuredDecay:
+    """The curve of a table, or the decay of one with times. ``output``: what its amplitude is of."""
+    found = _columns(path)
+    missing = [n for n in ("frequency", "amplitude") if n not in found]
+    if missing:
+        raise DataError(f"{Path(path).name} has no column '{missing[0]}'.")
+    nothing = np.full(len(found["frequency"]), np.nan)
+    values_of = {n: found.get(n, nothing) for n in NAMES}
+    errors_of = {n: found.get(f"{n}_error", nothing) for n in NAMES}
+    f, a, p, u = values_of.values()
+    ef, ea, ep, eu = errors_of.values()
+    name = Path(path).name
+    if "time" in found:
+        return MeasuredDecay(found["time"], a, f, ea, ef, output, name)
+    return MeasuredCurve(f, a, p, u, ef, ea, ep, eu, output, name)
+
+
+def _columns(path: Path | str) -> dict[str, Array]:
+    """Columns by name, in Hz, rad and s; errors as `frequency_error`."""
     header, rows = _rows(path)
     found: dict[str, Array] = {}
     for column, title in enumerate(header):
         name, unit, error = _plain(title)
-        if name not in NAMES:
+        if name not in (*NAMES, "time"):
             continue
         values = np.array([_number(row[column], path) for row in rows])
         key = f"{name}_error" if error else name
         if key in found:
             raise DataError(f"{Path(path).name} has two columns '{key.replace('_', ' ')}'.")
         found[key] = values * _factor(name, unit, title, path, values)
-    missing = [n for n in ("frequency", "amplitude") if n not in found]
-    if missing:
-        raise DataError(f"{Path(path).name} has no column '{missing[0]}'.")
-    nothing = np.full(len(rows), np.nan)
-    values_of = {n: found.get(n, nothing) for n in NAMES}
-    errors_of = {f"{n}_error": found.get(f"{n}_error", nothing) for n in NAMES}
-    return MeasuredCurve(**values_of, **errors_of, output=output, source=Path(path).name)
+    return found
 
 
 def write_curve(
