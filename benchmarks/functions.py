@@ -68,7 +68,7 @@ def curve_seconds(samples: int, unknown: str = "H(x)") -> float:
 
 def beam_seconds(elements: int = 16) -> float:
     """Processor time to identify the published beam from its flat guess."""
-    exact, options = banks_record(np.linspace(0.0, 1.0, 11)), BeamOptions(elements=elements)
+    exact, options = banks_record(np.linspace(0.0, 1.0, 11)), BeamOptions(elements=elements, losses=0)
 
     def run() -> object:
         return identify_beam(banks_beam(), [exact], options, SILENT)
@@ -148,9 +148,10 @@ def _both_ways() -> tuple[Callable[[], np.ndarray], Callable[[], np.ndarray]]:
     unknowns = layout(beam)
     system = BeamSystem(beam, unknowns)
     record = banks_record(np.linspace(0.0, 1.0, 11))
-    observation = observe(beam, system, record)
+    observation = observe(beam, record)
     theta = unknowns.start
-    rows, space = observation.rows, system.space
+    space = system.space
+    rows = space.at(observation.places)
     load = 10.0 * (space.value.T @ space.weights)
     mass = space.mass(np.ones(len(space.points))).toarray()
 
@@ -174,18 +175,22 @@ def _both_ways() -> tuple[Callable[[], np.ndarray], Callable[[], np.ndarray]]:
 
 def _beam_accuracy() -> list[Measurement]:
     begin = time.process_time()
-    exact = identify_beam(banks_beam(), [banks_record(np.linspace(0.0, 1.0, 11))], BeamOptions(), SILENT)
+    exact = identify_beam(
+        banks_beam(), [banks_record(np.linspace(0.0, 1.0, 11))], BeamOptions(losses=0), SILENT
+    )
     rows = [_accurate("beam, exact data: E(x)", begin, banks_error(exact), 5e-4, "")]
     times = np.linspace(0.0, 2.0, 401)
     begin = time.process_time()
     errors = [
-        banks_error(identify_beam(banks_beam(), [banks_record(times, 0.01, s)], BeamOptions(), SILENT))
+        banks_error(
+            identify_beam(banks_beam(), [banks_record(times, 0.01, s)], BeamOptions(losses=0), SILENT)
+        )
         for s in range(10)
     ]
     median = float(np.median(errors))
     rows.append(_accurate("beam, 1 % noise, 400 times: E(x), median of 10", begin, median, 0.01, ""))
     far = banks_beam().with_profile("stiffness", shape=0.5)
     begin = time.process_time()
-    result = identify_beam(far, [banks_record(times, 0.01, 0)], BeamOptions(), SILENT)
+    result = identify_beam(far, [banks_record(times, 0.01, 0)], BeamOptions(losses=0), SILENT)
     work = "the same from a flat guess 3 times too stiff"
     return [*rows, _accurate(work, begin, banks_error(result), 0.02, "")]

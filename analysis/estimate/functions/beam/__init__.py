@@ -22,6 +22,7 @@ from analysis.estimate.finish.assemble import write_start
 from analysis.estimate.functions.beam.description import Beam
 from analysis.estimate.functions.beam.fit import Problem, fit, problem
 from analysis.estimate.functions.beam.judged import judged
+from analysis.estimate.functions.beam.local_search import Choice, with_local_losses
 from analysis.estimate.functions.beam.mode_numbers import with_mode_numbers
 from analysis.estimate.functions.beam.observation import observe
 from analysis.estimate.functions.beam.published import fit_plain
@@ -53,6 +54,7 @@ class Options:
     intervals: int = 0  # of every property's cubic spline, M; 0: as the description says
     modes: int = 40  # kept in the response (all of them if there are fewer)
     stages: int = 60  # at most so many steps of the penalty
+    losses: int = 2  # local losses of stiffness that are tried beside a smooth curve; 0: none
 
 
 def identify(beam: Beam, records: Sequence[Record], options: Options, progress: Progress) -> Identification:
@@ -67,12 +69,16 @@ def identify(beam: Beam, records: Sequence[Record], options: Options, progress: 
     unknowns = layout(beam, log=options.fit == "penalised", intervals=_intervals(beam, options.intervals))
     system = BeamSystem(beam, unknowns, options.elements or None, options.modes)
     used = records if beam.sensors else []
-    task = problem(system, [observe(beam, system, record) for record in used])
+    task = problem(system, [observe(beam, record) for record in used])
     if task.samples + len(beam.frequencies) == 0:
         raise DataError("There is nothing to compare with: the record holds no valid sample of a sensor.")
-    result = fit_plain(task) if options.fit == "published" else fit(task, options.stages, progress=progress)
+    if options.fit == "published":
+        chosen = Choice(task, fit_plain(task), [])
+    else:
+        smooth = fit(task, options.stages, progress=progress.part(0.0, 0.6))
+        chosen = with_local_losses(task, smooth, options.losses, progress.part(0.6, 1.0))
     progress.report(1.0, "done")
-    return judged(_identification(task, result, options, gap), task, result)
+    return judged(_identification(chosen, options, gap), chosen.task, chosen.fit)
 
 
 def simulate(beam: Beam, record: Record, elements: int = 0, modes: int = 40) -> Record:
@@ -83,7 +89,7 @@ def simulate(beam: Beam, record: Record, elements: int = 0, modes: int = 40) -> 
     unknowns = Unknowns(beam, (), np.zeros(0))
     system = BeamSystem(beam, unknowns, elements or None, modes)
     blank = record.with_channels(**{s.name: np.zeros(len(record)) for s in beam.sensors})
-    observation = observe(beam, system, blank)
+    observation = observe(beam, blank)
     state = system.state(unknowns.start, derivatives=False)
     response, _ = observation.predict(system, state, unknowns.start)
     seen = response - observation.data  # the prepared data are zero minus the motion of the base
@@ -95,22 +101,31 @@ def _intervals(beam: Beam, count: int) -> dict[str, int]:
     return {k: count for k, p in beam.profiles.items() if count and p.free and p.intervals}
 
 
-def _identification(task: Problem, result: Fit, options: Options, gap: list[str]) -> Identification:
+def _identification(chosen: Choice, options: Options, gap: list[str]) -> Identification:
+    task, result = chosen.task, chosen.fit
     system, unknowns = task.system, task.unknowns
     beam = system.beam
     parameters: dict[str, Estimate] = {}
     curves: dict[str, Curve] = {}
-    warnings: list[str] = list(gap)
+    warnings: list[str] = [*gap, *chosen.words]
     x = np.linspace(0.0, beam.length, CURVE_POINTS)
     for block in unknowns.blocks:
         covariance = result.covariance[block.where, block.where]
-        if block.key not in beam.profiles or block.intervals == 0:
-            parameters[block.symbol] = _number(block, result.theta, covariance)
+        if block.local:
+            parameters |= _local_loss(block, result.theta, covariance, beam.length)
             continue
-        basis = unknowns.basis(block, x)
-        value = unknowns.property_at(block.key, result.theta, x)
-        spread = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", basis, covariance, basis), 0.0))
+        if block.key not in beam.profiles or block.intervals == 0:
+            parameters[block.symbol] = _number(block, result.theta, covariance, beam.length)
+            continue
+        value, rows, spread = _along(unknowns, block, result, x)
         lower, upper = _band(block, value, spread)
+        if chosen.rival is not None and block.key == "stiffness":
+            other, fitted = chosen.rival
+            own = other.unknowns.block("stiffness")
+            assert own is not None
+            value_b, _, spread_b = _along(other.unknowns, own, fitted, x)
+            low, high = _band(own, value_b, spread_b)
+            lower, upper = np.minimum(lower, low), np.maximum(upper, high)
         curves[block.symbol] = Curve(
             x.tolist(),
             value.tolist(),
@@ -119,7 +134,10 @@ def _identification(task: Problem, result: Fit, options: Options, gap: list[str]
             "x [m]",
             f"{block.symbol} [{block.unit}]",
         )
-        parameters[f"{block.symbol}_mean"] = _mean(unknowns, block, result.theta, covariance, x)
+        mean_row = np.trapezoid(rows, x, axis=0) / beam.length
+        mean = float(np.trapezoid(value, x)) / beam.length
+        error = float(np.sqrt(max(float(mean_row @ result.covariance @ mean_row), 0.0)))
+        parameters[f"{block.symbol}_mean"] = Estimate.normal(mean, error, block.unit)
         warnings += _silent_places(block, x, spread if block.log else spread / np.abs(value))
     if beam.inertia is not None and "EI" in parameters:
         parameters["E"] = _scaled(parameters["EI"], 1.0 / beam.inertia, "Pa")
@@ -155,13 +173,20 @@ def _identification(task: Problem, result: Fit, options: Options, gap: list[str]
     return write_start(start, beam.name, beam.text, asdict(options))
 
 
-def _number(block: Block, theta: Array, covariance: Array) -> Estimate:
+def _number(block: Block, theta: Array, covariance: Array, length: float) -> Estimate:
     inner, spread = float(theta[block.where][0]), float(np.sqrt(max(covariance[0, 0], 0.0)))
+    if block.key == "length":
+        inner += float(np.log(length))
     if not block.log:
         return Estimate.normal(inner, spread, block.unit)
+    return _log_number(inner, spread, block.unit)
+
+
+def _log_number(inner: float, spread: float, unit: str) -> Estimate:
+    """A positive number from its logarithm."""
     value = float(np.exp(inner))
     factor = float(np.exp(min(Z95 * spread, 700.0 - abs(inner))))
-    return Estimate(value, value * spread, value / factor, value * factor, block.unit)
+    return Estimate(value, value * spread, value / factor, value * factor, unit)
 
 
 def _band(block: Block, value: Array, spread: Array) -> tuple[Array, Array]:
@@ -171,13 +196,28 @@ def _band(block: Block, value: Array, spread: Array) -> tuple[Array, Array]:
     return value - Z95 * spread, value + Z95 * spread
 
 
-def _mean(unknowns: Unknowns, block: Block, theta: Array, covariance: Array, x: Array) -> Estimate:
-    """Mean of a property over the length."""
-    value = unknowns.property_at(block.key, theta, x)
-    slope = unknowns.basis(block, x) * (value[:, None] if block.log else 1.0)
-    row = np.trapezoid(slope, x, axis=0) / unknowns.beam.length
-    mean = float(np.trapezoid(value, x)) / unknowns.beam.length
-    return Estimate.normal(mean, float(np.sqrt(max(float(row @ covariance @ row), 0.0))), block.unit)
+def _along(unknowns: Unknowns, block: Block, result: Fit, x: Array) -> tuple[Array, Array, Array]:
+    """A property along the beam, its derivatives by all unknowns [len(x), P], and its standard error
+    (that of its logarithm where the spline is one)."""
+    value = unknowns.property_at(block.key, result.theta, x)
+    rows = np.zeros((len(x), unknowns.size))
+    for own in (block, *(unknowns.losses if block.key == "stiffness" else ())):
+        rows[:, own.where] = unknowns.slopes(own, result.theta, x, value)
+    spread = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", rows, result.covariance, rows), 0.0))
+    return value, rows, spread / value if block.log else spread
+
+
+def _local_loss(block: Block, theta: Array, covariance: Array, length: float) -> dict[str, Estimate]:
+    """Place, width and share of the stiffness that is lost."""
+    place, width, depth = theta[block.where]
+    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    q = float(np.exp(depth))
+    name = block.symbol.replace(" ", "")
+    return {
+        f"{name}_place": Estimate.normal(float(place) * length, float(errors[0]) * length, "m"),
+        f"{name}_width": _log_number(float(width) + np.log(length), float(errors[1]), "m"),
+        f"{name}_share": Estimate.normal(-float(np.expm1(-q)), q * float(np.exp(-q)) * float(errors[2]), ""),
+    }
 
 
 def _scaled(estimate: Estimate, factor: float, unit: str) -> Estimate:
@@ -204,9 +244,10 @@ def _pooled(task: Problem) -> float:
 
 def _undetermined(unknowns: Unknowns, result: Fit) -> list[str]:
     """Common factors of the unknowns along which the data do not change."""
-    if not all(b.log for b in unknowns.blocks):
+    blocks = [b for b in unknowns.blocks if not b.local]
+    if not all(b.log for b in blocks):
         return []
-    shifts = unknowns.shifts()
+    shifts = unknowns.shifts()[:, : len(blocks)]  # losses come last
     information = shifts.T @ result.hessian @ shifts
     scale = 1.0 / np.sqrt(np.maximum(np.diag(information), 1e-300))
     values, vectors = np.linalg.eigh(information * np.outer(scale, scale))
@@ -214,11 +255,7 @@ def _undetermined(unknowns: Unknowns, result: Fit) -> list[str]:
     for value, vector in zip(values, vectors.T, strict=True):
         direction = np.abs(scale * vector)
         if value < 1e-8:
-            names = [
-                b.symbol
-                for b, d in zip(unknowns.blocks, direction, strict=True)
-                if d > 0.05 * direction.max()
-            ]
+            names = [b.symbol for b, d in zip(blocks, direction, strict=True) if d > 0.05 * direction.max()]
             out.append(
                 f"A common factor of {', '.join(names)} leaves the data unchanged: fix one of them, "
                 f"weigh the beam ([mass] total) or measure the force."

@@ -3,7 +3,7 @@
 name = "Cantilever on a shaker"
 [beam]
 length = 0.76                    # m
-left = "clamped"                 # clamped | pinned | free
+left = "clamped"                 # clamped | pinned | free | elastic (with [supports.left])
 right = "free"
 [stiffness]                      # EI(x), N m^2
 guess = 20.0                     # value: known; guess: to be found
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import ModelError
 from analysis.base.parsing import parse_toml
-from analysis.estimate.functions.beam.galerkin import ENDS
 
 Array = NDArray[np.float64]
 PROFILES = {  # table in the file: symbol, unit
@@ -47,6 +46,10 @@ INPUT_KINDS = {  # how often the channel is differentiated on its way to the loa
     "base displacement": 2,
 }
 SENSOR_KINDS = {"displacement": 0, "velocity": 1, "acceleration": 2}
+SPRINGS = {  # of an elastic end: unit
+    "translation": "N/m",
+    "rotation": "N m/rad",
+}
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,15 @@ class Sensor:
 
 
 @dataclass(frozen=True)
+class Shapes:
+    """Measured mode shapes, one row for each measured frequency; the scale of a row means nothing."""
+
+    places: Array  # m, [S]
+    values: Array  # [modes, S]
+    error: float = 0.01  # standard error of a value, of the largest one of its row
+
+
+@dataclass(frozen=True)
 class Beam:
     """A beam with supports, properties, drive, sensors, and other knowledge about it."""
 
@@ -108,11 +120,17 @@ class Beam:
     frequencies: tuple[float, ...] = ()  # measured natural frequencies, Hz, from the lowest
     frequency_error: float = 0.003  # relative standard error of one of them
     frequency_modes: tuple[int, ...] = ()  # their numbers from 1 on; empty: 1, 2, ..., gaps are looked for
+    shapes: Shapes | None = None
+    supports: Mapping[str, Scalar] = field(default_factory=dict)  # springs by name: "left rotation", ...
+    length_error: float = 0.0  # relative standard error of the length; 0: exact
+    mass_error: float = 0.0  # of a common factor of the known mass per length
     total_mass: float | None = None  # weighed, without the tip mass
     total_mass_error: float = 0.001  # relative
     start: str = "rest"  # "rest", or "free": the motion at the first sample is estimated along
     start_modes: int = 4
     inertia: float | None = None  # second moment of area of the section, m^4: turns EI into E
+    gyration: float = 0.0  # squared radius of gyration of the section, m^2; 0: not known
+    shear: float | None = None  # E/(kappa G); None: neither shear nor rotary inertia
     text: str = ""
 
     @classmethod
@@ -121,214 +139,35 @@ class Beam:
             raw = parse_toml(text)
         except tomllib.TOMLDecodeError as error:
             raise ModelError(f"{source or 'The beam'}: {error}.") from None
-        return _Reader(source or "the beam").beam(raw, text)
+        from analysis.estimate.functions.beam.reader import Reader
+
+        return Reader(source or "the beam").beam(raw, text)
 
     @property
     def free(self) -> tuple[str, ...]:
         """Symbols of what is to be found."""
         names = [p.symbol for p in self.profiles.values() if p.free]
-        names += ["tip_mass"] if self.tip_mass.free else []
-        return tuple(names + (["load"] if self.load.free else []))
+        return tuple(names + [key for key, scalar in self.scalars.items() if scalar.free])
+
+    @property
+    def scalars(self) -> dict[str, Scalar]:
+        """Numbers beside the properties, by name."""
+        return {"tip_mass": self.tip_mass, "load": self.load, **self.supports}
+
+    def holds(self, side: str, spring: str) -> bool:
+        """Whether an end resists its translation or its rotation."""
+        end = self.left if side == "left" else self.right
+        if end == "elastic":
+            return spring == "translation" or f"{side} {spring}" in self.supports
+        return end == "clamped" or (end == "pinned" and spring == "translation")
 
     def with_profile(self, key: str, **changes: Any) -> Beam:
         """A copy with a property changed; ``shape`` may be a number or a function of x."""
-        old = self.profiles.get(key) or Profile(*PROFILES[key], _constant(0.0))
+        old = self.profiles.get(key) or Profile(*PROFILES[key], constant(0.0))
         if "shape" in changes and not callable(changes["shape"]):
-            changes["shape"] = _constant(float(changes["shape"]))
+            changes["shape"] = constant(float(changes["shape"]))
         return replace(self, profiles={**self.profiles, key: replace(old, **changes)})
 
 
-def _constant(value: float) -> Callable[[Array], Array]:
+def constant(value: float) -> Callable[[Array], Array]:
     return lambda x: np.full(np.shape(x), value)
-
-
-class _Reader:
-    """Reads the tables; every complaint names the file, the table and the likely fix."""
-
-    def __init__(self, source: str) -> None:
-        self.source = source
-
-    def fail(self, message: str) -> ModelError:
-        return ModelError(f"{self.source}: {message}")
-
-    def beam(self, raw: dict[str, Any], text: str) -> Beam:
-        known = {
-            "name",
-            "beam",
-            "excitation",
-            "sensors",
-            "frequencies",
-            "start",
-            "tip_mass",
-            "load",
-            "section",
-        }
-        self.only(raw, known | set(PROFILES), "the file")
-        shape = self.table(raw, "beam")
-        self.only(shape, {"length", "left", "right", "elements"}, "[beam]")
-        length = self.positive(shape, "length", "[beam]")
-        ends = [shape.get(side, "free") for side in ("left", "right")]
-        for end in ends:
-            if end not in ENDS:
-                raise self.fail(f"an end is {', '.join(ENDS)}, not '{end}'.")
-        mass = self.table(raw, "mass")
-        total = self.positive(mass, "total", "[mass]") if "total" in mass else None
-        modes = self.table(raw, "frequencies")
-        start = self.table(raw, "start")
-        self.only(modes, {"hz", "error", "modes"}, "[frequencies]")
-        self.only(start, {"motion", "modes"}, "[start]")
-        if start.get("motion", "rest") not in ("rest", "free"):
-            raise self.fail('[start] motion is "rest" or "free".')
-        beam = Beam(
-            name=str(raw.get("name", "beam")),
-            length=length,
-            left=ends[0],
-            right=ends[1],
-            profiles=self.profiles(raw, length),
-            elements=self.whole(shape, "elements", "[beam]", 16, 2),
-            tip_mass=self.scalar(raw, "tip_mass", "kg"),
-            load=self.scalar(raw, "load", "N/m"),
-            inputs=tuple(self.drive(n, t, length) for n, t in self.table(raw, "excitation").items()),
-            sensors=tuple(self.sensor(n, t, length) for n, t in self.table(raw, "sensors").items()),
-            frequencies=tuple(self.numbers(modes, "hz", "[frequencies]")),
-            frequency_error=float(modes.get("error", 0.003)),
-            frequency_modes=self.mode_numbers(modes),
-            total_mass=total,
-            total_mass_error=float(mass.get("total_error", 0.001)),
-            start=start.get("motion", "rest"),
-            start_modes=self.whole(start, "modes", "[start]", 4, 1),
-            inertia=self.inertia(raw),
-            text=text,
-        )
-        if not beam.free:
-            raise self.fail(
-                "nothing is to be found: give at least one property a 'guess' instead of a 'value'."
-            )
-        return beam
-
-    def inertia(self, raw: dict[str, Any]) -> float | None:
-        """Of a rectangular section, bent across its thickness."""
-        if "section" not in raw:
-            return None
-        table = self.table(raw, "section")
-        self.only(table, {"width", "thickness"}, "[section]")
-        width, thickness = (self.positive(table, k, "[section]") for k in ("width", "thickness"))
-        return width * thickness**3 / 12.0
-
-    def profiles(self, raw: dict[str, Any], length: float) -> dict[str, Profile]:
-        found = {}
-        for key, (symbol, unit) in PROFILES.items():
-            if key not in raw:
-                if key in ("stiffness", "mass"):
-                    raise self.fail(f"[{key}] is missing: give it a value or a guess.")
-                continue
-            table = self.table(raw, key)
-            self.only(table, {"value", "guess", "intervals", "unit", "total", "total_error"}, f"[{key}]")
-            if ("value" in table) == ("guess" in table):
-                raise self.fail(f"[{key}] wants either a value (known) or a guess (to be found).")
-            free = "guess" in table
-            shape = self.shape(table["guess" if free else "value"], key, length, free)
-            intervals = self.whole(table, "intervals", f"[{key}]", 0, 0)
-            found[key] = Profile(symbol, str(table.get("unit", unit)), shape, free, intervals)
-        return found
-
-    def shape(self, value: Any, key: str, length: float, free: bool) -> Callable[[Array], Array]:
-        """A number, or a table [[x, value], ...] joined by straight lines."""
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            if value < 0 or (free and value == 0) or (value == 0 and key in ("stiffness", "mass")):
-                raise self.fail(f"[{key}] must be positive.")
-            return _constant(float(value))
-        try:
-            pairs = np.array(value, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise self.fail(f"[{key}] is a number or pairs [[x, value], ...].") from None
-        if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) < 2 or np.any(np.diff(pairs[:, 0]) <= 0):
-            raise self.fail(f"[{key}] pairs must be [[x, value], ...] with x rising.")
-        if np.any(pairs[:, 1] <= 0):
-            raise self.fail(f"[{key}] must be positive everywhere.")
-        return lambda x: np.interp(x, pairs[:, 0], pairs[:, 1])
-
-    def scalar(self, raw: dict[str, Any], key: str, unit: str) -> Scalar:
-        if key not in raw:
-            return Scalar(0.0, unit=unit)
-        table = self.table(raw, key)
-        self.only(table, {"value", "guess", "unit"}, f"[{key}]")
-        if ("value" in table) == ("guess" in table):
-            raise self.fail(f"[{key}] wants either a value (known) or a guess (to be found).")
-        free = "guess" in table
-        name = "guess" if free else "value"
-        value = self.positive(table, name, f"[{key}]") if free else self.number(table, name, f"[{key}]")
-        if key == "tip_mass" and value < 0:
-            raise self.fail("[tip_mass] must not be negative.")
-        return Scalar(value, free, str(table.get("unit", unit)))
-
-    def drive(self, name: str, table: Any, length: float) -> BeamInput:
-        self.only(table, {"kind", "at"}, f"[excitation.{name}]")
-        kind = table.get("kind")
-        if kind not in INPUT_KINDS:
-            raise self.fail(f"[excitation.{name}] kind is {', '.join(INPUT_KINDS)}.")
-        at = self.place(table, f"[excitation.{name}]", length) if kind == "force" else None
-        return BeamInput(name, kind, at)
-
-    def sensor(self, name: str, table: Any, length: float) -> Sensor:
-        self.only(table, {"at", "kind", "relative", "offset"}, f"[sensors.{name}]")
-        kind = table.get("kind", "displacement")
-        if kind not in SENSOR_KINDS:
-            raise self.fail(f"[sensors.{name}] kind is {', '.join(SENSOR_KINDS)}.")
-        where = table.get("at")
-        at = where if isinstance(where, str) else self.place(table, f"[sensors.{name}]", length)
-        return Sensor(name, at, kind, bool(table.get("relative", False)), bool(table.get("offset", False)))
-
-    def place(self, table: dict[str, Any], where: str, length: float) -> float:
-        at = self.number(table, "at", where)
-        if not 0 <= at <= length:
-            raise self.fail(f"{where} at = {at:g} lies outside the beam (0 to {length:g}).")
-        return at
-
-    def table(self, raw: dict[str, Any], key: str) -> dict[str, Any]:
-        value = raw.get(key, {})
-        if not isinstance(value, dict):
-            raise self.fail(f"[{key}] must be a table.")
-        return value
-
-    def only(self, table: Any, known: set[str], where: str) -> None:
-        if not isinstance(table, dict):
-            raise self.fail(f"{where} must be a table.")
-        unknown = sorted(set(table) - known)
-        if unknown:
-            raise self.fail(f"{where} does not know '{unknown[0]}': {', '.join(sorted(known))}.")
-
-    def number(self, table: dict[str, Any], key: str, where: str) -> float:
-        value = table.get(key)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
-            raise self.fail(f"{where} wants a number for '{key}'.")
-        return float(value)
-
-    def positive(self, table: dict[str, Any], key: str, where: str) -> float:
-        value = self.number(table, key, where)
-        if value <= 0:
-            raise self.fail(f"{where} wants a positive '{key}'.")
-        return value
-
-    def whole(self, table: dict[str, Any], key: str, where: str, default: int, least: int) -> int:
-        value = table.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise self.fail(f"{where} wants a whole number of at least {least} for '{key}'.")
-        return value
-
-    def mode_numbers(self, table: dict[str, Any]) -> tuple[int, ...]:
-        """Numbers of the modes whose frequencies were measured."""
-        values, count = table.get("modes", []), len(table.get("hz", []))
-        if not isinstance(values, list) or not all(type(v) is int and v > 0 for v in values):
-            raise self.fail("[frequencies] modes wants whole numbers from 1 on.")
-        if values and (len(values) != count or sorted(set(values)) != values):
-            raise self.fail("[frequencies] modes wants a number for each of hz, rising.")
-        return tuple(values)
-
-    def numbers(self, table: dict[str, Any], key: str, where: str) -> list[float]:
-        values = table.get(key, [])
-        if not isinstance(values, list) or not all(
-            isinstance(v, int | float) and not isinstance(v, bool) and v > 0 for v in values
-        ):
-            raise self.fail(f"{where} wants positive numbers for '{key}'.")
-        return [float(v) for v in values]

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
 from analysis.base.progress import SILENT, Progress
+from analysis.estimate.functions.beam import local_loss
+from analysis.estimate.functions.beam.mode_shapes import compare_shapes
 from analysis.estimate.functions.beam.observation import Observation
 from analysis.estimate.functions.beam.system import BeamSystem, State
 from analysis.estimate.functions.beam.unknowns import Unknowns
@@ -48,6 +50,14 @@ class Problem:
     def samples(self) -> int:
         return sum(int(o.valid.sum()) for o in self.observations)
 
+    @property
+    def stated(self) -> int:
+        """Numbers with a stated error: frequencies, values of mode shapes, mass, what is known beforehand."""
+        beam = self.system.beam
+        shapes = 0 if beam.shapes is None else beam.shapes.values.size - len(beam.shapes.values)
+        priors = sum(1 for b in self.unknowns.blocks if b.prior)
+        return len(beam.frequencies) + shapes + (beam.total_mass is not None) + priors
+
     def misfit(self, theta: Array, derivatives: bool = True) -> Misfit:
         size = len(theta)
         if not self._admissible(theta):
@@ -74,7 +84,9 @@ class Problem:
         """Stiffness and mass are positive everywhere; logarithms see to that by themselves."""
         x = self.system.space.points
         return all(
-            block.log or float(self.unknowns.property_at(block.key, theta, x).min()) > 0.0
+            local_loss.admissible(theta[block.where])
+            if block.local
+            else block.log or float(self.unknowns.property_at(block.key, theta, x).min()) > 0.0
             for block in self.unknowns.blocks
         )
 
@@ -86,7 +98,7 @@ class Problem:
         weight = observation.valid / noise[:, None]
         residual = ((value - observation.data) * weight).ravel()
         if observation.start_modes or observation.offsets.any():
-            free, constants = observation.nuisance(state)
+            free, constants = observation.nuisance(self.system, state, theta)
             columns = np.concatenate([free.real, -free.imag, constants]) * weight
             columns = columns.reshape(len(columns), -1).T
             scale = np.maximum(np.linalg.norm(columns, axis=0), 1e-300)
@@ -95,13 +107,15 @@ class Problem:
             residual = residual + columns @ inner
             if len(slope):
                 m = observation.start_modes
-                slope = slope + observation.nuisance_slope(state, inner[:m] + 1j * inner[m : 2 * m])
+                amplitudes = inner[:m] + 1j * inner[m : 2 * m]
+                slope = slope + observation.nuisance_slope(self.system, state, theta, amplitudes)
                 flat = (slope * weight).reshape(len(slope), weight.size)
                 return residual, flat - (flat @ q) @ q.T
         return residual, (slope * weight).reshape(len(slope), weight.size)
 
     def _knowledge(self, state: State, theta: Array) -> list[tuple[Array, Array]]:
-        """Measured natural frequencies and the weighed mass, as weighted residuals."""
+        """Measured natural frequencies and mode shapes, the weighed mass, and what is known of length and
+        density, as weighted residuals."""
         beam, out = self.system.beam, []
         if beam.frequencies:
             found, jacobian = self.system.frequencies(state)
@@ -112,8 +126,15 @@ class Problem:
             measured = np.array(beam.frequencies)
             weight = 1.0 / (beam.frequency_error * measured)
             out.append(((found[chosen] - measured) * weight, jacobian[chosen] * weight[:, None]))
+            if beam.shapes is not None:
+                out += compare_shapes(self.system, state, theta, beam.shapes, chosen)
         if beam.total_mass is not None:
             out.append(self._weighed(theta, beam.total_mass, beam.total_mass_error))
+        for block in self.unknowns.blocks:
+            if block.prior:
+                row = np.zeros((1, len(theta)))
+                row[0, block.where] = 1.0 / block.prior
+                out.append((theta[block.where] / block.prior, row))
         return out
 
     def residuals(self, theta: Array) -> list[Array]:
@@ -127,13 +148,14 @@ class Problem:
 
     def _weighed(self, theta: Array, total: float, error: float) -> tuple[Array, Array]:
         space, unknowns = self.system.space, self.unknowns
-        density = unknowns.property_at("mass", theta, space.points)
+        density = unknowns.property_at("mass", theta, space.points) * self.system.stretch(theta)
         row = np.zeros((1, len(theta)))
         for block in unknowns.blocks:
             if block.key == "mass":
-                slope = unknowns.basis(block, space.points)
-                slope = slope * density[:, None] if block.log else slope
+                slope = unknowns.slopes(block, theta, space.points, density)
                 row[0, block.where] = space.weights @ slope / (total * error)
+            elif block.key == "length":
+                row[0, block.where] = space.weights @ density / (total * error)
         return np.array([(space.weights @ density / total - 1.0) / error]), row
 
     def set_noise(self, squares: Sequence[Array], spent: float) -> float:
@@ -164,24 +186,34 @@ def _levels(observations: Sequence[Observation]) -> list[Array]:
 def fit(task: Problem, stages: int = 60, progress: Progress = SILENT) -> Fit:
     """Fit from the description's guess."""
     theta = _first_guess(task, progress.part(0.0, 0.2))
+    return fit_from(task, theta, stages, progress.part(0.2, 1.0))
+
+
+def fit_from(
+    task: Problem,
+    theta: Array,
+    stages: int = 60,
+    progress: Progress = SILENT,
+    weights: Array | None = None,
+) -> Fit:
+    """Fit from a start in the right valley; ``weights`` of the penalties to begin with (None: heavy)."""
     current = task.misfit(theta)
     task.set_noise(current.squares, 0.0)
-    smooths = _smooths(task.unknowns)
-    weights = heavy(smooths, task.misfit(theta).hessian)
-    result = fit_penalised(
-        task, theta, smooths, weights, stages=stages, largest=LARGEST, progress=progress.part(0.2, 1.0)
-    )
+    smooths = smooths_of(task.unknowns)
+    if weights is None:
+        weights = heavy(smooths, task.misfit(theta).hessian)
+    result = fit_penalised(task, theta, smooths, weights, stages=stages, largest=LARGEST, progress=progress)
     widened = _scatter(task, result.misfit, result.freedom) * result.covariance
     return replace(result, covariance=widened)
 
 
-def _smooths(unknowns: Unknowns) -> list[Smooth]:
+def smooths_of(unknowns: Unknowns) -> list[Smooth]:
     return [Smooth(b.where, (b.penalty,)) for b in unknowns.blocks if b.penalty is not None]
 
 
 def _scatter(task: Problem, current: Misfit, freedom: float) -> float:
     """Without records the error of a frequency is given: a larger scatter than that widens the intervals."""
-    left = len(task.system.beam.frequencies) - freedom
+    left = task.stated - freedom
     if task.observations or left <= 0:
         return 1.0
     return max(1.0, 2.0 * current.cost / left)
@@ -195,16 +227,21 @@ def _first_guess(task: Problem, progress: Progress) -> Array:
     the records grow to their full length.
     """
     theta = _weighed_start(task)
+    return descend_growing(task, theta, scan=True, progress=progress)
+
+
+def descend_growing(task: Problem, theta: Array, scan: bool = False, progress: Progress = SILENT) -> Array:
+    """Descent on growing parts of the records under a heavy penalty; ``scan``: common factors first."""
     for i, share in enumerate(SHARES):
         progress.report(i / len(SHARES), "looking for a start")
         short = [o.first(max(int(share * len(o.times)), min(len(o.times), LEAST))) for o in task.observations]
         part = Problem(task.system, short, _levels(short))
-        if i == 0:
+        if i == 0 and scan:
             theta = _scan(part, theta)
         current = part.misfit(theta)
         part.set_noise(current.squares, 0.0)
         current = part.misfit(theta)
-        smooths = _smooths(part.unknowns)
+        smooths = smooths_of(part.unknowns)
         penalty = penalty_matrix(smooths, heavy(smooths, current.hessian), len(theta))
         theta = descend(part, theta, current, penalty, limit=20, largest=LARGEST).evaluation.theta
     return theta

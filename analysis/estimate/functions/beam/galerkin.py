@@ -17,11 +17,17 @@ from analysis.base.errors import ModelError
 
 Array = NDArray[np.float64]
 DEGREE = 5
-ENDS = ("pinned", "clamped", "free")
+ENDS = ("pinned", "clamped", "free", "elastic")
 QUADRATURE_CELLS = (
     48  # at least so many cells along the beam, whatever N: properties may vary inside an element
 )
 GAUSS_POINTS = 5
+_CONDITIONS = {  # derivatives that vanish at an end
+    "pinned": (0, 2),
+    "clamped": (0, 1),
+    "hinged": (0,),
+    "free": (),
+}
 
 
 @dataclass(frozen=True)
@@ -35,6 +41,7 @@ class Space:
     points: Array  # Gauss points
     weights: Array
     value: Any  # sparse [points, n]
+    slope: Any  # sparse [points, n]
     curvature: Any  # sparse [points, n]
     _transform: Any  # sparse [N + 5, n]: free B-splines from the constrained ones
 
@@ -42,14 +49,18 @@ class Space:
     def size(self) -> int:
         return int(self.value.shape[1])
 
-    def at(self, x: Array) -> Array:
-        """Values of the basis at any points: [len(x), n]."""
-        raw = _design(self.elements, self.length, np.asarray(x, dtype=np.float64), 0)
+    def at(self, x: Array, derivative: int = 0) -> Array:
+        """Values of the basis (or its derivative) at any points: [len(x), n]."""
+        raw = _design(self.elements, self.length, np.asarray(x, dtype=np.float64), derivative)
         return np.asarray((raw @ self._transform).toarray())
 
     def mass(self, density: Array) -> Any:
         """Integral of density times the product of two basis functions; density at the Gauss points."""
         return _weighted(self.value, self.weights * density)
+
+    def rotation(self, inertia: Array) -> Any:
+        """Integral of rotary inertia times the product of two slopes; inertia at the Gauss points."""
+        return _weighted(self.slope, self.weights * inertia)
 
     def bending(self, stiffness: Array) -> Any:
         """Integral of stiffness times the product of two curvatures; stiffness at the Gauss points."""
@@ -59,10 +70,11 @@ class Space:
 def spline_space(length: float, elements: int, left: str, right: str) -> Space:
     """The space with the essential conditions of the two ends.
 
-    pinned: u = u'' = 0 (dimension N + 1 when both ends are, as published); clamped: u = u' = 0; free: none.
+    pinned: u = u'' = 0 (dimension N + 1 when both ends are, as published); clamped: u = u' = 0; free: none;
+    hinged: u = 0 alone, for an end that springs hold against rotation.
     """
     for end in (left, right):
-        if end not in ENDS:
+        if end not in _CONDITIONS:
             raise ModelError(f"An end of a beam is {', '.join(ENDS)}; '{end}' is none of them.")
     if elements < 1:
         raise ModelError("A beam needs at least one element.")
@@ -71,8 +83,9 @@ def spline_space(length: float, elements: int, left: str, right: str) -> Space:
         raise ModelError(f"{elements} elements leave no freedom between these ends: use more.")
     points, weights = _gauss(length, elements)
     value = (_design(elements, length, points, 0) @ transform).tocsr()
+    slope = (_design(elements, length, points, 1) @ transform).tocsr()
     curvature = (_design(elements, length, points, 2) @ transform).tocsr()
-    return Space(length, elements, left, right, points, weights, value, curvature, transform)
+    return Space(length, elements, left, right, points, weights, value, slope, curvature, transform)
 
 
 def _gauss(length: float, elements: int) -> tuple[Array, Array]:
@@ -123,7 +136,9 @@ def _constraints(elements: int, length: float, left: str, right: str) -> Any:
     drop: set[int] = set()
     for end, row, order in ((left, second[0], range(3)), (right, second[1], range(count - 1, count - 4, -1))):
         first, near, next_ = order
-        if end == "clamped":
+        if end == "hinged":
+            drop.add(first)
+        elif end == "clamped":
             drop |= {first, near}
         elif end == "pinned":
             drop |= {first, near}
@@ -139,8 +154,7 @@ def _null_space(elements: int, length: float, left: str, right: str) -> Array:
 
     conditions = []
     for end, x in ((left, 0.0), (right, length)):
-        orders = {"pinned": (0, 2), "clamped": (0, 1), "free": ()}[end]
-        for derivative in orders:
+        for derivative in _CONDITIONS[end]:
             row = _design(elements, length, np.array([x]), derivative).toarray()[0]
             conditions.append(row / np.linalg.norm(row))
     if not conditions:

@@ -10,23 +10,35 @@ from numpy.typing import NDArray
 from analysis.base.identification import Curve, Estimate, Identification
 from analysis.estimate.finish.evidence import RARE
 from analysis.estimate.functions.beam.fit import Problem
+from analysis.estimate.functions.beam.mode_shapes import compare_shapes
+from analysis.estimate.functions.beam.other_beams import other_beams
+from analysis.estimate.functions.beam.stated import Stated, stated_numbers
 from analysis.estimate.functions.judgement import Left, Verdict, judge_left, own_noise
 from analysis.estimate.functions.penalised import Fit
 
 Array = NDArray[np.float64]
 
+_SHEAR = 3.1  # E/(kappa G): 2 (1 + 0.3) over 5/6
 _FAR = 0.03  # rms of the frequencies' relative errors beyond which a beam misses them
-_SPARE = 1.5  # frequencies beyond the degrees of freedom without which a curve is an assumption
+_SPARE = 0.5  # measured numbers beyond the degrees of freedom without which nothing is left to judge
+_CLEAR_SHARE = 0.05  # of the largest value of a shape, rms, beyond which a beam misses it
 
 
 def judged(result: Identification, task: Problem, fit: Fit) -> Identification:
     """The result with its verdict; error bars are widened where something but noise is left."""
-    verdict = judge_left(_left(task, fit), fit.converged, undetermined=_unknowable(task, fit))
+    verdict = judge_left(
+        _left(task, fit), fit.converged, undetermined=_unknowable(task, fit) or other_beams(task, fit)
+    )
+    stated = stated_numbers(task, fit)
     if verdict.verdict != "cannot tell":
-        verdict = _with_frequencies(verdict, task, result)
+        verdict = _with_frequencies(verdict, task, fit)
+        verdict = _with_shapes(verdict, task, fit)
+    if verdict.verdict in ("fits", "close"):
+        verdict = _with_stated(verdict, stated)
     factor = verdict.widening
     return replace(
         result,
+        warnings=[*result.warnings, *(s.words() for s in stated if s.unchecked), *_slender(task, fit)],
         verdict=verdict.verdict,
         reasons=verdict.reasons,
         extra={**result.extra, **verdict.findings},
@@ -54,29 +66,35 @@ def _left(task: Problem, fit: Fit) -> list[Left]:
 
 
 def _unknowable(task: Problem, fit: Fit) -> list[str]:
-    """Frequencies alone that are too few for a curve."""
-    count = len(task.system.beam.frequencies)
-    curves = [b.symbol for b in task.unknowns.blocks if b.intervals]
-    if task.observations or not curves or count - max(fit.freedom, len(curves) * 2) >= _SPARE:
+    """Frequencies alone, of which no list determines a curve; or no more numbers than unknowns."""
+    beam = task.system.beam
+    if task.observations:
         return []
-    return [
-        f"{count} frequencies cannot tell {', '.join(curves)} along the beam: the curve and its band repeat "
-        "the assumption that it varies smoothly. Measure more frequencies, or a motion."
-    ]
+    count = len(beam.frequencies)
+    curves = [b.symbol for b in task.unknowns.blocks if b.intervals]
+    if curves and beam.shapes is None:
+        return [
+            f"{count} frequencies cannot tell {', '.join(curves)} along the beam: other curves have the same "
+            "frequencies, and the band repeats the assumption that it varies smoothly. Measure mode shapes "
+            "or a motion, or ask for one number (intervals = 0)."
+        ]
+    if task.stated - max(fit.freedom, 2.0 * len(curves)) < _SPARE:
+        return [
+            "There are no more measured numbers than unknowns: nothing is left that could show a wrong "
+            "support, length or mode number."
+        ]
+    return []
 
 
-def _with_frequencies(verdict: Verdict, task: Problem, result: Identification) -> Verdict:
+def _with_frequencies(verdict: Verdict, task: Problem, fit: Fit) -> Verdict:
     """The verdict with the measured frequencies beside those of the beam."""
     from scipy.special import chdtrc
 
     beam = task.system.beam
     if not beam.frequencies:
         return verdict
-    found = np.array(result.extra["frequencies_hz"])
+    found = task.system.frequencies(task.system.state(fit.theta, derivatives=False))[0]
     numbers = np.array(beam.frequency_modes or range(1, len(beam.frequencies) + 1)) - 1
-    if len(found) <= numbers.max():
-        state = task.system.state(np.asarray(task.unknowns.start), derivatives=False)
-        found = task.system.frequencies(state)[0]
     miss = found[numbers] / np.array(beam.frequencies) - 1.0
     statistic = float(np.sum((miss / beam.frequency_error) ** 2))
     probability = float(chdtrc(max(len(miss) - 1, 1), statistic))
@@ -95,6 +113,63 @@ def _with_frequencies(verdict: Verdict, task: Problem, result: Identification) -
         verdict, verdict="misses" if far else "close", reasons=[words, *verdict.reasons],
         findings={**verdict.findings, "missed share": max(size / 100, _share(verdict))},
     )  # fmt: skip
+
+
+def _with_shapes(verdict: Verdict, task: Problem, fit: Fit) -> Verdict:
+    """The verdict with the measured mode shapes beside those of the beam."""
+    from scipy.special import chdtrc
+
+    beam, system = task.system.beam, task.system
+    if beam.shapes is None:
+        return verdict
+    numbers = np.array(beam.frequency_modes or range(1, len(beam.frequencies) + 1)) - 1
+    state = system.state(fit.theta, derivatives=False)
+    rows = [row for row, _ in compare_shapes(system, state, fit.theta, beam.shapes, numbers)]
+    size = np.array([np.sqrt(np.mean(row**2)) for row in rows]) * beam.shapes.error
+    freedom = sum(len(row) - 1 for row in rows)
+    probability = float(chdtrc(freedom, sum(float(row @ row) for row in rows)))
+    stated = f"{100 * beam.shapes.error:.2g} %"
+    if probability >= RARE:
+        words = f"The measured mode shapes are met within {100 * size.max():.2g} % ({stated} stated)."
+        return replace(verdict, reasons=[*verdict.reasons, words])
+    worst = int(np.argmax(size))
+    words = (
+        f"The beam misses the measured mode shapes, most of all that of mode {numbers[worst] + 1}: by "
+        f"{100 * size[worst]:.2g} % of its largest value (rms) where {stated} was stated."
+    )
+    far = float(size.max()) > _CLEAR_SHARE or verdict.verdict == "misses"
+    return replace(
+        verdict, verdict="misses" if far else "close", reasons=[words, *verdict.reasons],
+        findings={**verdict.findings, "missed share": max(float(size.max()), _share(verdict))},
+    )  # fmt: skip
+
+
+def _with_stated(verdict: Verdict, stated: list[Stated]) -> Verdict:
+    """No better than close where the data want another length or mass than the description states."""
+    words = [s.words() for s in stated if s.doubted]
+    if not words:
+        return verdict
+    moved = max(abs(s.shift * s.moves) for s in stated if s.doubted)
+    findings = {**verdict.findings, "missed share": max(_share(verdict), moved)}
+    return replace(verdict, verdict="close", reasons=[*words, *verdict.reasons], findings=findings)
+
+
+def _slender(task: Problem, fit: Fit) -> list[str]:
+    """A sentence where shear and rotary inertia, left out, would show in the measured frequencies."""
+    beam, system = task.system.beam, task.system
+    if not beam.frequencies or beam.shear is not None or not beam.gyration:
+        return []
+    highest = max(beam.frequency_modes or (len(beam.frequencies),))
+    state, space = system.state(fit.theta, derivatives=False), system.space
+    mass = task.unknowns.property_at("mass", fit.theta, space.points)
+    turn = space.slope @ state.basis[:, system.rigid + highest - 1]
+    lower = 0.5 * beam.gyration * (1.0 + _SHEAR) * float((space.weights * mass) @ turn**2)
+    if lower < beam.frequency_error:
+        return []
+    return [
+        f"Shear and rotary inertia lower the frequency of mode {highest} by some {100 * lower:.2g} %: count "
+        f"them with shear = {_SHEAR:g} in [section] (E over kappa G of a solid steel section)."
+    ]
 
 
 def _share(verdict: Verdict) -> float:

@@ -13,7 +13,7 @@ from analysis.estimate.functions.beam.unknowns import Unknowns
 
 _OVERLOOKED = 2  # resonances that may be missing from a list
 _CLEAR = 3.0  # times smaller the scatter must be with a gap than without one
-_FEWEST = 3  # frequencies whose ratios can tell a gap
+_FEWEST = 2  # frequencies whose ratios can tell a gap; one more where the stiffness or mass may vary
 
 
 def with_mode_numbers(beam: Beam, elements: int | None = None) -> tuple[Beam, list[str]]:
@@ -23,7 +23,8 @@ def with_mode_numbers(beam: Beam, elements: int | None = None) -> tuple[Beam, li
     measured to guessed frequencies are equal but for the shape of the properties.
     """
     count = len(beam.frequencies)
-    if beam.frequency_modes or count < _FEWEST:
+    varies = any(p.free and p.intervals for p in beam.profiles.values())
+    if beam.frequency_modes or count < _FEWEST + varies:
         return beam, []
     system = BeamSystem(beam, Unknowns(beam, (), np.zeros(0)), elements)
     found, _ = system.frequencies(system.state(np.zeros(0), derivatives=False))

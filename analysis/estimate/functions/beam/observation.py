@@ -23,13 +23,13 @@ class Observation:
     names: tuple[str, ...]
     times: Array
     dt: float
-    rows: Array  # basis values at the sensors, [S, n]
+    places: Array  # of the sensors, m
     orders: NDArray[np.intp]  # time derivatives that a sensor takes
     data: Array  # [S, T], base motion taken off; invalid samples are 0
     valid: NDArray[np.bool_]
     base_order: int
     base: Array | None  # samples of the base motion
-    forces: tuple[tuple[Array, Array], ...]  # (basis values at the point, samples)
+    forces: tuple[tuple[float, Array], ...]  # (place, samples)
     loaded: bool  # the constant load acts
     start_modes: int  # 0: from rest
     offsets: NDArray[np.bool_]
@@ -42,13 +42,25 @@ class Observation:
             data=self.data[:, :count],
             valid=self.valid[:, :count],
             base=None if self.base is None else self.base[:count],
-            forces=tuple((row, samples[:count]) for row, samples in self.forces),
+            forces=tuple((at, samples[:count]) for at, samples in self.forces),
+        )
+
+    def only(self, chosen: NDArray[np.intp]) -> Observation:
+        """Some of the sensors."""
+        return replace(
+            self,
+            names=tuple(self.names[i] for i in chosen),
+            places=self.places[chosen],
+            orders=self.orders[chosen],
+            data=self.data[chosen],
+            valid=self.valid[chosen],
+            offsets=self.offsets[chosen],
         )
 
     def predict(self, system: BeamSystem, state: State, theta: Array) -> tuple[Array, Array]:
         """Response [S, T] and its sensitivity [P, S, T]."""
         modes, count = state.modes, len(state.dpoles)
-        sensors = self.rows @ state.basis
+        sensors, dsensors = self._seen(system, state, theta)
         value = np.zeros((len(sensors), len(self.times)))
         slope = np.zeros((count, *value.shape))
         poles = modes.poles[modes.kept]
@@ -57,14 +69,20 @@ class Observation:
             drives = [(state.base_load, state.dbase_load, self.base_order, pair, self.base)]
         else:
             drives = []
-        for row, samples in self.forces:
-            drives.append((row @ state.basis, {}, 0, filtered(poles, samples, self.dt), samples))
+        length = system.unknowns.block("length")
+        for at, samples in self.forces:
+            row, slide = (r[0] @ state.basis for r in system.rows(np.array([at]), theta))
+            moved = {} if length is None else {length.where.start: slide}
+            drives.append((row, moved, 0, filtered(poles, samples, self.dt), samples))
         if self.loaded:
             load = system.unknowns.scalar("load", theta)
             pair, ones = stepped(poles, self.times), np.ones(len(self.times))
-            drives.append((load * state.spread_load, {}, 0, pair, ones))
+            spread = {p: load * row for p, row in state.dspread_load.items()}
+            drives.append((load * state.spread_load, spread, 0, pair, ones))
         for vector, dvector, order, pair, samples in drives:
-            part, dpart = _through(state, sensors, self.orders + order, vector, dvector, pair, samples)
+            part, dpart = _through(
+                state, sensors, dsensors, self.orders + order, vector, dvector, pair, samples
+            )
             value += part
             slope += dpart
             if self.loaded and drives and vector is drives[-1][0]:
@@ -73,12 +91,18 @@ class Observation:
                         slope[block.where.start] += part
         return value, slope
 
-    def nuisance(self, state: State) -> tuple[Complex, Array]:
+    def _seen(self, system: BeamSystem, state: State, theta: Array) -> tuple[Array, dict[int, Array]]:
+        """Reduced shapes at the sensors [S, r], and their derivatives by the unknowns that move them."""
+        rows, slide = system.rows(self.places, theta)
+        length = system.unknowns.block("length")
+        return rows @ state.basis, {} if length is None else {length.where.start: slide @ state.basis}
+
+    def nuisance(self, system: BeamSystem, state: State, theta: Array) -> tuple[Complex, Array]:
         """Free motions of the lowest modes [modes, S, T] and the sensors' constants [offsets, S, T]."""
         modes = state.modes
         order = np.argsort(np.abs(modes.poles[modes.kept]))[: self.start_modes]
         poles = modes.poles[modes.kept][order]
-        shapes = (self.rows @ state.basis) @ modes.shapes[:, modes.kept][:, order]
+        shapes = self._seen(system, state, theta)[0] @ modes.shapes[:, modes.kept][:, order]
         shapes = shapes * poles ** self.orders[:, None]
         free = shapes.T[:, :, None] * np.exp(poles[:, None] * self.times)[:, None, :]
         constants = np.zeros((int(self.offsets.sum()), *self.data.shape))
@@ -86,17 +110,19 @@ class Observation:
             constants[i, s] = 1.0
         return free, constants
 
-    def nuisance_slope(self, state: State, amplitudes: Complex) -> Array:
+    def nuisance_slope(self, system: BeamSystem, state: State, theta: Array, amplitudes: Complex) -> Array:
         """Sensitivity [P, S, T] of the free motions with given complex amplitudes."""
         modes = state.modes
         order = np.argsort(np.abs(modes.poles[modes.kept]))[: self.start_modes]
         poles = modes.poles[modes.kept][order]
-        sensors = self.rows @ state.basis
+        sensors, dsensors = self._seen(system, state, theta)
         power = poles ** self.orders[:, None]
         shapes = sensors @ modes.shapes[:, modes.kept][:, order] * power  # [S, m]
         dpoles = state.dpoles[:, order]  # [P, m]
         dshapes = np.einsum("sr,prm->psm", sensors, state.dshapes[:, :, order]) * power
         dshapes += shapes * self.orders[:, None] / poles * dpoles[:, None, :]
+        for p, change in dsensors.items():
+            dshapes[p] += change @ modes.shapes[:, modes.kept][:, order] * power
         grown = amplitudes[:, None] * np.exp(poles[:, None] * self.times)  # [m, T]
         left = np.concatenate([dshapes, shapes * dpoles[:, None, :]], axis=2)
         right = np.concatenate([grown, grown * self.times])
@@ -106,6 +132,7 @@ class Observation:
 def _through(
     state: State,
     sensors: Array,
+    dsensors: dict[int, Array],
     orders: NDArray[np.intp],
     vector: Array,
     dvector: dict[int, Array],
@@ -130,6 +157,8 @@ def _through(
     for p, change in dvector.items():
         ddriven[p] += change @ kept
     dresidue = (sensors @ state.dshapes) * driven + seen * ddriven[:, None, :]
+    for p, change in dsensors.items():
+        dresidue[p] += (change @ kept) * driven
     dresidue = dresidue * power + residue * (orders[:, None] / poles) * state.dpoles[:, None, :]
     left = np.concatenate([dresidue, residue * state.dpoles[:, None, :]], axis=2)
     flat = left.reshape(-1, left.shape[2])
@@ -140,10 +169,12 @@ def _through(
             slope[p, direct] -= np.outer(sensors[direct] @ (change @ vector), samples)
         for p, change in dvector.items():
             slope[p, direct] += np.outer(sensors[direct] @ change, samples)
+        for p, change in dsensors.items():
+            slope[p, direct] += np.outer(change[direct] @ vector, samples)
     return value, slope
 
 
-def observe(beam: Beam, system: BeamSystem, record: Record) -> Observation:
+def observe(beam: Beam, record: Record) -> Observation:
     """Prepare a record: its sensors (those of the description that it has), drives and valid samples."""
     sensors = [s for s in beam.sensors if s.name in record]
     if not sensors:
@@ -162,7 +193,7 @@ def observe(beam: Beam, system: BeamSystem, record: Record) -> Observation:
             base, base_order = samples, INPUT_KINDS[drive.kind]
         else:
             assert drive.at is not None
-            forces.append((system.space.at(np.array([drive.at]))[0], samples))
+            forces.append((drive.at, samples))
     data = np.array([record[s.name] for s in sensors])
     valid = np.array([record.channels[s.name].valid() for s in sensors])
     for i, sensor in enumerate(sensors):
@@ -178,7 +209,7 @@ def observe(beam: Beam, system: BeamSystem, record: Record) -> Observation:
         names=tuple(s.name for s in sensors),
         times=record.times,
         dt=record.dt,
-        rows=system.space.at(places),
+        places=places,
         orders=orders,
         data=np.where(valid, data, 0.0),
         valid=valid,

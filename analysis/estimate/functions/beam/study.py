@@ -35,7 +35,7 @@ def convergence(
     progress: Progress = SILENT,
 ) -> list[StudyRow]:
     """Identify for every pair (N, M); when N and M are fine enough the distances vanish within the bands."""
-    options = options or Options()
+    options = options or Options(losses=0)
     pairs = [(n, m) for n in elements for m in intervals]
     results = []
     for i, (n, m) in enumerate(pairs):

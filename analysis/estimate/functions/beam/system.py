@@ -32,6 +32,7 @@ class State:
     dshapes: Complex = field(default_factory=lambda: np.zeros((0, 0, 0), dtype=np.complex128))  # [P, r, K]
     dmass: dict[int, Array] = field(default_factory=dict)  # reduced, only where the unknown moves the mass
     dbase_load: dict[int, Array] = field(default_factory=dict)
+    dspread_load: dict[int, Array] = field(default_factory=dict)
 
 
 class BeamSystem:
@@ -42,98 +43,118 @@ class BeamSystem:
     ) -> None:
         self.beam = beam
         self.unknowns = unknowns
-        self.space: Space = spline_space(beam.length, elements or beam.elements, beam.left, beam.right)
+        ends = [_space_end(beam, side) for side in ("left", "right")]
+        self.space: Space = spline_space(beam.length, elements or beam.elements, *ends)
         self.count = min(modes or 40, self.space.size)
         self.evaluations = 0
-        x = self.space.points
-        self._bases = {b.key: unknowns.basis(b, x) for b in unknowns.blocks if b.key in beam.profiles}
+        self._fixed_rows: dict[bytes, Array] = {}
         self._tip = self.space.at(np.array([beam.length]))[0]
+        self._springs = {name: self._spring_row(name) for name in beam.supports}
         self._suspension = self._soft_springs()
 
     @cached_property
     def rigid(self) -> int:
         """How many rigid-body motions the supports allow."""
-        ends = (self.beam.left, self.beam.right)
-        return 0 if "clamped" in ends else ends.count("free")
+        sides, springs = ("left", "right"), ("translation", "rotation")
+        return max(0, 2 - sum(self.beam.holds(side, spring) for side in sides for spring in springs))
+
+    def stretch(self, theta: Array) -> float:
+        """Factor of the length as described."""
+        return self.unknowns.factor("length", theta)
+
+    def rows(self, places: Array, theta: Array) -> tuple[Array, Array]:
+        """Basis at places on the beam [S, n], and its derivative by the logarithm of the length."""
+        if self.unknowns.block("length") is None:
+            key = places.tobytes()
+            if key not in self._fixed_rows:
+                self._fixed_rows[key] = self.space.at(places)
+            return self._fixed_rows[key], np.zeros((len(places), self.space.size))
+        at = np.minimum(places / self.stretch(theta), self.beam.length)
+        inside = at < self.beam.length
+        return self.space.at(at), -(at * inside)[:, None] * self.space.at(at, 1)
 
     def state(self, theta: Array, derivatives: bool = True) -> State:
         """Modes at ``theta``; with derivatives in every unknown if asked."""
         from scipy import sparse
 
         self.evaluations += 1
-        space, unknowns = self.space, self.unknowns
-        values = {key: unknowns.property_at(key, theta, space.points) for key in self.beam.profiles}
-        tip_mass = unknowns.scalar("tip_mass", theta)
-        mass = space.mass(values["mass"])
+        space = self.space
+        density = self._densities(theta)
+        tip_mass = self.unknowns.scalar("tip_mass", theta)
+        mass = space.mass(density["mass"])
+        if self._rotary:
+            mass = mass + space.rotation(density["rotation"])
         if tip_mass:
             tip = sparse.csc_matrix(self._tip[None, :])
             mass = mass + tip_mass * (tip.T @ tip)
-        stiffness = space.bending(values["stiffness"])
+        stiffness = space.bending(density["stiffness"])
+        springs = self._spring_rates(theta)
+        for name, rate in springs.items():
+            row = sparse.csc_matrix(self._springs[name][None, :])
+            stiffness = stiffness + rate * (row.T @ row)
         if self._suspension is not None:
             stiffness = stiffness + self._suspension
         basis = real_modes(stiffness, mass, self.count)
         # The sums over Gauss points are the accurate ones: settle frequencies and scaling with them.
-        shape, curvature = space.value @ basis, space.curvature @ basis
-        tip_row = self._tip @ basis
-        weight = space.weights
-        reduced_mass = _gram(shape, weight * values["mass"]) + tip_mass * np.outer(tip_row, tip_row)
-        reduced_stiffness = _gram(curvature, weight * values["stiffness"])
+        parts = _Parts(self, basis, density, tip_mass, springs)
+        reduced = parts.stiffness()
         if self._suspension is not None:
-            reduced_stiffness += basis.T @ (self._suspension @ basis)
-        squared, turn = settled_modes(reduced_stiffness, reduced_mass)
-        basis, shape, curvature, tip_row = basis @ turn, shape @ turn, curvature @ turn, tip_row @ turn
-        damping = None
-        if "viscous" in values:
-            damping = _gram(shape, weight * values["viscous"])
-        if "kelvin_voigt" in values:
-            internal = _gram(curvature, weight * values["kelvin_voigt"])
-            damping = internal if damping is None else damping + internal
-        modes = complex_modes(squared, damping)
-        base_load = -(shape.T @ (weight * values["mass"]) + tip_mass * tip_row)
-        state = State(basis, squared, modes, base_load, shape.T @ weight)
-        if not derivatives:
-            return state
-        return self._differentiated(state, values, shape, curvature, tip_row, tip_mass)
+            reduced += basis.T @ (self._suspension @ basis)
+        squared, turn = settled_modes(reduced, parts.mass())
+        basis = basis @ turn
+        parts = _Parts(self, basis, density, tip_mass, springs)
+        modes = complex_modes(squared, parts.damping())
+        state = State(basis, squared, modes, parts.base_load(), parts.spread_load(self.stretch(theta)))
+        return self._differentiated(state, parts, theta) if derivatives else state
 
-    def _differentiated(
-        self,
-        state: State,
-        values: dict[str, Array],
-        shape: Array,
-        curvature: Array,
-        tip_row: Array,
-        tip_mass: float,
-    ) -> State:
+    def _densities(self, theta: Array) -> dict[str, Array]:
+        """Properties at the Gauss points of the beam as described, scaled to its real length."""
+        stretch = self.stretch(theta)
+        powers = {"stiffness": -3, "kelvin_voigt": -3, "mass": 1, "viscous": 1}
+        found = {
+            key: self.unknowns.property_at(key, theta, self.space.points) * stretch ** powers[key]
+            for key in self.beam.profiles
+        }
+        if self._rotary:
+            found["rotation"] = self._rotary * found["mass"] * stretch**-2
+        return found
+
+    @cached_property
+    def _rotary(self) -> float:
+        """Rotary inertia over mass, m^2, with the shear's share; see the method's page."""
+        return 0.0 if self.beam.shear is None else self.beam.gyration * (1.0 + self.beam.shear)
+
+    def _spring_rates(self, theta: Array) -> dict[str, float]:
+        """Springs of elastic ends, as they act on displacement and slope of the beam as described."""
+        stretch = self.stretch(theta)
+        return {
+            name: self.unknowns.scalar(name, theta) * (stretch**-2 if name.endswith("rotation") else 1.0)
+            for name in self.beam.supports
+        }
+
+    def _spring_row(self, name: str) -> Array:
+        side, spring = name.split()
+        end = np.array([0.0 if side == "left" else self.beam.length])
+        return np.asarray(self.space.at(end, 1 if spring == "rotation" else 0)[0])
+
+    def _differentiated(self, state: State, parts: _Parts, theta: Array) -> State:
         count, kept = self.unknowns.size, len(state.modes.kept)
         dpoles = np.zeros((count, kept), dtype=np.complex128)
-        dshapes = np.zeros((count, shape.shape[1], kept), dtype=np.complex128)
+        dshapes = np.zeros((count, state.basis.shape[1], kept), dtype=np.complex128)
         for block in self.unknowns.blocks:
-            for offset in range(block.size):
+            for offset, change in enumerate(parts.changes(block, theta)):
                 p = block.where.start + offset
-                change: dict[str, Array] = {}
-                if block.key == "tip_mass":
-                    change["mass"] = tip_mass * np.outer(tip_row, tip_row)
-                    state.dbase_load[p] = -tip_mass * tip_row
-                elif block.key in values:
-                    weight = self._slope(block, offset, values)
-                    rows = np.flatnonzero(weight)
-                    part = curvature if block.key in ("stiffness", "kelvin_voigt") else shape
-                    change[_MATRIX[block.key]] = _gram(part[rows], weight[rows])
-                    if block.key == "mass":
-                        state.dbase_load[p] = -(shape[rows].T @ weight[rows])
-                if not change:
-                    continue  # the load moves no mode
-                if "mass" in change:
-                    state.dmass[p] = change["mass"]
-                dpoles[p], dshapes[p] = state.modes.sensitivity(
-                    change.get("mass"), change.get("damping"), change.get("stiffness")
-                )
+                if change.base_load is not None:
+                    state.dbase_load[p] = change.base_load
+                if change.spread_load is not None:
+                    state.dspread_load[p] = change.spread_load
+                if change.mass is not None:
+                    state.dmass[p] = change.mass
+                if change.moves:
+                    dpoles[p], dshapes[p] = state.modes.sensitivity(
+                        change.mass, change.damping, change.stiffness
+                    )
         return replace(state, dpoles=dpoles, dshapes=dshapes)
-
-    def _slope(self, block: Block, offset: int, values: dict[str, Array]) -> Array:
-        """Gauss weight times the derivative of the property in one coefficient."""
-        slope = self._bases[block.key][:, offset] * self.space.weights
-        return np.asarray(slope * values[block.key] if block.log else slope)
 
     def frequencies(self, state: State) -> tuple[Array, Array]:
         """Natural frequencies without rigid motions, Hz, and their derivatives [modes, P]."""
@@ -157,7 +178,145 @@ class BeamSystem:
         return sparse.csc_matrix((rows * stiff[:, None]).T @ rows)
 
 
-_MATRIX = {"stiffness": "stiffness", "mass": "mass", "viscous": "damping", "kelvin_voigt": "damping"}
+def _space_end(beam: Beam, side: str) -> str:
+    """What the splines themselves must satisfy at an end; springs do the rest."""
+    end = beam.left if side == "left" else beam.right
+    if end != "elastic":
+        return end
+    return "free" if f"{side} translation" in beam.supports else "hinged"
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """Derivatives of the reduced matrices and loads by one unknown; None: it does not move them."""
+
+    mass: Array | None = None
+    damping: Array | None = None
+    stiffness: Array | None = None
+    base_load: Array | None = None
+    spread_load: Array | None = None
+
+    @property
+    def moves(self) -> bool:
+        """Whether a mode changes."""
+        return any(m is not None for m in (self.mass, self.damping, self.stiffness))
+
+
+class _Parts:
+    """Reduced matrices from the values of a basis at the Gauss points."""
+
+    def __init__(
+        self,
+        system: BeamSystem,
+        basis: Array,
+        density: dict[str, Array],
+        tip_mass: float,
+        springs: dict[str, float],
+    ) -> None:
+        space = system.space
+        self.system, self.density, self.tip_mass, self.springs = system, density, tip_mass, springs
+        self.weights = space.weights
+        self.shape, self.curvature = space.value @ basis, space.curvature @ basis
+        self.slope = space.slope @ basis if "rotation" in density else None
+        self.tip = system._tip @ basis
+        self.rows = {name: row @ basis for name, row in system._springs.items()}
+
+    def spread_mass(self) -> Array:
+        return _gram(self.shape, self.weights * self.density["mass"])
+
+    def rotary(self) -> Array:
+        none = np.zeros((self.shape.shape[1], self.shape.shape[1]))
+        return none if self.slope is None else _gram(self.slope, self.weights * self.density["rotation"])
+
+    def mass(self) -> Array:
+        return self.spread_mass() + self.rotary() + self.tip_mass * np.outer(self.tip, self.tip)
+
+    def bending(self) -> Array:
+        return _gram(self.curvature, self.weights * self.density["stiffness"])
+
+    def spring(self, name: str) -> Array:
+        return np.asarray(self.springs[name] * np.outer(self.rows[name], self.rows[name]))
+
+    def stiffness(self) -> Array:
+        return np.asarray(self.bending() + sum((self.spring(name) for name in self.springs), start=0.0))
+
+    def damped(self, key: str) -> Array | None:
+        if key not in self.density:
+            return None
+        rows = self.curvature if key == "kelvin_voigt" else self.shape
+        return _gram(rows, self.weights * self.density[key])
+
+    def damping(self) -> Array | None:
+        found = [m for m in (self.damped("viscous"), self.damped("kelvin_voigt")) if m is not None]
+        return np.asarray(sum(found)) if found else None
+
+    def spread_base(self) -> Array:
+        return np.asarray(-(self.shape.T @ (self.weights * self.density["mass"])))
+
+    def base_load(self) -> Array:
+        return self.spread_base() - self.tip_mass * self.tip
+
+    def spread_load(self, stretch: float) -> Array:
+        return np.asarray(self.shape.T @ self.weights * stretch)
+
+    def changes(self, block: Block, theta: Array) -> list[Change]:
+        """By each unknown of a block."""
+        if block.key == "length":
+            return [self._stretched(theta)]
+        if block.key == "tip_mass":
+            return [
+                Change(mass=self.tip_mass * np.outer(self.tip, self.tip), base_load=-self.tip_mass * self.tip)
+            ]
+        if block.key in self.springs:
+            return [Change(stiffness=self.spring(block.key))]
+        if block.key == "load":
+            return [Change()]  # moves no mode
+        return self._along(block, theta)
+
+    def _along(self, block: Block, theta: Array) -> list[Change]:
+        """By the coefficients of a property along the beam."""
+        key = "stiffness" if block.local else "mass" if block.key == "density" else block.key
+        unknowns, points = self.system.unknowns, self.system.space.points
+        columns = unknowns.slopes(block, theta, points, self.density[key]) * self.weights[:, None]
+        if not block.log and not block.local:  # a spline of the property itself, which the length scales
+            columns = columns * self.system.stretch(theta) ** (-3 if key in _BENT else 1)
+        out = []
+        for column in columns.T:
+            used = np.flatnonzero(column)
+            rows = self.curvature if key in _BENT else self.shape
+            matrix = _gram(rows[used], column[used])
+            if key == "stiffness":
+                out.append(Change(stiffness=matrix))
+            elif key == "mass":
+                if self.slope is not None:
+                    matrix = matrix + self.system._rotary * _gram(self.slope[used], column[used]) / (
+                        self.system.stretch(theta) ** 2
+                    )
+                out.append(Change(mass=matrix, base_load=-(self.shape[used].T @ column[used])))
+            else:
+                out.append(Change(damping=matrix))
+        return out
+
+    def _stretched(self, theta: Array) -> Change:
+        """By the logarithm of the length."""
+        bent = self.damped("kelvin_voigt")
+        spread = self.damped("viscous")
+        damping = None if bent is None and spread is None else np.zeros_like(self.bending())
+        if damping is not None and spread is not None:
+            damping = damping + spread
+        if damping is not None and bent is not None:
+            damping = damping - 3.0 * bent
+        turned = [-2.0 * self.spring(name) for name in self.springs if name.endswith("rotation")]
+        return Change(
+            mass=self.spread_mass() - self.rotary(),
+            damping=damping,
+            stiffness=-3.0 * self.bending() + sum(turned, start=0.0),
+            base_load=self.spread_base(),
+            spread_load=self.spread_load(self.system.stretch(theta)),
+        )
+
+
+_BENT = ("stiffness", "kelvin_voigt")
 
 
 def _gram(rows: Array, weight: Array) -> Array:

@@ -1,23 +1,25 @@
-"""The unknowns of a beam as one vector: spline coefficients of its properties, then tip mass and load."""
+"""The unknowns of a beam as one vector: spline coefficients of its properties, then single numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.estimate.functions.beam import local_loss
 from analysis.estimate.functions.beam.description import Beam
 
 Array = NDArray[np.float64]
+LOSS = "loss "  # followed by its number
 
 
 @dataclass(frozen=True)
 class Block:
     """Part of the vector that belongs to one property or number."""
 
-    key: str  # "stiffness", ..., "tip_mass", "load"
+    key: str  # "stiffness", ..., "tip_mass", "load", a spring, "length", "density", "loss 1", ...
     symbol: str
     unit: str
     where: slice
@@ -25,9 +27,16 @@ class Block:
     log: bool = True
     penalty: Array | None = None  # of the integrated squared second derivative over the unit beam
 
+    prior: float = 0.0  # standard error of what is known beforehand; 0: nothing is
+
     @property
     def size(self) -> int:
         return self.where.stop - self.where.start
+
+    @property
+    def local(self) -> bool:
+        """A local loss of stiffness."""
+        return self.key.startswith(LOSS)
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,13 @@ class Unknowns:
 
     def property_at(self, key: str, theta: Array, x: Array) -> Array:
         """Values of a property, whether known or unknown."""
+        value = self._smooth_at(key, theta, x)
+        if key == "stiffness":
+            for block in self.losses:
+                value = value * np.exp(-local_loss.depth(theta[block.where], x / self.beam.length))
+        return value * self.factor("density", theta) if key == "mass" else value
+
+    def _smooth_at(self, key: str, theta: Array, x: Array) -> Array:
         for block in self.blocks:
             if block.key == key:
                 inner = self.basis(block, x) @ theta[block.where]
@@ -55,11 +71,30 @@ class Unknowns:
         profile = self.beam.profiles.get(key)
         return np.zeros(len(x)) if profile is None else np.asarray(profile.shape(x), dtype=np.float64)
 
+    def slopes(self, block: Block, theta: Array, x: Array, value: Array) -> Array:
+        """Derivatives of the property that a block belongs to, whose values are given: [len(x), size]."""
+        if block.local:
+            return -value[:, None] * local_loss.slopes(theta[block.where], x / self.beam.length)
+        if block.key == "density":
+            return value[:, None].copy()
+        basis = self.basis(block, x)
+        return basis * value[:, None] if block.log else basis
+
+    @property
+    def losses(self) -> tuple[Block, ...]:
+        return tuple(b for b in self.blocks if b.local)
+
+    def block(self, key: str) -> Block | None:
+        return next((b for b in self.blocks if b.key == key), None)
+
     def scalar(self, key: str, theta: Array) -> float:
-        for block in self.blocks:
-            if block.key == key:
-                return float(np.exp(theta[block.where][0]))
-        return float(getattr(self.beam, key).value)
+        block = self.block(key)
+        return float(self.beam.scalars[key].value) if block is None else float(np.exp(theta[block.where][0]))
+
+    def factor(self, key: str, theta: Array) -> float:
+        """Of the length or the known density as described: 1 where they are exact."""
+        block = self.block(key)
+        return 1.0 if block is None else float(np.exp(theta[block.where][0]))
 
     def shifts(self) -> Array:
         """One column for each unknown: its common factor (all coefficients shifted alike)."""
@@ -67,6 +102,16 @@ class Unknowns:
         for i, block in enumerate(self.blocks):
             columns[block.where, i] = 1.0
         return columns
+
+    def with_losses(self, theta: Array, places: Sequence[Array]) -> Unknowns:
+        """The unknowns at ``theta`` with local losses of stiffness beside them."""
+        blocks, start = list(self.blocks), [theta]
+        for own in places:
+            position = blocks[-1].where.stop if blocks else 0
+            name = f"{LOSS}{len([b for b in blocks if b.local]) + 1}"
+            blocks.append(Block(name, name, "", slice(position, position + local_loss.SIZE), log=False))
+            start.append(own)
+        return Unknowns(self.beam, tuple(blocks), np.concatenate(start))
 
 
 def layout(beam: Beam, log: bool = True, intervals: Mapping[str, int] | None = None) -> Unknowns:
@@ -92,12 +137,15 @@ def layout(beam: Beam, log: bool = True, intervals: Mapping[str, int] | None = N
         blocks.append(Block(key, profile.symbol, profile.unit, where, count, log, penalty))
         start.append(coefficients)
         position = where.stop
-    for key in ("tip_mass", "load"):
-        scalar = getattr(beam, key)
-        if scalar.free:
-            blocks.append(Block(key, key, scalar.unit, slice(position, position + 1)))
-            start.append(np.array([np.log(scalar.value)]))
-            position += 1
+    numbers = [(key, s.unit, float(np.log(s.value)), 0.0) for key, s in beam.scalars.items() if s.free]
+    if log and beam.length_error:
+        numbers.append(("length", "m", 0.0, beam.length_error))
+    if log and beam.mass_error:
+        numbers.append(("density", "", 0.0, beam.mass_error))
+    for key, unit, value, prior in numbers:
+        blocks.append(Block(key, key, unit, slice(position, position + 1), prior=prior))
+        start.append(np.array([value]))
+        position += 1
     return Unknowns(beam, tuple(blocks), np.concatenate(start))
 
 
