@@ -120,12 +120,7 @@ def _identification(chosen: Choice, options: Options, gap: list[str]) -> Identif
         value, rows, spread = _along(unknowns, block, result, x)
         lower, upper = _band(block, value, spread)
         if chosen.rival is not None and block.key == "stiffness":
-            other, fitted = chosen.rival
-            own = other.unknowns.block("stiffness")
-            assert own is not None
-            value_b, _, spread_b = _along(other.unknowns, own, fitted, x)
-            low, high = _band(own, value_b, spread_b)
-            lower, upper = np.minimum(lower, low), np.maximum(upper, high)
+            value, lower, upper = _of_both(value, lower, upper, chosen.rival, x)
         curves[block.symbol] = Curve(
             x.tolist(),
             value.tolist(),
@@ -205,6 +200,18 @@ def _along(unknowns: Unknowns, block: Block, result: Fit, x: Array) -> tuple[Arr
         rows[:, own.where] = unknowns.slopes(own, result.theta, x, value)
     spread = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", rows, result.covariance, rows), 0.0))
     return value, rows, spread / value if block.log else spread
+
+
+def _of_both(
+    value: Array, lower: Array, upper: Array, rival: tuple[Problem, Fit], x: Array
+) -> tuple[Array, Array, Array]:
+    """Mean (of the logarithms) of the stiffness and its rival, and the band that covers both."""
+    task, fitted = rival
+    block = task.unknowns.block("stiffness")
+    assert block is not None
+    other, _, spread = _along(task.unknowns, block, fitted, x)
+    low, high = _band(block, other, spread)
+    return np.sqrt(value * other), np.minimum(lower, low), np.maximum(upper, high)
 
 
 def _local_loss(block: Block, theta: Array, covariance: Array, length: float) -> dict[str, Estimate]:

@@ -3,7 +3,7 @@
 A curvature penalty rounds a crack, and its band does not know. So beside the smooth curve stands the same
 curve with one or two short stretches of less stiffness; where the smooth one dips is where they begin. The
 evidence decides (the likelihood integrated over the unknowns, MacKay 1992, by Laplace's approximation). Where
-both follow the data alike (Akaike's criterion), the band is that of both.
+both follow the data alike (Akaike's criterion), the curve is their mean and the band that of both.
 """
 
 from __future__ import annotations
@@ -141,7 +141,11 @@ def _words(count: int, likelier: float, alike: bool) -> str:
     where = "one place" if count == 1 else f"{count} places"
     odds = f"exp({likelier:.0f}) to 1" if likelier > 7 else f"{np.exp(likelier):.0f} to 1"
     words = f"A loss of stiffness at {where} is more likely than a smoother curve ({odds} by the evidence)"
-    return f"{words}; both follow the data, and the band covers both." if alike else f"{words}."
+    return (
+        f"{words}; both follow the data, so the curve is their mean and its band covers both."
+        if alike
+        else f"{words}."
+    )
 
 
 def _dips(task: Problem, fit: Fit) -> list[Array]:
