@@ -111,7 +111,8 @@ def trace_profile(
     best = float(np.log(estimate.value)) if logarithmic else estimate.value
     ends = (float(np.log(bounds[0])), float(np.log(bounds[1]))) if logarithmic else bounds
     error = estimate.stderr / estimate.value if logarithmic else estimate.stderr
-    span = 0.5 * (ends[1] - ends[0]) if np.isfinite(ends[1] - ends[0]) else max(abs(best), 1.0)
+    size = 1.0 if logarithmic else abs(best) or 1.0  # a factor e, or the parameter itself
+    span = 0.5 * (ends[1] - ends[0]) if np.isfinite(ends[1] - ends[0]) else size
     step = min(error, span) if np.isfinite(error) and error > 0 else 0.1 * span
 
     def teller(part: Progress) -> Callable[[float, float], None]:

@@ -9,7 +9,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from analysis.base.errors import ModelError
+from analysis.base.errors import ModelError, ShakedownError
+from analysis.base.identification import Estimate
 from analysis.base.progress import SILENT
 from analysis.base.record import Record
 from analysis.estimate.finish import errors, honest, path_engine, rivals, shooting_engine
@@ -17,7 +18,10 @@ from analysis.estimate.finish.autoregression import Autoregression, fit_autoregr
 from analysis.estimate.finish.fit import fit, run_engine
 from analysis.estimate.finish.fitted import Fitted, Piece
 from analysis.estimate.finish.linearised import Regression, _stretch
+from analysis.estimate.path.noise_levels import NoiseLevels
 from analysis.estimate.path.problem import PathProblem
+from analysis.estimate.path.substeps import choose_substeps, refine_substeps
+from analysis.estimate.profile import Profile, trace_profile
 from analysis.estimate.start import Start
 from analysis.estimate.weak.system import _overlap
 from analysis.experiment import Experiment
@@ -285,3 +289,53 @@ def test_given_a_noisy_sine_as_input_then_both_engines_know_what_it_leaves_open(
     assert by_shooting.input_covariance == pytest.approx(by_path.input_covariance, rel=0.02)
     own = np.diag(np.linalg.inv(by_shooting.information))
     assert np.all(np.diag(by_shooting.input_covariance) > own)
+
+
+@pytest.mark.parametrize("logarithmic", [False, True])
+@pytest.mark.parametrize("unit", [1e-9, 1e6])
+def test_given_an_estimate_without_an_error_then_its_profile_is_the_same_in_any_unit(
+    unit: float, logarithmic: bool
+) -> None:
+    """Chi-square rises by one at three tenths of the estimate; nothing else says how far to step."""
+
+    def profile(unit: float) -> Profile:
+        def follow(value: float, _: None) -> tuple[float, None]:
+            return 7.0 + ((value / unit - 2.0) / 0.6) ** 2, None
+
+        free = (0.0 if logarithmic else -np.inf, np.inf)
+        found = Estimate(2.0 * unit, np.inf)
+        with np.errstate(divide="ignore"):  # the logarithm of a bound of zero
+            return trace_profile("k", found, follow, None, 7.0, free, logarithmic)
+
+    plain, other = profile(1.0), profile(unit)
+    assert np.array(other.values) / unit == pytest.approx(np.array(plain.values), rel=1e-6)
+    assert [plain.lower, plain.upper] == pytest.approx([2.0 - 1.959964 * 0.6, 2.0 + 1.959964 * 0.6], rel=1e-2)
+    assert min(abs(v - 2.0) for v in plain.values if v != 2.0) < 0.5
+
+
+def test_given_residuals_then_the_levels_that_are_estimated_follow_them_and_no_others() -> None:
+    """Four outputs: estimated, given, one sample only, and never measured."""
+    levels = NoiseLevels(
+        np.ones(4), np.array([True, False, True, True]), np.array([4, 4, 1, 0]), np.full(4, 0.5)
+    )
+    residuals = [np.array([[2.0, 9.0, 3.0, np.nan], [2.0, 9.0, np.nan, np.nan]]),
+                 np.array([[-2.0, 9.0, np.nan, np.nan], [2.0, 9.0, np.nan, np.nan]])]  # fmt: skip
+    assert levels.update(residuals, np.array([1.0, 4.0, 1.0, 1.0])) == pytest.approx(3.0)
+    assert levels.sigma == pytest.approx([4.0, 1.0, 3.0, 1.0])
+    assert residuals[0][0, :3] == pytest.approx([0.5, 9.0, 1.0])
+    assert levels.update([np.zeros((2, 4))], np.ones(4)) == pytest.approx(1 - 0.5 / 4)
+    assert levels.sigma == pytest.approx([0.5, 1.0, 0.5, 1.0])
+
+
+def test_given_a_flow_that_never_settles_then_sub_steps_end_at_256() -> None:
+    asked: list[int] = []
+
+    def evaluate(_: Any, __: Any, steps: int) -> tuple[list[np.ndarray], None]:
+        asked.append(steps)
+        return [np.full((3, 1), 1.0 / np.log2(2.0 * steps))], None
+
+    problem = about(paths=[np.arange(4.0)[None]], values=None, evaluate=evaluate, scale=np.ones(1), fine=256)
+    with pytest.raises(ShakedownError, match="too stiff"):
+        choose_substeps(problem)
+    assert max(asked) == 512
+    assert refine_substeps(problem) is False
