@@ -35,7 +35,8 @@ def stamp(path: Path) -> str:
 
 @dataclass
 class Lines:
-    """The seconds of each test with the fixtures it uses, and by file and line the tests that execute it.
+    """The seconds of processor of each test with the fixtures it uses, and by file and line the tests that
+    execute it.
 
     Of a file that has changed since then, every test that executes any line of it counts.
     """
@@ -159,9 +160,9 @@ class Recorder:
         self.current, self.shared_seconds = item.nodeid, 0.0
         self.uses[item.nodeid] = {item.nodeid}
         self.tracer.switch_context(item.nodeid)
-        start = time.perf_counter()
+        start = time.process_time()
         yield
-        self.seconds[item.nodeid] = time.perf_counter() - start - self.shared_seconds
+        self.seconds[item.nodeid] = time.process_time() - start - self.shared_seconds
         self.tracer.switch_context("")
 
     @pytest.hookimpl(hookwrapper=True)
@@ -173,9 +174,9 @@ class Recorder:
             return
         shared = f"{fixturedef.baseid}::{fixturedef.argname}"
         self.tracer.switch_context(shared)
-        start = time.perf_counter()
+        start = time.process_time()
         yield
-        self.fixture_seconds[shared] = time.perf_counter() - start
+        self.fixture_seconds[shared] = time.process_time() - start
         self.shared_seconds += self.fixture_seconds[shared]
         self.tracer.switch_context(self.current)
 

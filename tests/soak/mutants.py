@@ -74,6 +74,7 @@ _COMPARISON: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Is: ast.IsNot,
     ast.IsNot: ast.Is,
 }
+_PATIENCE = 20  # times the processor time of its tests that a mutant may take on a busy machine
 _GUARD = 1e-100  # below it a number only keeps from dividing by zero, and so does three times as much
 _NAMES = {"max": "min", "min": "max", "maximum": "minimum", "minimum": "maximum", "any": "all", "all": "any"}
 
@@ -121,7 +122,7 @@ def changed(node: ast.AST) -> ast.AST | None:
 
 
 def _silent(tree: ast.Module) -> set[int]:
-    """Nodes whose change nobody could notice: type annotations, and what only formats a message."""
+    """Nodes whose change nobody could notice: types, and what only formats a message."""
     found: set[int] = set()
     for node in ast.walk(tree):
         parts: list[ast.AST | None] = []
@@ -131,6 +132,8 @@ def _silent(tree: ast.Module) -> set[int]:
             parts = [node.returns, *(a.annotation for a in (*node.args.args, *node.args.kwonlyargs))]
         elif isinstance(node, ast.JoinedStr | ast.Raise):
             parts = [node]
+        elif isinstance(node, ast.Slice) and isinstance(node.step, ast.Constant) and node.step.value == 1:
+            parts = [node]  # float64[::1], the type of an array
         for part in parts:
             if part is not None:
                 found.update(id(inner) for inner in ast.walk(part))
@@ -413,7 +416,8 @@ def main(arguments: list[str] | None = None) -> int:
             start, answer = time.monotonic(), NEVER
             if few:
                 with in_place(copy, mutant):
-                    answer = noticed(copy, few, 4 * sum(recorded.seconds[t] for t in few) + 120)
+                    patience = _PATIENCE * sum(recorded.seconds[t] for t in few) + 120
+                    answer = noticed(copy, few, patience)
             took = time.monotonic() - start
             results[mutant] = answer
             with options.results.open("a", encoding="utf-8") as file:
