@@ -91,6 +91,7 @@ class Generator(ABC):
         self._orders: deque[_Order] = deque()
         self._wake = threading.Condition()
         self._closed = False
+        self._taking = False  # an order is under way: the output may be on
         self._errors_expected = False  # another process has spoken to it, or a step was withdrawn
         self._planned: deque[float] = deque()  # amplitudes still to be set, on the way to the target
         self._next_step = self._pace = 0.0  # time.monotonic() of the next one; s between two at least
@@ -98,6 +99,7 @@ class Generator(ABC):
         self._lost_since = math.inf  # time.monotonic() since when it cannot be reached
         self.lost = ""
         link.identify_again = self.identify
+        link.in_a_hurry = self._must_fall
         self.identify()
         with contextlib.suppress(InstrumentError):
             self._check()  # an error that somebody else has left is not ours
@@ -242,7 +244,12 @@ class Generator(ABC):
         """Why the drive must be at zero; empty while it may play."""
         return self.latch.reason or self._end or ("closed" if self._closed else "")
 
+    def _must_fall(self) -> bool:
+        """Whether STOP, or an end of the drive, waits for what is being sent."""
+        return bool(self._halting()) and (self._taking or self._output > 0 or self._amplitude > 0)
+
     def _take(self, order: _Order) -> None:
+        self._taking = True
         try:
             if order.begin:
                 self._start_sine(order)
@@ -253,6 +260,7 @@ class Generator(ABC):
             if not isinstance(error, DriveLatched):
                 self._reason = str(error)
         finally:
+            self._taking = False
             order.done.set()
 
     def _start_sine(self, order: _Order) -> None:
@@ -365,7 +373,7 @@ class Generator(ABC):
                 if self.latch.output_taken_over:
                     self._errors_expected = True
                     break  # it is at zero: a step down from what it was would be a step up
-                self._set_amplitude(value)
+                self.link.send_now("".join(self._amplitude_line(value)))
                 self._output = value
                 time.sleep(STOP_SECONDS / (STEPS_DOWN + 1))
         try:

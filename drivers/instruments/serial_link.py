@@ -25,6 +25,7 @@ from drivers.instruments import visa
 
 QUIET_SECONDS = 0.15  # without a byte: then the line is taken for drained
 DRAIN_SECONDS = 2.0
+LOOK_SECONDS = 0.02  # between two looks whether an answer is still to be waited for
 
 
 def list_ports() -> tuple[list[tuple[str, str]], str]:
@@ -61,6 +62,8 @@ class SerialLink:
         self._claim: int | None = None  # open file that marks a port by network as ours
         # Asks the instrument who it is; raises if it is another.
         self.identify_again: Callable[[], object] | None = None
+        # Whether something must not wait: then nothing more is drained or waited for.
+        self.in_a_hurry: Callable[[], bool] = bool
         self.events: list[str] = []  # what happened to the link, with the time
 
     def write(self, command: str) -> None:
@@ -174,8 +177,8 @@ class SerialLink:
         import serial
 
         return serial.serial_for_url(
-            self.port, baudrate=s.baudrate, stopbits=s.stopbits, timeout=s.timeout, write_timeout=1.0,
-            exclusive=True,
+            self.port, baudrate=s.baudrate, stopbits=s.stopbits, timeout=min(s.timeout, LOOK_SECONDS),
+            write_timeout=1.0, exclusive=True,
         )  # fmt: skip
 
     def _claim_address(self) -> None:
@@ -197,7 +200,7 @@ class SerialLink:
 
     def _ask(self, command: str) -> str:
         self._send(command)
-        answer = self._guarded(lambda: self._serial.read_until(self.settings.ending))
+        answer = self._receive()
         if not answer:
             self._doubtful = self._late = True
             raise InstrumentError(f"The instrument on {self.port} did not answer '{command}'.")
@@ -217,6 +220,19 @@ class SerialLink:
             )
         return text
 
+    def _receive(self) -> bytes:
+        """The answer with its ending; less if that is all that came in time."""
+        answer, deadline = b"", time.monotonic() + self.settings.timeout
+        while not answer.endswith(self.settings.ending) and time.monotonic() < deadline:
+            self._check_hurry()
+            answer += self._guarded(lambda: self._serial.read_until(self.settings.ending))
+        return answer
+
+    def _check_hurry(self) -> None:
+        if self.in_a_hurry():
+            self._doubtful = self._late = True
+            raise InstrumentError(f"The instrument on {self.port} was not waited for: the drive was stopped.")
+
     def _send(self, command: str) -> None:
         self._put(command.encode("ascii") + self.settings.ending)
 
@@ -231,6 +247,7 @@ class SerialLink:
         quiet = self.settings.timeout if self._late else QUIET_SECONDS  # an answer may still come
         self._late = False
         while time.monotonic() - quiet_since < quiet:
+            self._check_hurry()
             if self._guarded(lambda: self._serial.read(self._serial.in_waiting)):
                 quiet_since = time.monotonic()
             if time.monotonic() > deadline:

@@ -8,13 +8,14 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from analysis import ShakedownError
 from drivers.acquisition.guarded import open_guarded
 from drivers.base.limits import LimitError, Limits
 from drivers.base.protocols import InstrumentError, LinkLost, SensorController
@@ -270,6 +271,38 @@ def test_given_a_line_that_is_gone_for_a_moment_then_the_drive_goes_on() -> None
         instrument.plug_in()
         wait_until(lambda: generator.state().reason == "")
         assert not generator.lost and instrument.peak == 1.0
+        generator.close()
+
+
+def refused(action: Callable[..., None], *values: float) -> None:
+    with pytest.raises(ShakedownError):
+        action(*values)
+
+
+@pytest.mark.parametrize("order", [False, True])
+def test_given_a_line_that_came_back_and_an_instrument_that_does_not_answer_then_stop_waits_for_nothing(
+    order: bool,
+) -> None:
+    with SimulatedScpi() as instrument:
+        assert isinstance(instrument, SimulatedGenerator)
+        generator = ScpiGenerator(instrument.port, LIMITS)
+        generator.play(Sine(1.0, 7.5))
+        wait_until(lambda: generator.state().steady)
+        instrument.unplug()
+        wait_until(lambda: generator.state().reason != "")
+        instrument.fault = "silence"  # it has to say who it is before anything is set
+        instrument.plug_in()
+        wait_until(lambda: generator.state().reason == "")
+        if order:  # the line is being drained for a change of the drive when STOP comes
+            asking = threading.Thread(target=refused, args=(generator.change, 9.0))
+            asking.start()
+            time.sleep(0.25)
+        pressed = time.monotonic()
+        generator.request_stop("STOP")
+        wait_until(lambda: instrument.peak == 0.0)
+        assert time.monotonic() - pressed < 0.25
+        if order:
+            asking.join(GUARD)
         generator.close()
 
 
