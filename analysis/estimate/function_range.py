@@ -8,6 +8,7 @@ import numpy as np
 
 from analysis.base.errors import ModelError
 from analysis.base.record import Record
+from analysis.experiment.drive_time import recorded_time
 from analysis.model import Model
 
 _FINISHING = ("auto", "weak", "path", "shooting")  # methods that end on the path and take any parameter
@@ -26,7 +27,16 @@ def with_ranges(model: Model, records: Sequence[Record], method: str, finish: bo
             f"{_FINISHING[-1]}."
         )
     for name, spline in functions.items():
+        if spline.argument == "t" and len(records) > 1:
+            raise ModelError(
+                f"The unknown function {name} of time belongs to one record: each of {len(records)} has a "
+                "course of its own."
+            )
         if not spline.open:
+            continue
+        if spline.argument == "t":
+            first = recorded_time(records[0]) or 0.0
+            model = model.with_range(name, first, first + float(records[0].times[-1]))
             continue
         if not all(spline.argument in record for record in records):
             raise ModelError(

@@ -283,7 +283,7 @@ def _with_unknown_time(
     model: Model, records: Sequence[Record], conditions: Conditions
 ) -> tuple[Model, list[_Origin]]:
     """The model to be fitted and what is known of each record's time."""
-    if not model.equations.hold_time:
+    if not model.equations.hold_time or model.equations.functions_of_time:  # these move with any origin of t
         return model, [_Origin("none", recorded_time(r) or 0.0) for r in records]
     times = [recorded_time(record) for record in records]
     if None not in times:

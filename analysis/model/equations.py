@@ -43,6 +43,11 @@ class Equations:
         default_factory=dict
     )  # definitions that are to be found as curves
 
+    @property
+    def functions_of_time(self) -> tuple[str, ...]:
+        """Unknown functions of t: forces that nobody recorded."""
+        return tuple(name for name, spline in self.functions.items() if spline.argument == "t")
+
     @cached_property
     def system(self) -> System:
         return System.build(self)

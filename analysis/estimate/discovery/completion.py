@@ -182,7 +182,8 @@ def _trials(
     tell: a dispersion, and terms with a scale of their own."""
     chosen = list(named[:_TRIED])
     chosen += [m for m in named[_TRIED:] if m.name == DISPERSION or m.scale > 0]
-    for missing in chosen:
+    alike = {(m.text or m.name, m.place): m for m in reversed(chosen)}  # dry and saturating friction are one
+    for missing in alike.values():
         try:
             trial = _added(here, records, missing)
         except (ShakedownError, np.linalg.LinAlgError):  # lost from there: no candidate

@@ -209,7 +209,7 @@ def gather(fitted: Fitted) -> Evidence:
         rows = np.concatenate([piece.residuals[i] for piece in fitted.pieces])
         size, spread = float(np.sqrt(np.nanmean(rows**2))), output_spread(fitted, i) or 1.0
         line = tone([piece.residuals[i] for piece in fitted.pieces], fitted.pieces[0].run.dt)
-        if line is not None:
+        if line is not None and not fitted.experiment.model.equations.functions_of_time:  # it took the others
             tones[name] = tone_words(name, line, spread)
         left[name], r2[name] = size / spread, 1.0 - (size / spread) ** 2
         noise[name], white[name] = shown, whiteness(errors)

@@ -169,3 +169,32 @@ def test_given_what_a_method_cannot_find_then_one_sentence() -> None:
     hidden = Model.from_toml(TEXT.replace('function = "x"', 'function = "v"'))
     with pytest.raises(ModelError, match="no channel is called v, so give it lower and upper"):
         identify(hidden, measured, "path")
+
+
+def test_given_a_blow_that_nobody_recorded_then_its_course_is_found_from_the_motion() -> None:
+    def blow(t: Array) -> Array:
+        return np.asarray(6 * np.exp(-0.5 * ((t - 2.0) / 0.25) ** 2))
+
+    times = np.arange(0, 5, 0.025)
+    x = solve_ivp(
+        lambda t, z: [z[1], blow(t) - 0.3 * z[1] - 20 * z[0]], (0, 5), [0.02, 0.0], "DOP853", times,
+        rtol=1e-9, atol=1e-11, max_step=0.02,
+    ).y[0]  # fmt: skip
+    record = Record.from_arrays(
+        40.0, {"x": x + 0.01 * x.std() * np.random.default_rng(1).normal(size=len(x))}
+    )
+    model = Model.from_equations(
+        {"x": "v", "v": "F - c*v - k*x"},
+        {"c": 0.3, "k": 20.0},
+        definitions={"F": {"function": "t", "knots": 30}},
+        outputs={"x": "x"},
+    )
+    found = identify(model, record, "path")
+    curve = found.curves["F"]
+    truth = blow(np.array(curve.x))
+    assert found.verdict in ("fits", "close")
+    assert np.abs(np.array(curve.y) - truth).max() < 0.2  # of 6
+    assert np.mean((np.array(curve.lower) <= truth) & (truth <= np.array(curve.upper))) > 0.85
+    assert (curve.x[0], curve.x[-1]) == (0.0, pytest.approx(times[-1]))
+    with pytest.raises(ModelError, match="belongs to one record"):
+        identify(model, [record, record], "path")
