@@ -153,6 +153,7 @@ def test_given_an_unknown_spring_then_it_is_found_with_its_band_beside_the_dampi
     again = Model.from_toml(result.model_text)
     assert again.equations.functions["H"].ends == (x[0], x[-1])
     assert 3.0 < result.extra["degrees of freedom"]["H"] <= 6.0
+    assert list(result.extra["penalty"]) == ["H"] and result.extra["penalty"]["H"] > 0
     assert re.match(
         r"Within its band H is (9\.0\d*|8\.9\d*)\*x \+ (6\.0|5\.9)\d*\*x\*\*3 \(p = ", curve.formula
     )
