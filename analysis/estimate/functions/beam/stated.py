@@ -20,6 +20,7 @@ Array = NDArray[np.float64]
 
 _KNOWN = 0.02  # standard error up to which the data know a number by themselves
 _SURE = 4.0  # standard errors by which a stated number must be off
+_SMALLEST = 1e-3  # that is called: below it stand the splines' own errors in records without noise
 _MATTERS = 0.1  # per cent of EI by which one per cent of a number must move it
 _SETTING = {"length": "length_error in [beam]", "density": "error in [mass]"}
 _NAME = {"length": "length", "density": "mass"}
@@ -37,7 +38,7 @@ class Stated:
     @property
     def doubted(self) -> bool:
         """The data know it and want another value."""
-        return self.error < _KNOWN and abs(self.shift) > _SURE * self.error
+        return self.error < _KNOWN and abs(self.shift) > max(_SURE * self.error, _SMALLEST)
 
     @property
     def unchecked(self) -> bool:
