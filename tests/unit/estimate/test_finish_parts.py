@@ -18,6 +18,7 @@ from analysis.estimate.finish.autoregression import Autoregression, fit_autoregr
 from analysis.estimate.finish.fit import fit, run_engine
 from analysis.estimate.finish.fitted import Fitted, Piece
 from analysis.estimate.finish.linearised import Regression, _stretch
+from analysis.estimate.finish.smooth_curves import _beyond
 from analysis.estimate.path.noise_levels import NoiseLevels
 from analysis.estimate.path.problem import PathProblem
 from analysis.estimate.path.substeps import choose_substeps, refine_substeps
@@ -339,3 +340,13 @@ def test_given_a_flow_that_never_settles_then_sub_steps_end_at_256() -> None:
         choose_substeps(problem)
     assert max(asked) == 512
     assert refine_substeps(problem) is False
+
+
+def test_given_a_curve_that_the_motion_visits_in_part_then_the_sentence_has_the_range() -> None:
+    """Six knots from 10 on, 0.5 apart; the second to the fourth piece hold data in all their four splines."""
+    spline: Any = about(knots=6, ends=(10.0, 12.5), step=0.5, argument="x")
+    information = np.array([0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0])
+    (words,) = _beyond("H", spline, information)
+    assert words.startswith("The motion visits x from 10.5 to 12: beyond, H is a straight")
+    assert _beyond("H", spline, np.ones(8)) == []
+    assert _beyond("H", spline, np.eye(8)[3]) == []
