@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import sys
 import threading
 import time
@@ -189,11 +190,24 @@ class RigDesk(QObject):
     def blocks(self) -> list[Block]:
         """The blocks that have arrived since the last call."""
         blocks = self._blocks.read() if self._blocks else []
+        if blocks and blocks[-1].drive is None and self.limits is not None:
+            told = self._told_drive()
+            blocks = [replace(b, drive=replace(told, index=b.start_index)) for b in blocks]
         if blocks and blocks[-1].drive is not None:
             before, self._drive = self._drive, blocks[-1].drive
             if before.playing and not self._drive.playing and not self._asked_to_stop:
                 self.drive_stopped.emit(self._drive.reason or "for no known reason")
         return blocks
+
+    def _told_drive(self) -> DriveState:
+        """The drive of a generator on its own clock: no sample tells of it, the rig's process does."""
+        status = self.drive_status()
+        if not status.driving:
+            return DriveState(reason=status.reason)
+        steady = status.state == "playing"
+        return DriveState(
+            0, True, status.waveform, status.frequency, status.amplitude, status.level, math.nan, steady
+        )
 
     # -- opening and closing
 

@@ -87,6 +87,8 @@ class SelfTest(Card):
         rig, feed = self.bench.rig, self.bench.feed
         drive = rig.drive()
         if not rig.running or not (drive.playing or self._awaits_drive()):
+            if rig.drive_status().driving:  # nobody may be left with a tone that is said to be over
+                rig.end_drive("the self-test was given up")
             self._end("The self-test was stopped.")
             return
         self._heard = self._heard or drive.playing
