@@ -73,10 +73,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     # Our matrices are small: more BLAS threads than one cost several times the work. Read when NumPy loads.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Processes that we start take no file in the folder we are in for one of our packages.
-    if argv is None:
+    started = argv is None
+    if started:
         os.environ.setdefault("PYTHONSAFEPATH", "1")
     argv = list(sys.argv[1:] if argv is None else argv) or ["desktop"]
     if argv == ["stop"]:  # before everything that takes time to load
+        if started:  # and before all other processes, where that is allowed: a busy machine takes a second
+            from drivers.base.system import set_priority
+
+            set_priority(-10)
         from app.commands.stop import stop_at_once
 
         return stop_at_once()
