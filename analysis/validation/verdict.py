@@ -18,6 +18,7 @@ from analysis.validation.dimension import check_dimension
 from analysis.validation.equilibria import check_equilibria, rest_states
 from analysis.validation.exponents import check_exponents, model_spectrum
 from analysis.validation.force import check_force
+from analysis.validation.held import HeldMotion, check_held
 from analysis.validation.orbits import check_orbits
 from analysis.validation.reading import read_subject
 from analysis.validation.residuals import check_residuals
@@ -50,6 +51,7 @@ def validate(
     sweep: Sweep | None = None,
     stated: float | None = None,
     curves: Sequence[MeasuredCurve] = (),
+    held: Sequence[HeldMotion] = (),
 ) -> Validation:
     """Put the model with these parameter values beside the record.
 
@@ -57,7 +59,7 @@ def validate(
     of the drive; ``transfer`` a measured transfer function or a recording under a broadband input; ``sweep``
     what the bifurcation diagram is drawn over; ``stated`` the share of the motion that an
     identification that is close says it misses: the model has to keep to it; ``curves`` are measured response
-    curves and backbones.
+    curves and backbones, ``held`` orbits that were held on the rig.
     """
     progress.report(0.0, "reading the record")
     subject = read_subject(model, record, values, frequency)
@@ -84,6 +86,8 @@ def validate(
     checks += [check_equilibria(subject, rests, measured), crossing]
     if curves:
         checks.append(check_curves(model, values, curves))
+    if held:
+        checks.append(check_held(subject, held))
     progress.report(1.0, "done")
     return judged(tuple(checks), stated)
 

@@ -35,6 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         "recording under a broadband input")  # fmt: skip
     parser.add_argument("--curve", action="append", default=[], metavar="FILE",
                         help="a table of a measured response curve or backbone")  # fmt: skip
+    parser.add_argument("--held", metavar="FILE", help="orbits held on the rig, the result of `hold`")
     parser.add_argument("--plot", metavar="FILE", help="draw every check (png, svg or pdf)")
     add_json_option(parser)
 
@@ -42,6 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from analysis import Identification, validate
     from app.commands.identify import mapped, numbers
+    from app.held_orbits import read_held
     from app.transfer_table import read_transfer
     from drivers.base.files import read_text
     from drivers.formats import read
@@ -66,6 +68,7 @@ def run(args: argparse.Namespace) -> int:
         transfer=read_transfer(args.transfer, recording) if args.transfer else None,
         sweep=_sweep(args.over) if args.over else None,
         stated=None if identified is None or args.set else identified.stated_miss,
+        held=read_held(args.held, model) if args.held else (),
         curves=[_curve(path, args, model.outputs[0]) for path in args.curve],
     )
     answer = payload(found)

@@ -9,11 +9,16 @@ import numpy as np
 import pytest
 
 from analysis.dynamics.imposed import ImposedMotions
+from analysis.tracking.linear_test import LinearPlant
+from analysis.tracking.tracker import Goal, Task, Tracker
 from app.cli import main
+from drivers.base.clock import InstantClock
+from drivers.base.protocols import Modulated
+from drivers.base.waveform import Sine
 from drivers.formats import read
 from drivers.formats.curves import is_curve, read_curve
 from drivers.library import load_model
-from drivers.rig.profile import load_rig
+from drivers.rig.profile import load_rig, open_rig
 
 RIG = "hardening_beam"
 TRUTH = {"m": 0.1, "c": 0.3142, "k1": 2467.4, "k2": 60000.0, "k3": 7.4e8}
@@ -72,3 +77,24 @@ def test_when_it_cannot_be_tracked_then_one_sentence_and_no_recording(
     told = capsys.readouterr().err
     assert said in told and "Traceback" not in told and told.strip().count("\n") == 0
     assert not list(tmp_path.glob("never*"))
+
+
+def test_when_stop_comes_while_the_loop_makes_the_drive_then_it_is_zero_within_100_ms() -> None:
+    rig = open_rig(load_rig(RIG), InstantClock(), 1)
+    rig.source.start()
+    assert isinstance(rig.exciter, Modulated)
+    rig.exciter.play(Sine(0.0, 25.0))
+    samples = np.empty((len(rig.source.channels), 1500))
+    rig.source.read(samples)
+    plant = LinearPlant(2500.0, 25.0, 0.01, 1.0, 0, 2.1e-3, 0.0, 0.1)
+    task = Task(True, False, 1e-3, 5.0, 80.0, 3.8)
+    goal, rest = Goal(1e-3, plant.lag), Goal(0.0, plant.lag)
+    rig.exciter.control(Tracker(plant, task, ("x", "f"), goal, rest, 20.0))
+    rig.source.read(samples)
+    rig.source.read(samples)
+    rig.source.read(samples)
+    player = rig.source._player  # type: ignore[attr-defined]
+    assert 0.0 < abs(player.output) <= rig.profile.limits.peak
+    rig.emergency_stop("STOP")
+    rig.source.read(np.empty((len(rig.source.channels), 250)))
+    assert player.output == 0.0 and not rig.exciter.state().playing
