@@ -9,6 +9,8 @@ import pytest
 from scipy.linalg import block_diag
 
 from analysis.estimate.path import solver
+from analysis.estimate.path.estimate import estimate_path
+from analysis.estimate.path.segment import Segment
 from analysis.model import Model
 from analysis.signal.inputs import Inputs
 
@@ -183,3 +185,17 @@ def test_given_offsets_delays_and_drifts_then_every_derivative_is_that_of_differ
         defect = (moved[1][0] - moved[0][0]) / (2 * h)
         assert V[::2, :, i] == pytest.approx(defect[::2], abs=1e-7)
         assert defect[1::2] == pytest.approx(np.tile(-np.eye(n)[i], (len(defect[1::2]), 1)), abs=1e-7)
+
+
+def test_given_a_lag_that_is_known_then_the_path_is_that_of_the_motion_before_it() -> None:
+    """x = cos t, seen 0.3 too late; nothing but the motion is left to find."""
+    model = Model.from_equations({"x": "v", "v": "-k*x"}, {"k": 1.0}, outputs={"x": "x"})
+    times = 0.1 * np.arange(80)
+    rough = np.stack([np.cos(times - 0.1), -np.sin(times - 0.1)])
+    segment = Segment(times, np.cos(times - 0.3)[None], rough)
+    found = estimate_path(
+        model.kernels(), [segment], model.values(), [], sigma=np.array([0.01]),
+        sensors=np.array([0.0, 0.3, 0.0]),
+    )  # fmt: skip
+    assert found.states[0][0] == pytest.approx(np.cos(times), abs=1e-3)
+    assert found.states[0][1] == pytest.approx(-np.sin(times), abs=1e-3)
