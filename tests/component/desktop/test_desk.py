@@ -127,8 +127,9 @@ def test_given_a_model_text_that_is_not_understood_then_nothing_can_be_fitted_an
     assert not page.result_view.table.isEnabled()
     qtbot.keyClick(page, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     page.run()
-    assert page.job is None and "nothing to fit" in page.state.text()
+    assert page.job is None and "being checked" in page.state.text()  # nothing is wrong so far
     qtbot.waitUntil(lambda: page.model_card.verdict.objectName() == "bad", timeout=LONG)
+    assert "nothing to fit" in page.state.text()
     assert not page.run_button.isEnabled() and not page.model_card.picture.isEnabled()
 
     qtbot.keyClick(page.model_card.editor, Qt.Key.Key_Backspace)
