@@ -3,47 +3,66 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from numba import njit, types
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+_VECTOR = types.float64[::1]
+_SLOPE = types.void(types.float64, _VECTOR, _VECTOR, _VECTOR)  # t, x, p, dx
+_slope = njit(_SLOPE, cache=True)
 
-@njit(cache=True)
+
+@_slope
 def _duffing(t, x, p, dx):
     dx[0] = x[1]
     dx[1] = -p[0] * x[1] - p[1] * x[0] - p[2] * x[0] ** 3 + p[3] * np.cos(p[4] * t)
 
 
-@njit(cache=True)
+@_slope
 def _lorenz(t, x, p, dx):
     dx[0] = p[0] * (x[1] - x[0])
     dx[1] = p[1] * x[0] - x[1] - x[0] * x[2]
     dx[2] = -p[2] * x[2] + x[0] * x[1]
 
 
-@njit(cache=True)
+@_slope
 def _roessler(t, x, p, dx):
     dx[0] = -x[1] - x[2]
     dx[1] = x[0] + p[0] * x[1]
     dx[2] = p[1] + x[2] * (x[0] - p[2])
 
 
-@njit(cache=True)
+# The system is a value, not a type of its own: one loop serves all, and is found on disk by every process.
+@njit(
+    types.float64[:, ::1](
+        *(types.FunctionType(_SLOPE), _VECTOR, _VECTOR),
+        *(types.float64, types.float64, types.int64, types.int64),
+    ),
+    cache=True,
+)
 def _rk4(system, x, p, t0, dt, substeps, samples):
     n = len(x)
     out = np.empty((n, samples))
     a, b, c, d = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
+    x, at = x.copy(), np.empty(n)
     h = dt / substeps
     for i in range(samples):
         out[:, i] = x
         for s in range(substeps):
             t = t0 + (i * substeps + s) * h
             system(t, x, p, a)
-            system(t + h / 2, x + h / 2 * a, p, b)
-            system(t + h / 2, x + h / 2 * b, p, c)
-            system(t + h, x + h * c, p, d)
-            x = x + h / 6 * (a + 2 * b + 2 * c + d)
+            for k in range(n):
+                at[k] = x[k] + h / 2 * a[k]
+            system(t + h / 2, at, p, b)
+            for k in range(n):
+                at[k] = x[k] + h / 2 * b[k]
+            system(t + h / 2, at, p, c)
+            for k in range(n):
+                at[k] = x[k] + h * c[k]
+            system(t + h, at, p, d)
+            for k in range(n):
+                x[k] = x[k] + h / 6 * (a[k] + 2 * b[k] + 2 * c[k] + d[k])
     return out
 
 
@@ -79,7 +98,7 @@ def roessler(
     return _rk4(_roessler, start, p, 0.0, dt, int(np.ceil(dt / 0.02)), samples)
 
 
-@njit(cache=True)
+@_slope
 def _coulomb(t, x, p, dx):
     dx[0] = x[1]
     dx[1] = -p[0] * x[1] - x[0] - (1.0 + 1.5 * x[0]) * np.tanh(50.0 * x[1]) + p[1] * np.cos(p[2] * t)
