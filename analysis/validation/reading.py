@@ -23,9 +23,15 @@ HELD = Conditions(inputs="hold", denoise=False)
 
 
 def read_subject(
-    model: Model, record: Record, values: Mapping[str, float], frequency: float | None = None
+    model: Model,
+    record: Record,
+    values: Mapping[str, float],
+    frequency: float | None = None,
+    stated: Conditions | None = None,
 ) -> Subject:
-    """The model and the record, with the inputs as the record follows them better."""
+    """The model and the record, read as ``stated``, else with the inputs as it follows them better."""
+    if stated is not None:
+        return prepare_subject(model, record, values, frequency, stated)
     smooth = prepare_subject(model, record, values, frequency)
     if not smooth.model.inputs:
         return smooth

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from analysis.base.progress import SILENT, Progress
 from analysis.base.record import Record
+from analysis.experiment import Conditions
 from analysis.experiment.curves import MeasuredCurve
 from analysis.model import Model
 from analysis.signal.frequency_response import FrequencyResponse
@@ -52,6 +53,7 @@ def validate(
     stated: float | None = None,
     curves: Sequence[MeasuredCurve] = (),
     held: Sequence[HeldMotion] = (),
+    conditions: Conditions | None = None,
 ) -> Validation:
     """Put the model with these parameter values beside the record.
 
@@ -59,10 +61,11 @@ def validate(
     of the drive; ``transfer`` a measured transfer function or a recording under a broadband input; ``sweep``
     what the bifurcation diagram is drawn over; ``stated`` the share of the motion that an
     identification that is close says it misses: the model has to keep to it; ``curves`` are measured response
-    curves and backbones, ``held`` orbits that were held on the rig.
+    curves and backbones, ``held`` orbits that were held on the rig; ``conditions`` say how the channels are
+    to be read, where that was stated.
     """
     progress.report(0.0, "reading the record")
-    subject = read_subject(model, record, values, frequency)
+    subject = read_subject(model, record, values, frequency, conditions)
     parts = iter(_shares(progress))
     part = next(parts)
     spectrum = model_spectrum(subject, part)

@@ -13,7 +13,7 @@ from app.commands.project import keep_in_project
 from app.output import add_json_option, as_words, plain, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
-    from analysis import Check, MeasuredCurve, Record, Sweep, Validation
+    from analysis import Check, Conditions, Identification, MeasuredCurve, Record, Sweep, Validation
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -69,6 +69,7 @@ def run(args: argparse.Namespace) -> int:
         sweep=_sweep(args.over) if args.over else None,
         stated=None if identified is None or args.set else identified.stated_miss,
         held=read_held(args.held, model) if args.held else (),
+        conditions=None if identified is None else _stated(identified),
         curves=[_curve(path, args, model.outputs[0]) for path in args.curve],
     )
     answer = payload(found)
@@ -113,6 +114,16 @@ def _sweep(text: str) -> Sweep:
     except ValueError:
         raise ShakedownError(f"`{text}` should read NAME or NAME=FROM:TO.") from None
     return Sweep(name, lower, upper)
+
+
+def _stated(identified: Identification) -> Conditions | None:
+    """How the fit was told to read the channels; None where it was told nothing of it."""
+    from analysis import Conditions
+
+    told = {name: identified.options.get(name) for name in ("inputs", "dispersion", "denoise")}
+    if told["inputs"] in (None, "auto") and not told["dispersion"]:
+        return None
+    return Conditions(**{name: value for name, value in told.items() if value is not None})
 
 
 def payload(found: Validation) -> dict[str, Any]:

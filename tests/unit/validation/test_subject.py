@@ -13,6 +13,7 @@ from scipy.stats import chi2, norm
 
 from analysis.base.progress import SILENT
 from analysis.base.record import Excitation, Record
+from analysis.experiment import Conditions
 from analysis.experiment.drive_time import DRIVE_TIME
 from analysis.model import Model
 from analysis.validation import prepare_subject
@@ -261,6 +262,8 @@ def test_given_a_white_force_that_a_converter_holds_then_the_right_model_is_vali
     assert found.status == "passed", found.sentence
     assert "read as held" in found.sentence
     assert check_residuals(prepare_subject(PUSHED, held_record(), {}), SILENT).status == "failed"
+    stated = Conditions(inputs="bandlimited", denoise=False)  # what was said of the channels is not overruled
+    assert read_subject(PUSHED, held_record(), {}, None, stated).conditions is stated
     wrong = read_subject(PUSHED, held_record(stiffness=4.4), {})  # no reading makes it fit
     assert check_residuals(wrong, SILENT).status == "failed"
     smooth = read_subject(PUSHED, pushed_record(), {})
