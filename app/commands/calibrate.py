@@ -128,7 +128,7 @@ def _values(args: argparse.Namespace, profile: RigProfile) -> SensorFound:
     unit, points = channel_of(profile, args.sensor).unit, []
     with _open(_silent(profile)) as listening:
         for value in args.values:
-            _answer(f"Bring '{args.sensor}' to {value:g} {unit} and press Enter: ", listening)
+            _answer(f"Bring '{args.sensor}' to {f'{value:g} {unit}'.strip()} and press Enter: ", listening)
             listening.skip()
             points.append(standing_point(profile, args.sensor, value, listening.hear(args.seconds)))
     return by_known_values(profile, args.sensor, points)
