@@ -22,6 +22,7 @@ from app.desktop.pages.recordings import RecordingsPage
 from app.desktop.pages.report import ReportPage
 from app.desktop.pages.validate import ValidatePage
 from app.desktop.window import MainWindow
+from app.desktop.words import with_minus
 from drivers.acquisition.capture import recording_to
 from drivers.acquisition.engine import Engine
 from drivers.base.clock import InstantClock
@@ -131,7 +132,7 @@ def test_given_the_rig_when_recorded_and_taken_through_every_stage_then_the_repo
     for row in range(validate.list.count()):  # every check can be looked at
         validate.list.setCurrentRow(row)
         assert len(validate.plots) == len(found.checks[row].panels)
-        assert validate.sentence.text() == found.checks[row].sentence
+        assert validate.sentence.text() == with_minus(found.checks[row].sentence)
 
     window.show_page("report")
     report = window.page
