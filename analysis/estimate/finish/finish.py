@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from analysis.base.identification import Identification
 from analysis.base.progress import SILENT, Progress
+from analysis.estimate.finish.angles import in_the_guess_turn
 from analysis.estimate.finish.assemble import assemble
 from analysis.estimate.finish.evidence import FAULT, RESIDUAL, TONES
 from analysis.estimate.finish.fit import MOST_ITERATIONS, fit
@@ -51,7 +52,8 @@ def finish(
     """
     free = [name for name in experiment.given.free if name not in experiment.conditions.per_record]
     names = chosen(profile, free)  # a wrong name is said before the work
-    fitted = start.fitted or fit(experiment, start, progress, max_iterations=max_iterations)
+    found = start.fitted or fit(experiment, start, progress, max_iterations=max_iterations)
+    fitted = in_the_guess_turn(found)
     judgement = judge(fitted)
     if judgement.verdict != "fits" and start.fitted is None:
         better = no_worse_than_start(fitted, progress)

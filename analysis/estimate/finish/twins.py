@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import ShakedownError
+from analysis.estimate.finish.angles import TURN, is_angle
 from analysis.estimate.finish.fitted import Fitted
 from analysis.estimate.finish.rivals import Rival, no_choice
 from analysis.estimate.identifiability import covariance_of, pseudo_inverse
@@ -49,15 +50,16 @@ def twin(fitted: Fitted) -> Rival | None:
     if len(shared) < 2 or _is_unique(fitted):
         return None
     error = np.sqrt(np.diag(covariance_of(fitted.information)))
+    turns = np.array([TURN if i in shared and is_angle(fitted, i) else np.inf for i in range(len(error))])
     try:
         whole = problem_of(fitted.experiment, fitted.sigma)
         states = [path for path in fitted.as_start().states if path is not None]
         k = len(fitted.experiment.model.parameters)
         here = start_point(fitted.experiment, fitted.values[:, :k], states, fitted.values[:, k:])
         for there in _candidates(whole, here, shared):
-            if not _apart(whole, here, there, error, shared):
+            if not _apart(whole, here, there, error, shared, turns):
                 continue
-            if (found := _confirmed(fitted, whole, here, there, error, shared)) is not None:
+            if (found := _confirmed(fitted, whole, here, there, error, shared, turns)) is not None:
                 return found
     except (ShakedownError, np.linalg.LinAlgError):
         return None
@@ -120,7 +122,7 @@ def _elsewhere(problem: Problem, begin: Point, shared: list[int]) -> Iterator[Po
 
 
 def _confirmed(
-    fitted: Fitted, whole: Problem, here: Point, there: Point, error: Array, shared: list[int]
+    fitted: Fitted, whole: Problem, here: Point, there: Point, error: Array, shared: list[int], turns: Array
 ) -> Rival | None:
     """The other numbers in words, if they follow the whole record as well and stay others in doing so."""
     whole.settle_substeps(here, ROUGH)
@@ -128,7 +130,7 @@ def _confirmed(
     if one is None or other is None:
         return None
     end, rise = other.evaluation.point, 2 * (other.cost - one.cost)
-    differs = _apart(whole, here, end, error, shared)
+    differs = _apart(whole, here, end, error, shared, turns)
     if not differs or rise > no_choice(fitted) or _promised(fitted, whole, here, end, differs) < _VALLEY:
         return None
     values = whole.unknowns.current(end.values)
@@ -152,8 +154,15 @@ def _descended(problem: Problem, point: Point) -> Descent | None:
     return minimise(problem, evaluation, 1e-6, _LAST_STEPS) if np.isfinite(evaluation.cost) else None
 
 
-def _apart(problem: Problem, here: Point, there: Point, error: Array, shared: list[int]) -> list[int]:
-    """Shared parameters that are other numbers; none where one of them has changed its sign (a mirror)."""
+def _apart(
+    problem: Problem, here: Point, there: Point, error: Array, shared: list[int], turns: Array
+) -> list[int]:
+    """Shared parameters that are other numbers; none where one of them has changed its sign (a mirror).
+
+    Angles that differ by whole ``turns`` [P] are the same number; infinite: not an angle.
+    """
     a, b = problem.unknowns.current(here.values), problem.unknowns.current(there.values)
-    differs = [i for i in shared if abs(a[i] - b[i]) > max(_FAR * error[i], _DIFFERENT * abs(a[i]))]
+    away = b - a
+    away -= np.round(away / turns) * np.nan_to_num(turns, posinf=0.0)
+    differs = [i for i in shared if abs(away[i]) > max(_FAR * error[i], _DIFFERENT * abs(a[i]))]
     return [] if any(a[i] * b[i] <= 0 for i in differs) else differs

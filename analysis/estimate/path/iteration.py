@@ -217,7 +217,8 @@ class _Merit:
 
     def __call__(self, defects: list[Array]) -> float:
         if self.slack.any():
-            return 0.5 * float(sum(np.sum((C / self.slack) ** 2) for C in defects))
+            with np.errstate(over="ignore"):  # a step that runs away lowers nothing
+                return 0.5 * float(sum(np.sum((C / self.slack) ** 2) for C in defects))
         return self.penalty * float(sum(np.sum(np.abs(C) / self.scale) for C in defects))
 
 

@@ -19,6 +19,7 @@ from analysis.estimate.shooting.build import (
     stretches_of,
 )
 from analysis.estimate.shooting.problem import Point
+from analysis.estimate.shooting.rests import rests
 from analysis.estimate.shooting.search import STARTS, Search, from_elsewhere, search
 from analysis.estimate.start import OwnEstimate, Start
 
@@ -58,12 +59,15 @@ class Shooting:
         noise = noise_from_differences(experiment)
         rng = np.random.default_rng(self.seed)
         return search(
-            problem_of(experiment), point, states, noise, rng, _watch(progress), self.starts
+            problem_of(experiment), point, states, noise, rng, _watch(progress), self.starts,
+            rests(experiment, point),
         )  # fmt: skip
 
     def continue_search(self, experiment: Experiment, found: Search, progress: Progress) -> Search:
         """The same search with the Latin hypercube that was left out at first."""
-        from_elsewhere(found, *_beginning(experiment), np.random.default_rng(self.seed), self.starts)
+        point, states = _beginning(experiment)
+        rng = np.random.default_rng(self.seed)
+        from_elsewhere(found, point, states, rng, self.starts, rests(experiment, point))
         return found
 
 

@@ -1,9 +1,9 @@
 """The search for the best uncoupled fit: cheap ways first, until one follows the record.
 
-Order: `grow` and `windows` from the guess; scans of parameters without effect; Latin-hypercube starts,
-`grow` and `windows` in turn. It ends with the first fit that is good by the evidence, or when three starts
-agree and explain most of the record (agreement alone proves nothing: three starts have agreed on a wrong
-valley). The point of least cost is kept, whatever was tried after it.
+Order: `grow` and `windows` from the guess; scans of parameters without effect; `grow` from other places of
+rest; Latin-hypercube starts, `grow` and `windows` in turn. It ends with the first fit that is good by the
+evidence, or when three starts agree and explain most of the record (agreement alone proves nothing: three
+starts have agreed on a wrong valley). The point of least cost is kept, whatever was tried after it.
 """
 
 from __future__ import annotations
@@ -107,23 +107,34 @@ def search(
     rng: np.random.Generator,
     watch: Callable[[], None] | None = None,
     starts: int = STARTS,
+    rests: Sequence[Point] = (),
 ) -> Search:
-    """Search from a guess; ``states`` [n, N] of each stretch are what the record shows of the motion."""
+    """Search from a guess; ``states`` [n, N] of each stretch are what the record shows of the motion,
+    ``rests`` the guess with other places of rest for what it does not show."""
     found = Search(problem, noise, watch)
     if found.take("grow", grow(problem, start, watch)):
         return found
     if found.take_levels("windows", windows(problem, start, states, watch)):
         return found
     if not _scanned(found):
-        from_elsewhere(found, start, states, rng, starts)
+        from_elsewhere(found, start, states, rng, starts, rests)
     return found
 
 
 def from_elsewhere(
-    found: Search, start: Point, states: Sequence[Array], rng: np.random.Generator, starts: int
+    found: Search,
+    start: Point,
+    states: Sequence[Array],
+    rng: np.random.Generator,
+    starts: int,
+    rests: Sequence[Point] = (),
 ) -> None:
-    """Go on from a Latin hypercube around the guess until a fit is good or the starts agree."""
+    """Go on from other rests, then from a Latin hypercube around the guess, until a fit is good or starts
+    agree."""
     problem, watch = found.problem, found.watch
+    for point in rests if starts else ():
+        if found.take("rest, grow", grow(problem, point, watch)):
+            return
     for i, point in enumerate(hypercube(problem, start, starts, rng)):
         if i % 2 == 0:
             good = found.take(f"start {i + 1}, grow", grow(problem, point, watch))

@@ -112,3 +112,20 @@ def test_given_a_guess_far_off_then_a_sentence_says_so_and_near_it_none_does() -
         result = identify(model, record, "weak")
         assert result.parameters["k"].value == pytest.approx(4.01, rel=0.01)
         assert any("its guess" in words for words in result.reasons) == said
+
+
+def test_given_a_phase_then_a_whole_turn_is_no_other_number() -> None:
+    """x'' = -0.2 x' - 4 x + cos(2.5 t + 2.5) in closed form: the steady part and a decay to x(0) = 1."""
+    t = np.arange(600) * 0.05
+    steady = np.exp(2.5j) / (4 - 2.5**2 + 0.2 * 2.5j)
+    root = -0.1 + 1j * np.sqrt(4 - 0.1**2)
+    x = (steady * np.exp(2.5j * t)).real + (1 - steady.real) * np.exp(root * t).real
+    x += 0.01 * np.random.default_rng(0).standard_normal(len(t))
+    model = Model.from_equations(
+        {"x": "v", "v": "-c*v - k*x + a*cos(2.5*t + p)"},
+        {"c": {"guess": 0.3}, "k": {"guess": 5.0}, "a": {"guess": 1.5}, "p": {"guess": 0.5}},
+        outputs={"x": "x"},
+    )
+    result = identify(model, Record.from_arrays(20.0, {"x": x}))
+    assert result.verdict == "fits"
+    assert abs(result.parameters["p"].value - 2.5) < 4 * result.parameters["p"].stderr

@@ -1,0 +1,56 @@
+"""Where a specimen with several places of rest may have been: starts for states that nothing shows.
+
+An accelerometer on a beam in one of two wells shows nothing of the well. From the rest between them, where a
+search would begin, no small step leads into either.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.dynamics.equilibrium import equilibria
+from analysis.estimate.observability import shown_at_an_instant
+from analysis.estimate.shooting.problem import Point
+
+if TYPE_CHECKING:
+    from analysis.experiment import Experiment
+
+Array = NDArray[np.float64]
+
+_MOST = 3  # that are tried
+_WIDE = 10.0  # half the width in which they are sought, at least, and over what the start shows of a state
+_SOUGHT = 24  # starts of Newton's method
+_SAME = 0.05  # of the width between all of them: no other place
+
+
+def rests(experiment: Experiment, start: Point) -> list[Point]:
+    """The start with hidden states at each stable rest of the guessed model that lies elsewhere."""
+    model, run = experiment.model, experiment.runs[0]
+    hidden = ~shown_at_an_instant(model, run)
+    if not hidden.any():
+        return []
+    size = np.max(np.abs(start.initials), axis=0)
+    box = {
+        name: (-_WIDE * max(size[i], 1.0), _WIDE * max(size[i], 1.0))
+        for i, name in enumerate(model.states)
+        if hidden[i]
+    }
+    still = np.mean(run.inputs.values(run.times), axis=1)
+    found = [
+        e.state
+        for e in equilibria(
+            model, box, start.values[0, : len(model.parameters)], still, float(run.times[0]), _SOUGHT
+        )
+        if e.stable
+    ]
+    if len(found) < 2:
+        return []
+    width = np.maximum(np.ptp(found, axis=0), 1e-300)
+    elsewhere = [x for x in found if np.any(np.abs(x - start.initials[0])[hidden] > (_SAME * width)[hidden])]
+    return [
+        Point(start.values, tuple(np.where(hidden, x, initial) for initial in start.initials))
+        for x in elsewhere[:_MOST]
+    ]
