@@ -52,6 +52,37 @@ def channel_faults(
             found.append(
                 _missing(tested(fitted, regressions, columns), 0, DELAY, name, _power(slopes), _power(rows))
             )
+            found += _in_outputs(fitted, linear, regressions, name, rows)
+    return found
+
+
+def _in_outputs(
+    fitted: Fitted,
+    linear: Sequence[Linearisation],
+    regressions: Sequence[Regression],
+    name: str,
+    rows: Sequence[Array],
+) -> list[Missing]:
+    """An input and its rate as parts of every output: a current that induces a voltage, a table that a sensor
+    rides on. The rate by splines: differences of neighbours lose a quarter of a wave of five samples."""
+    from scipy.interpolate import CubicSpline
+
+    slopes = [
+        CubicSpline(p.stretch.times, row)(p.stretch.times, 1) for row, p in zip(rows, linear, strict=True)
+    ]
+    found = []
+    for i, output in enumerate(fitted.experiment.model.outputs):
+        columns = []
+        for part, row, slope in zip(linear, rows, slopes, strict=True):
+            shifts = np.zeros((part.q, part.N, 2))
+            shifts[i, :, 0], shifts[i, :, 1] = row, slope
+            columns.append(output_columns(part, shifts))
+        scored = tested(fitted, regressions, columns)
+        size = _power([np.nan_to_num(part.stretch.outputs[i]) for part in linear])
+        found += [
+            _missing(scored, j, term, output, _power(own), size)
+            for j, (term, own) in enumerate(((name, rows), (f"d{name}/dt", slopes)))
+        ]
     return found
 
 

@@ -145,9 +145,11 @@ class Evidence:
         return [m for m in self.missing if m.speaks_against]
 
     @property
-    def delay(self) -> Missing | None:
-        """A delay between channels that the fit lacks, if that explains the residual best."""
-        return self.fault if self.fault is not None and self.fault.name == DELAY else None
+    def moves(self) -> Missing | None:
+        """What the channels lack, if that explains the residual best and moves every part alike: a delay, or
+        an input in an output."""
+        surest = self.lacking[0] if self.lacking else None
+        return surest if surest is not None and surest.shift and surest.name != OFFSET else None
 
     @property
     def fault(self) -> Missing | None:
@@ -278,10 +280,9 @@ def _white_part(process: Autoregression, errors: Sequence[Array]) -> float:
 
 def missing_words(missing: Missing, others: Sequence[str]) -> str:
     """What a missing term looks like, in words."""
-    size = f"t = {abs(missing.t):.1f}, {_percent(missing.share)}"
-    words = (
-        f"A term {missing.name} in {missing.place} would explain part of what is left ({size} of the force)"
-    )
+    whole = missing.place if missing.shift else "the force"
+    size = f"t = {abs(missing.t):.1f}, {_percent(missing.share)} of {whole}"
+    words = f"A term {missing.name} in {missing.place} would explain part of what is left ({size})"
     return words + (f"; so would {', '.join(others)}." if others else ".")
 
 

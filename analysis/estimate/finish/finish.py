@@ -14,6 +14,7 @@ from analysis.estimate.finish.evidence import FAULT, RESIDUAL, TONES
 from analysis.estimate.finish.fit import MOST_ITERATIONS, fit
 from analysis.estimate.finish.fitted import Fitted
 from analysis.estimate.finish.hum import hum_words, without_hum
+from analysis.estimate.finish.input_reading import with_other_reading
 from analysis.estimate.finish.judge import Judgement, judge
 from analysis.estimate.finish.jumps import cut_at_jumps, jump_words
 from analysis.estimate.finish.no_worse import no_worse_than_start
@@ -61,6 +62,7 @@ def finish(
             fitted, judgement = better, judge(better)
     if judgement.verdict != "fits":
         fitted, judgement = _mended(fitted, judgement, progress)
+        judgement = with_other_reading(experiment, fitted, judgement, progress)
     if judgement.verdict == "fits":  # also where nothing but rounding is left for a search to lower
         fitted = replace(fitted, converged=True, message="" if not fitted.converged else fitted.message)
     result = with_curves(assemble(fitted, judgement, options or {}), fitted)

@@ -74,6 +74,8 @@ class Steps:
         replaced = {
             "fit": lambda *_, max_iterations: self._did("fit", fitted_of(iterations=1)),
             "judge": self._judge,
+            "in_the_guess_turn": lambda fitted: fitted,
+            "with_other_reading": lambda experiment, fitted, judgement, _: judgement,
             "no_worse_than_start": lambda f, _: self._did("no worse", self.better or f),
             "with_sensor_faults": lambda *_: self._did("fault", self.mended["fault"]),
             "without_hum": lambda *_: self._did("hum", self.mended["hum"]),
@@ -453,9 +455,14 @@ def test_given_each_test_then_it_speaks_from_one_in_a_thousand_on_and_with_its_n
     assert evidence_of(missing=sure).against() == [
         "A term x^3 in dv/dt would explain part of what is left (t = 5.0, 2.13 % of the force)."
     ]
-    assert evidence_of(missing=[Missing("offset", "x", 5.0, 1.0, 0.2, 0.1, limit=4.0)]).delay is None
-    late = Missing("delay", "x", 5.0, 1.0, 0.2, 0.1, limit=4.0)
-    assert evidence_of(missing=[late]).delay is late
+    moved = (0.1,)
+    offset = Missing("offset", "x", 5.0, 1.0, 0.2, 0.1, limit=4.0, shift=moved)
+    assert evidence_of(missing=[offset]).moves is None
+    late = Missing("delay", "x", 5.0, 1.0, 0.2, 0.1, limit=4.0, shift=moved)
+    assert evidence_of(missing=[late]).moves is late
+    induced = Missing("di/dt", "V", 5.0, 1.0, 0.2, 0.0213, limit=4.0, shift=moved)
+    assert evidence_of(missing=[induced]).moves is induced
+    assert missing_words(induced, []).endswith("(t = 5.0, 2.13 % of V).")
     assert evidence_of(missing=[sure[0], late]).fault is None  # another term explains more
     assert missing_words(sure[0], ["x", "v"]).endswith("; so would x, v.")
     assert [_percent(s) for s in (0.0213, 0.5, 0.995, 0.99995)] == ["2.13 %", "50 %", "99.50 %", "99.9950 %"]
@@ -513,7 +520,7 @@ def test_given_coloured_noise_and_uncertain_inputs_then_both_are_in_the_errors(
     monkeypatch.setattr(errors_module, "_parts", lambda *_: parts)
 
     def bars(process: Autoregression, lacking: list[Any]) -> ErrorBars:
-        evidence = about(delay=None, lacking=lacking, processes=[process], regressions=[whole])
+        evidence = about(moves=None, lacking=lacking, processes=[process], regressions=[whole])
         return error_bars(fitted, evidence, SILENT)
 
     red = Autoregression(np.array([-0.5]), 1.0)
@@ -556,7 +563,9 @@ def test_given_a_second_set_of_numbers_then_it_is_another_from_four_errors_and_t
 
     def apart(there: list[float], errors: list[float]) -> list[int]:
         here = about(values=np.array([1.0, -2.0, 5.0]))
-        return _apart(problem, here, about(values=np.array(there)), np.array(errors), [0, 1])
+        return _apart(
+            problem, here, about(values=np.array(there)), np.array(errors), [0, 1], np.full(2, np.inf)
+        )
 
     assert apart([1.41, -2.0, 9.0], [0.1, 0.1, 0.1]) == [0]
     assert apart([1.39, -2.0, 9.0], [0.1, 0.1, 0.1]) == []

@@ -70,3 +70,16 @@ def test_given_few_samples_when_splined_then_they_are_met(count: int) -> None:
     samples = np.arange(count, dtype=float)[None] ** 2
     inputs = Inputs.from_samples(0.0, 1.0, samples)
     assert np.allclose(inputs.values(np.arange(count, dtype=float)), samples)
+
+
+@pytest.mark.parametrize("frequency", [0.25, 0.34, 0.42])
+def test_given_few_samples_a_period_then_the_mean_of_each_interval_is_that_of_the_wave(frequency):
+    """What a wave pushes a specimen by between two samples: a spline loses up to 15 % of it."""
+    k, w = np.arange(300), 2 * np.pi * frequency
+    inputs = Inputs.from_samples(2.0, 0.01, np.cos(w * k + 0.3)[None])
+    fine = np.arange(100, 200, 0.01) + 0.005
+    mean = inputs.values(2.0 + 0.01 * fine)[0].reshape(100, 100).mean(axis=1)
+    places = np.arange(100, 200)
+    exact = (np.sin(w * (places + 1) + 0.3) - np.sin(w * places + 0.3)) / w
+    assert np.abs(mean - exact).max() < 2e-3
+    assert inputs.values(2.0 + 0.01 * places)[0] == pytest.approx(np.cos(w * places + 0.3), abs=1e-9)
