@@ -564,7 +564,7 @@ def test_given_a_second_set_of_numbers_then_it_is_another_from_four_errors_and_t
     def apart(there: list[float], errors: list[float]) -> list[int]:
         here = about(values=np.array([1.0, -2.0, 5.0]))
         return _apart(
-            problem, here, about(values=np.array(there)), np.array(errors), [0, 1], np.full(2, np.inf)
+            problem, here, about(values=np.array(there)), np.array(errors), [0, 1], np.full(3, np.inf)
         )
 
     assert apart([1.41, -2.0, 9.0], [0.1, 0.1, 0.1]) == [0]
