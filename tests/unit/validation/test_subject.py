@@ -261,7 +261,8 @@ def test_given_a_white_force_that_a_converter_holds_then_the_right_model_is_vali
     found = check_residuals(held, SILENT)
     assert found.status == "passed", found.sentence
     assert "read as held" in found.sentence
-    assert check_residuals(prepare_subject(PUSHED, held_record(), {}), SILENT).status == "failed"
+    smoothed = check_residuals(prepare_subject(PUSHED, held_record(), {}), SILENT)
+    assert smoothed.status != "passed"  # a smooth curve through the samples is not the force
     stated = Conditions(inputs="bandlimited", denoise=False)  # what was said of the channels is not overruled
     assert read_subject(PUSHED, held_record(), {}, None, stated).conditions is stated
     wrong = read_subject(PUSHED, held_record(stiffness=4.4), {})  # no reading makes it fit
