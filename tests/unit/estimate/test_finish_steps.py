@@ -366,7 +366,9 @@ def test_given_a_missing_term_then_its_share_is_that_of_the_rates_over_all_stret
             inputs=lambda times: None, rates=np.array([[9.0], [0.0]]),
         ),
     ]  # fmt: skip
-    term = about(name="x", equation=1, common=True, values=lambda states, inputs: states[0])
+    term = about(
+        name="x", equation=1, common=True, text="x", scale=1.0, values=lambda states, inputs: states[0]
+    )
     found = _missing_force(about(states=("x", "v")), cast(Any, motions), cast(Any, term), 0, scored)
     assert (found.name, found.place, found.common) == ("x", "dv/dt", True)
     assert [found.t, found.coefficient] == pytest.approx([3.0, 2.0]) and found.stderr == pytest.approx(2 / 3)
