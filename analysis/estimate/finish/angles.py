@@ -26,7 +26,8 @@ def is_angle(fitted: Fitted, unknown: int) -> bool:
         for i, values in enumerate((here, turned)):
             kernels.rhs(t, x, u, values, rates[i])
             kernels.out(t, x, u, values, shown[i])
-        if not (np.allclose(*rates, rtol=_SAME, atol=0.0) and np.allclose(*shown, rtol=_SAME, atol=0.0)):
+        pairs = ((rates[0], rates[1]), (shown[0], shown[1]))
+        if not all(np.allclose(one, other, rtol=_SAME, atol=0.0) for one, other in pairs):
             return False
     return True
 
