@@ -46,13 +46,9 @@ def input_values(t, t0, dt, coefficients, u):  # type: ignore[no-untyped-def]
         j = min(max(int(np.floor(position + GUARD)), 0), coefficients.shape[1] - 1)
         s = max(position - j, 0.0) * dt
         for i in range(coefficients.shape[0]):
-            higher = coefficients[i, j, 3]
-            if coefficients.shape[2] > CUBIC:
-                higher = 0.0
-                for power in range(coefficients.shape[2] - 1, 2, -1):
-                    higher = coefficients[i, j, power] + s * higher
-            cubic = coefficients[i, j, 2] + s * higher
-            u[i] = coefficients[i, j, 0] + s * (coefficients[i, j, 1] + s * cubic)
+            u[i] = 0.0  # summed in place: a local number that a loop carries cannot be inlined
+            for power in range(coefficients.shape[2] - 1, -1, -1):
+                u[i] = coefficients[i, j, power] + s * u[i]
 
 
 @njit(cache=True, nogil=True)
