@@ -39,6 +39,7 @@ _NAMES = {
     "validation": "Check Panel Sweep Trace Validation validate",
     "validation.response": "predict_response",
     "validation.foretold": "foretold",
+    "validation.held": "HeldMotion",
     "validation.subject": "Subject prepare_subject",
     # what to measure next
     "planning.knowledge": "Knowledge knowledge_of",
@@ -52,6 +53,7 @@ _NAMES = {
     "dynamics.bifurcation": "bifurcation",
     "dynamics.continuation": "Branch BranchPoint follow period_rule",
     "dynamics.equilibrium": "equilibria",
+    "dynamics.imposed": "ImposedMotions",
     "dynamics.lyapunov": "lyapunov_spectrum",
     "dynamics.settled": "settled_orbit",
     "dynamics.tone_drive": "driven_by_a_tone",

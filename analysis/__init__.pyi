@@ -39,6 +39,7 @@ from analysis.dynamics.continuation import BranchPoint as BranchPoint
 from analysis.dynamics.continuation import follow as follow
 from analysis.dynamics.continuation import period_rule as period_rule
 from analysis.dynamics.equilibrium import equilibria as equilibria
+from analysis.dynamics.imposed import ImposedMotions as ImposedMotions
 from analysis.dynamics.lyapunov import lyapunov_spectrum as lyapunov_spectrum
 from analysis.dynamics.settled import settled_orbit as settled_orbit
 from analysis.dynamics.tone_drive import driven_by_a_tone as driven_by_a_tone
@@ -155,6 +156,7 @@ from analysis.validation import Trace as Trace
 from analysis.validation import Validation as Validation
 from analysis.validation import validate as validate
 from analysis.validation.foretold import foretold as foretold
+from analysis.validation.held import HeldMotion as HeldMotion
 from analysis.validation.response import predict_response as predict_response
 from analysis.validation.subject import Subject as Subject
 from analysis.validation.subject import prepare_subject as prepare_subject

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis import DataError, parse_json
-from analysis.validation.held import HeldMotion
+from analysis import DataError, HeldMotion, parse_json
 from drivers.base.files import read_text
 
 if TYPE_CHECKING:

@@ -427,7 +427,7 @@ def _beside(branch: TrackedBranch, channels: _Channels, model: Model | None) -> 
         return []
     import numpy as np
 
-    from analysis.dynamics.imposed import ImposedMotions
+    from analysis import ImposedMotions
 
     solver, motion, rows = ImposedMotions(model, channels.response.name), None, []
     for p in branch.in_order():

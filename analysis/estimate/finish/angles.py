@@ -5,31 +5,40 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from analysis.estimate.finish.fitted import Fitted
 
+Array = NDArray[np.float64]
+
 TURN = 2 * np.pi
-_PLACES, _SAME = 5, 1e-9  # states at which a turn changes nothing, and what counts as nothing
+_PLACES = 5  # states at which a turn changes nothing
+_SAME, _OTHER = 1e-9, 1e-6  # of rates and outputs: what counts as nothing, and as something
 
 
 def is_angle(fitted: Fitted, unknown: int) -> bool:
-    """Whether the model does the same when a parameter is larger by a whole turn: a phase, a direction."""
+    """Whether the model does the same when a parameter is larger by a whole turn, but not by half of one: a
+    phase, a direction. A stiffness of 1e24 does not notice half a turn either, and is no angle."""
+    piece = fitted.pieces[0]
+    places = np.linspace(0, len(piece.times) - 1, _PLACES).astype(int)
+    shown = [[_shown(fitted, n, unknown, turn) for turn in (0.0, TURN, TURN / 2)] for n in places]
+    if not all(np.allclose(here, turned, rtol=_SAME, atol=0.0) for here, turned, _ in shown):
+        return False
+    return not all(np.allclose(here, half, rtol=_OTHER, atol=0.0) for here, _, half in shown)
+
+
+def _shown(fitted: Fitted, sample: int, unknown: int, more: float) -> Array:
+    """Rates and outputs at a sample of the fitted motion, with a parameter that is larger."""
     piece, model = fitted.pieces[0], fitted.experiment.model
+    values = fitted.values[piece.record, : len(model.parameters)].copy()
+    values[fitted.unknowns[unknown].index] += more
+    t, x = float(piece.times[sample]), np.ascontiguousarray(piece.states[:, sample])
+    u = np.ascontiguousarray(piece.run.inputs.values(piece.times[sample : sample + 1])[:, 0])
+    rates, outputs = np.empty(len(x)), np.empty(len(model.outputs))
     kernels = model.kernels()
-    here = np.ascontiguousarray(fitted.values[piece.record, : len(model.parameters)])
-    turned = here.copy()
-    turned[fitted.unknowns[unknown].index] += TURN
-    for n in np.linspace(0, len(piece.times) - 1, _PLACES).astype(int):
-        t, x = float(piece.times[n]), np.ascontiguousarray(piece.states[:, n])
-        u = np.ascontiguousarray(piece.run.inputs.values(piece.times[n : n + 1])[:, 0])
-        rates, shown = np.empty((2, len(x))), np.empty((2, len(model.outputs)))
-        for i, values in enumerate((here, turned)):
-            kernels.rhs(t, x, u, values, rates[i])
-            kernels.out(t, x, u, values, shown[i])
-        pairs = ((rates[0], rates[1]), (shown[0], shown[1]))
-        if not all(np.allclose(one, other, rtol=_SAME, atol=0.0) for one, other in pairs):
-            return False
-    return True
+    kernels.rhs(t, x, u, values, rates)
+    kernels.out(t, x, u, values, outputs)
+    return np.concatenate([rates, outputs])
 
 
 def in_the_guess_turn(fitted: Fitted) -> Fitted:

@@ -11,13 +11,15 @@ import analysis
 
 ROOT = Path(analysis.__file__).parent.parent
 # Deliberately inside: the virtual plant's compiled loop, the beams and functions that published tables vary,
-# the method of the thesis step by step, and the parts of the loop that holds orbits, which the rig runs.
+# the method of the thesis step by step, and the parts of the loops that hold orbits and track branches, which
+# the rig runs.
 INSIDE = (
     "analysis.base.compiling",
     "analysis.model.kernels",
     "analysis.estimate.functions",
     "analysis.estimate.balance",
     "analysis.holding",
+    "analysis.tracking",
 )
 
 

@@ -151,7 +151,7 @@ def test_given_parts_and_records_then_each_test_has_its_own_degrees_of_freedom(
                 runs=[None] * records, conditions=about(noise={"x"}), model=about(outputs=("x",))
             ),
         )  # fmt: skip
-        evidence = about(processes=white, regressions=whole, lacking=[], delay=None)
+        evidence = about(processes=white, regressions=whole, lacking=[], moves=None)
         return errors.error_bars(fitted, evidence, SILENT)
 
     assert bars(1).kind == "ideal" and used == [7]

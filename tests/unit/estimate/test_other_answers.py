@@ -369,12 +369,14 @@ def gathered(
         monkeypatch.setattr(evidence_module, name, one)
     outputs = 2 * np.cos(0.03 * np.arange(len(errors)))[None] + 0.1 * errors
     run = about(outputs=outputs, dt=0.5)
-    model = about(outputs=("x",), inputs=("f",))
+    model = about(outputs=("x",), inputs=("f",), equations=about(functions_of_time=()))
     piece = about(residuals=0.1 * errors[None], states=np.zeros((2, 5)), run=run, first=0, stop=len(errors))
     return gather(
         about(
             experiment=about(
-                model=model, conditions=about(noise={} if noise is None else {"x": noise}), runs=[run]
+                model=model,
+                conditions=about(noise={} if noise is None else {"x": noise}, inputs="auto"),
+                runs=[run],
             ),
             pieces=[piece],
             sigma=np.array([0.1]), estimate=np.zeros(1),

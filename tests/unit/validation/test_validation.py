@@ -233,11 +233,12 @@ def test_given_a_velocity_in_other_units_then_the_restoring_force_is_the_same(no
 
 
 def test_given_recordings_at_other_drives_then_the_bifurcation_diagram_is_tested() -> None:
-    others = [beam_record(0.003, a, 7) for a in (0.13, 0.2)]
+    # at both amplitudes the motion settles on one orbit, whatever a rounding error makes of the way there
+    others = [beam_record(0.003, a, 7) for a in (0.12, 0.3)]
     first, model = beam_record(0.003), load_model("two_well_beam")
     right = check_bifurcation(prepare_subject(model, first, {}), Sweep(), others, SILENT)
     assert right.status == "passed", right.sentence
-    assert [row["value"] for row in right.rows] == pytest.approx([1.0, 0.52, 0.8])
+    assert [row["value"] for row in right.rows] == pytest.approx([1.0, 0.48, 1.2])
     # a rounding error in the start decides where a single chaotic run ends; the check does not rest on one
     moved = first.with_channels(x=first["x"] + 1e-12)
     again = check_bifurcation(prepare_subject(model, moved, {}), Sweep(), others, SILENT)
