@@ -560,7 +560,7 @@ class NidaqExciter:
         reason = self._player.latch.reason or "STOP"
         begin = time.monotonic()
         self._task.stop()
-        played = self._count_at_stop(0.5 * (begin + time.monotonic()))
+        played = self._count_at_stop(begin, time.monotonic())
         with self._lock:
             while self._states and self._states[-1].index >= self._base + played:
                 self._states.pop()
@@ -579,18 +579,26 @@ class NidaqExciter:
         if self.watchdog is not None:
             self.watchdog.stop()
 
-    def _count_at_stop(self, stopped: float) -> int:
-        """How many samples the device had played when it was stopped; if it does not tell, by the clock."""
+    def _count_at_stop(self, begin: float, end: float) -> int:
+        """How many samples the device had played when it was stopped, by a call of that time.
+
+        If it does not tell, the clock leaves a range, the last count's own call included: of the values at
+        which the output may stand the smallest is taken, so that it falls from there and never rises.
+        """
         from nidaqmx.errors import DaqError
 
-        since = stopped - self._counted_at
-        by_clock = min(self._played + round(since * self._rate), self._sent.count)
+        since = begin - self._counted_at - self._call_seconds[-1]
+        earliest = self._played + max(0, int(since * self._rate))
+        latest = min(self._played + round((end - self._counted_at) * self._rate), self._sent.count)
+        by_clock = range(min(earliest, latest), latest + 1)
         try:
             told = int(self._task.out_stream.total_samp_per_chan_generated)
         except DaqError:
-            return by_clock
-        latest = self._played + round((time.monotonic() - self._counted_at + COUNT_SLACK) * self._rate)
-        return told if self._played <= told <= min(latest, self._sent.count) else by_clock
+            told = -1
+        most = self._played + round((time.monotonic() - self._counted_at + COUNT_SLACK) * self._rate)
+        if self._played <= told <= min(most, self._sent.count):
+            return told
+        return min(by_clock, key=lambda count: abs(self._sent.held_after(count)))
 
     def _play_out(self, samples: Samples) -> None:
         """Play so many samples on the input's clock, which runs; returns when they are played."""
