@@ -29,9 +29,11 @@ def read_held(path: str, model: Model) -> list[HeldMotion]:
 
 def _motion(o: dict[str, object], model: Model) -> HeldMotion:
     states, orbit = o["states"], o["orbit"]
-    assert isinstance(states, dict) and isinstance(orbit, dict)
     multipliers, errors = o["multipliers"], o["multiplier_errors"]
-    assert isinstance(multipliers, list) and isinstance(errors, list)
+    if not (isinstance(states, dict) and isinstance(orbit, dict)):
+        raise TypeError("states and orbit are not tables")
+    if not (isinstance(multipliers, list) and isinstance(errors, list)):
+        raise TypeError("multipliers are not a list")
     return HeldMotion(
         int(str(o["number"])), int(str(o["periods"])),
         np.array([states[name] for name in model.states], dtype=np.float64),

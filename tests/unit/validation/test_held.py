@@ -45,7 +45,8 @@ def test_when_a_result_of_hold_is_read_then_only_held_orbits_count(tmp_path: Pat
     path.write_text(json.dumps({"orbits": [orbit, {**orbit, "verdict": "lost"}]}))
     (found,) = read_held(str(path), oscillator())
     assert found.number == 3 and found.states.shape == (2, 4) and found.multiplier == 2.0
-    for text in ('{"orbits": []}', '{"orbits": [{"verdict": "held"}]}', "[]"):
+    flat = json.dumps({"orbits": [{**orbit, "states": [1.0]}]})
+    for text in ('{"orbits": []}', '{"orbits": [{"verdict": "held"}]}', "[]", flat):
         path.write_text(text)
         with pytest.raises(DataError, match=r"nothing to compare|not a result of"):
             read_held(str(path), oscillator())
