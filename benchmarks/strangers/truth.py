@@ -147,7 +147,8 @@ def stick_slip(system: System, text: dict[str, Any], drives: dict[str, Function]
         )  # fmt: skip
         t, x = float(found.t[-1]), np.array(found.y[:, -1])
         until = int(np.searchsorted(times, t, side="right"))
-        result[:, done:until] = found.sol(times[done:until])
+        if until > done:  # a stick and a slip within one sample interval show no sample
+            result[:, done:until] = found.sol(times[done:until])
         done = until
         if side == 0.0:
             side = 1.0 if len(found.t_events[0]) else -1.0
