@@ -31,7 +31,8 @@ def _settled(problem: PathProblem, steps: int, tolerance: float) -> int:
     coarse, _ = problem.evaluate(problem.paths, problem.values, steps)
     while steps <= _FINEST:
         finer, _ = problem.evaluate(problem.paths, problem.values, 2 * steps)
-        error = np.sqrt(np.mean((np.vstack(finer) - np.vstack(coarse)) ** 2, axis=0))
+        with np.errstate(over="ignore"):  # a flow that runs away has not settled
+            error = np.sqrt(np.mean((np.vstack(finer) - np.vstack(coarse)) ** 2, axis=0))
         if np.all(error <= tolerance * moved + _ROUNDING * problem.scale):
             return steps
         steps, coarse = 2 * steps, finer

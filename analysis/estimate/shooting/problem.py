@@ -187,7 +187,8 @@ class Problem:
         slopes = motion.slopes * weight[:, None, :]
         slopes[:, :shared] *= factor[:, None]
         flat = slopes.transpose(1, 0, 2).reshape(slopes.shape[1], -1)
-        gram, gradient = flat @ flat.T, flat @ residual.ravel()
+        with np.errstate(over="ignore"):  # slopes of a motion that is all but lost: the step is refused
+            gram, gradient = flat @ flat.T, flat @ residual.ravel()
         self.unknowns.add(
             stretch.record, result.hessian, result.gradient, gram[:shared, :shared], gradient[:shared]
         )
