@@ -1,7 +1,8 @@
-"""A rig opened for a command, and the file that it is to record into."""
+"""The rig that a command asks for, opened, and the file that it is to record into."""
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,30 @@ from analysis import DataError
 
 if TYPE_CHECKING:
     from drivers.rig.profile import Rig, RigProfile
+
+
+def add_virtual_options(parser: argparse.ArgumentParser) -> None:
+    """What a command may say of a virtual rig."""
+    parser.add_argument("--fast", action="store_true", help="virtual rigs: as fast as the machine can")
+    parser.add_argument("--seed", type=int, default=0, help="of a virtual rig's noise")
+    parser.add_argument(
+        "--specimen",
+        type=int,
+        default=0,
+        metavar="N",
+        help="number of the virtual specimen (0: the profile's)",
+    )
+
+
+def asked_profile(args: argparse.Namespace) -> RigProfile:
+    """The rig named on the command line, with the specimen asked for."""
+    from drivers.rig.profile import load_rig
+    from drivers.virtual.specimens import with_specimen
+
+    profile = with_specimen(load_rig(args.rig), args.specimen)
+    if args.fast and not profile.virtual:
+        raise DataError(f"The rig '{profile.key}' is real: it cannot run faster than time.")
+    return profile
 
 
 def open_for_command(profile: RigProfile, fast: bool, seed: int, patience: float | None = None) -> Rig:
@@ -32,3 +57,9 @@ def check_free(path: Path) -> None:
         raise DataError(f"There is no folder {path.parent} to record into.")
     if path.exists():
         raise DataError(f"{path} is already there: recordings are never overwritten.")
+
+
+def recording_file(out: str) -> Path:
+    """The file that --out names, with its ending."""
+    path = Path(out)
+    return path.with_name(path.name.removesuffix(".h5") + ".h5")

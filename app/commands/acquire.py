@@ -15,7 +15,7 @@ from analysis import DataError, ShakedownError
 from app import project as projects
 from app.ctrl_c import CtrlC
 from app.output import add_json_option, table, terminal_progress, write_json
-from app.rig_access import check_free, open_for_command
+from app.rig_access import add_virtual_options, asked_profile, check_free, open_for_command
 
 if TYPE_CHECKING:
     from analysis import Progress
@@ -46,7 +46,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--drive", metavar="FILE", help="play the [drive] of a TOML file, such as a plan, not the rig's own"
     )
-    parser.add_argument("--fast", action="store_true", help="virtual rigs: as fast as the machine can")
     parser.add_argument("--settle", type=float, help="seconds to let pass first (default: the rig's own)")
     parser.add_argument(
         "--set",
@@ -62,14 +61,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--before", type=float, default=0.0, help="seconds kept from before the trigger")
     parser.add_argument("--hold-off", type=float, default=0.0, help="seconds without another trigger")
     parser.add_argument("--captures", type=int, default=1, help="recordings to make, one per trigger")
-    parser.add_argument("--seed", type=int, default=0, help="of a virtual rig's noise")
-    parser.add_argument(
-        "--specimen",
-        type=int,
-        default=0,
-        metavar="N",
-        help="number of the virtual specimen (0: the profile's)",
-    )
+    add_virtual_options(parser)
     parser.add_argument("--note", default="", help="kept in the recording")
     parser.add_argument(
         "--operator", help="who records; kept in the recording (default: the window's setting)"
@@ -78,18 +70,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from drivers.rig.profile import load_rig
-    from drivers.virtual.specimens import with_specimen
-
     if args.captures < 1 or (args.settle is not None and args.settle < 0):
         raise DataError("--captures is a number from 1 on, --settle a time that is not negative.")
     _take_from_project(args)
-    profile = with_specimen(load_rig(args.rig), args.specimen)
+    profile = asked_profile(args)
     if args.drive:
         profile = _with_drive(profile, args)
     profile = profile.with_changes(**_changes(profile, args.set))
-    if args.fast and not profile.virtual:
-        raise DataError(f"The rig '{profile.key}' is real: it cannot run faster than time.")
     rig = open_for_command(profile, args.fast, args.seed)
     from drivers.acquisition.engine import Engine
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-import threading
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis import DataError, ShakedownError
+from analysis import DataError
 from app import project_names as names
-from app.ctrl_c import CtrlC
+from app.loop_session import LoopSession
 from app.output import add_json_option, plain, table, terminal_progress, write_json
-from app.rig_access import check_free, open_for_command
-from app.watched_work import WatchedWork
+from app.rig_access import add_virtual_options, asked_profile, check_free, recording_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,11 +24,8 @@ if TYPE_CHECKING:
     from analysis.holding.plant import LoopPlant
     from analysis.holding.target import Target
     from app.loop_rig import EngineLoop
-    from drivers.acquisition.engine import Engine
-    from drivers.rig.profile import Rig, RigProfile
+    from drivers.rig.profile import RigProfile
 
-PATIENCE = 3.0  # s without a sign of life, as the window has: this process computes beside them
-LONGEST_STEP = 5.0  # s between two looks at the rig: a regulator is computed meanwhile
 DITHER = 0.03  # rms of the dither test, of the drive's amplitude
 REST_SECONDS = 3.0  # for a specimen to come to rest, and REST_PERIODS of the drive at least
 REST_PERIODS = 20
@@ -57,32 +51,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--wait", type=float, default=400.0, metavar="N", help="longest wait for an orbit, in periods"
     )
     parser.add_argument("--out", metavar="FILE", help="recording to write, with target, correction and state")
-    parser.add_argument("--fast", action="store_true", help="virtual rigs: as fast as the machine can")
-    parser.add_argument("--seed", type=int, default=0, help="of a virtual rig's noise")
-    parser.add_argument(
-        "--specimen",
-        type=int,
-        default=0,
-        metavar="N",
-        help="number of the virtual specimen (0: the profile's)",
-    )
+    add_virtual_options(parser)
     add_json_option(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     from drivers.formats import read
-    from drivers.rig.profile import load_rig
-    from drivers.virtual.specimens import with_specimen
 
     if args.periods < 20 or args.longest < 1 or not args.wait > 0:
         raise DataError("--periods is at least 20, --longest at least 1 and --wait positive.")
-    profile = with_specimen(load_rig(args.rig), args.specimen)
+    profile = asked_profile(args)
     record = read(args.record)
     fit, model = _fitted(args.fit)
     channels = _channels(profile, model, record)
     _same_drive(profile, record)
-    if args.fast and not profile.virtual:
-        raise DataError(f"The rig '{profile.key}' is real: it cannot run faster than time.")
     if args.out is None and not args.list:
         raise DataError("--out FILE names the recording of what is held.")
     progress = terminal_progress()
@@ -262,84 +244,41 @@ def _chosen(args: argparse.Namespace, count: int) -> list[int]:
 def _on_the_rig(
     profile: RigProfile, study: _Study, chosen: list[int], args: argparse.Namespace, progress: Progress
 ) -> dict[str, Any]:
-    from app.loop_rig import with_loop_channels
-    from drivers.acquisition.engine import Engine
-
-    out = Path(args.out)
-    check_free(_recording(out))
-    rig = open_for_command(with_loop_channels(profile), args.fast, args.seed, PATIENCE)
-    engine = Engine(rig.source, rig.exciter, 0.25 if args.fast else 0.02)
-    watched = WatchedWork(rig.beat, LONGEST_STEP)
-    with CtrlC(at_once=rig.emergency_stop) as ctrl_c:
-        interrupted = threading.Event()
-
-        def look() -> None:
-            try:
-                ctrl_c.check()
-            except KeyboardInterrupt:
-                rig.emergency_stop(ctrl_c.word or "Ctrl-C was pressed")
-                interrupted.set()
-
-        work = _Work(rig, engine, study, args, replace(progress, cancelled=interrupted.is_set), watched.step)
-        try:
-            watched.run(lambda: work.run(chosen, out), look)
-        except ShakedownError as error:
-            work.problem = "Stopped by you." if interrupted.is_set() else str(error)
-        finally:
-            work.end()
-            engine.stop()
-            rig.close()
-        work.problem = f"Ended: {ctrl_c.word}." if ctrl_c.word else work.problem
+    out = recording_file(args.out)
+    check_free(out)
+    session = LoopSession(profile, args.fast, args.seed, progress)
+    work = _Work(session, study, args)
+    session.run(lambda: work.run(chosen, out), "holding is over")
     return work.result()
-
-
-def _recording(out: Path) -> Path:
-    return out.with_name(out.name.removesuffix(".h5") + ".h5")
 
 
 class _Work:
     """The rig in motion: dither test, then one orbit after the other."""
 
-    def __init__(
-        self,
-        rig: Rig,
-        engine: Engine,
-        study: _Study,
-        args: argparse.Namespace,
-        progress: Progress,
-        step: Callable[[], None],
-    ) -> None:
-        self._rig, self._engine, self._study, self._args, self._progress = rig, engine, study, args, progress
-        self._step = step  # tells that the work goes on
-        self._capture: Any = None
+    def __init__(self, session: LoopSession, study: _Study, args: argparse.Namespace) -> None:
+        self._session, self._rig, self._engine = session, session.rig, session.engine
+        self._study, self._args = study, args
         self._loop: Any = None  # status, as it was last
         self._dither: DitherResult | None = None
         self._plant = study.plant
         self._done: list[dict[str, Any]] = []
-        self.problem = ""
 
     def _watch(self) -> None:
-        self._step()
-        self._rig.check_drive()
-        self._progress.report(0.0, "the loop is closed")
+        self._session.watch()
+        self._session.progress.report(0.0, "the loop is closed")
 
     def run(self, chosen: list[int], out: Path) -> None:
         from app.loop_rig import EngineLoop, modulated
-        from drivers.acquisition.capture import recording_to
-        from drivers.acquisition.metadata import recording_metadata
 
-        rig, profile = self._rig, self._study.profile
-        exciter = modulated(rig)
+        exciter = modulated(self._rig)
         self._check_room()
         self._engine.start(held=True)
         force = self._study.model.inputs[0]
         loop = EngineLoop(
-            rig, self._engine, (*self._plant.channels, force), self._plant.frequency, self._watch
+            self._rig, self._engine, (*self._plant.channels, force), self._plant.frequency, self._watch
         )
-        metadata = recording_metadata(rig.source, profile, seed=self._args.seed)
-        target = _recording(out)
         self._test(loop)
-        self._capture = self._engine.record(recording_to(target, rig.source, metadata))
+        self._session.record(out)
         self._drive(loop)
         for number in chosen:
             self._done.append(self._one(loop, number))
@@ -443,36 +382,21 @@ class _Work:
                 "reason": f"this orbit needs less than {1e3 * limit:.2g} ms; the loop has "
                 f"{1e3 * self._plant.path.delay:.2g} ms",
             }
-        progress = self._progress.part(0.0, 1.0)
+        progress = self._session.progress.part(0.0, 1.0)
         held = Holding(
             _Sensors(loop, len(self._plant.channels)), self._plant, target, self._study.draws(),
             self._args.wait, progress,
         ).run(self._args.periods)  # fmt: skip
         return told | {"expected_control": control} | _described(held, self._plant)
 
-    def end(self) -> None:
-        """Ramp down, finish the recording."""
-        import contextlib
-
-        rig, engine = self._rig, self._engine
-        if rig.exciter is not None and engine.status.running:
-            with contextlib.suppress(ShakedownError):
-                rig.exciter.stop("holding is over")
-                engine.advance(0.3, lambda _: rig.beat())
-        if self._capture is not None:
-            self._capture.ask_to_end()
-            while not self._capture.wait(0.05):
-                rig.beat()
-
     def result(self) -> dict[str, Any]:
-        files = [] if self._capture is None else [str(f.path) for f in self._capture.finished]
         path, dither, loop = self._plant.path, self._dither, self._loop
         return {
             "rig": self._study.profile.key,
             "model": self._study.model.name,
             "channels": self._plant.channels,
             "drive": {"frequency": self._plant.frequency, "amplitude": self._plant.amplitude},
-            "files": files,
+            "files": self._session.files,
             "loop": None if loop is None else dict(vars(loop)),
             "path": None
             if dither is None
@@ -483,7 +407,7 @@ class _Work:
             "orbits": self._done,
             "offered": len(self._done),
             "held": sum(o["verdict"] == "held" for o in self._done),
-            "problem": self.problem or None,
+            "problem": self._session.problem or None,
         }  # fmt: skip
 
 

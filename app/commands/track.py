@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
-import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis import DataError, ShakedownError
+from analysis import DataError
 from app import project_names as names
-from app.ctrl_c import CtrlC
+from app.loop_session import LoopSession
 from app.output import add_json_option, plain, table, terminal_progress, write_json
-from app.rig_access import check_free, open_for_command
-from app.watched_work import WatchedWork
+from app.rig_access import add_virtual_options, asked_profile, check_free, recording_file
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from analysis import Model, Progress
+    from analysis import Model
     from analysis.tracking.measure import BranchValue
     from analysis.tracking.tracking import Plan, TrackedBranch, TrackedPoint
     from app.loop_rig import EngineLoop
-    from drivers.acquisition.engine import Engine
-    from drivers.rig.profile import ChannelProfile, Rig, RigProfile
+    from drivers.rig.profile import ChannelProfile, RigProfile
 
-PATIENCE = 3.0  # s without a sign of life, as the window has: this process computes beside them
-LONGEST_STEP = 5.0  # s between two looks at the rig
 KINDS = {"backbone": "backbone", "force": "response over force", "frequency": "response over frequency"}
 LEAST_RESPONSE = 8
 ROOM = 0.95  # of the largest drive that the limits allow
@@ -89,38 +82,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--table", metavar="FILE", help="the branch as a table (.csv), data for `identify` and `validate`"
     )
     parser.add_argument("--plot", metavar="FILE", help="draw the branch (png, svg or pdf)")
-    parser.add_argument("--fast", action="store_true", help="virtual rigs: as fast as the machine can")
-    parser.add_argument("--seed", type=int, default=0, help="of a virtual rig's noise")
-    parser.add_argument(
-        "--specimen",
-        type=int,
-        default=0,
-        metavar="N",
-        help="number of the virtual specimen (0: the profile's)",
-    )
+    add_virtual_options(parser)
     add_json_option(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    from drivers.rig.profile import load_rig
-    from drivers.virtual.specimens import with_specimen
-
-    profile = with_specimen(load_rig(args.rig), args.specimen)
-    if args.fast and not profile.virtual:
-        raise DataError(f"The rig '{profile.key}' is real: it cannot run faster than time.")
+    profile = asked_profile(args)
     _check(args)
     channels = _channels(profile, args)
     model = _model(args, channels) if args.model else None
-    out = _recording(Path(args.out))
+    out = recording_file(args.out)
     check_free(out)
-    work = _on_the_rig(profile, channels, args, out, terminal_progress())
-    result = _described(work, profile, channels, model)
+    session = LoopSession(profile, args.fast, args.seed, terminal_progress())
+    work = _Work(session, profile, channels, args)
+    session.run(lambda: work.run(out), "tracking is over")
+    result = _described(work, session, profile, channels, model)
     if work.branch is not None and work.branch.points:
         _write(work.branch, channels, model, args)
     if not write_json(args.json, plain(result)):
         _show(result)
-    if work.problem:
-        print(f"shakedown: {work.problem}", file=sys.stderr)
+    if session.problem:
+        print(f"shakedown: {session.problem}", file=sys.stderr)
         return 1
     return 0 if result["verdict"] == "tracked" else 3
 
@@ -205,42 +187,6 @@ def _model(args: argparse.Namespace, channels: _Channels) -> Model:
     return model
 
 
-def _recording(out: Path) -> Path:
-    return out.with_name(out.name.removesuffix(".h5") + ".h5")
-
-
-def _on_the_rig(
-    profile: RigProfile, channels: _Channels, args: argparse.Namespace, out: Path, progress: Progress
-) -> _Work:
-    from app.loop_rig import with_loop_channels
-    from drivers.acquisition.engine import Engine
-
-    rig = open_for_command(with_loop_channels(profile), args.fast, args.seed, PATIENCE)
-    engine = Engine(rig.source, rig.exciter, 0.25 if args.fast else 0.02)
-    watched = WatchedWork(rig.beat, LONGEST_STEP)
-    with CtrlC(at_once=rig.emergency_stop) as ctrl_c:
-        interrupted = threading.Event()
-
-        def look() -> None:
-            try:
-                ctrl_c.check()
-            except KeyboardInterrupt:
-                rig.emergency_stop(ctrl_c.word or "Ctrl-C was pressed")
-                interrupted.set()
-
-        work = _Work(rig, engine, profile, channels, args, progress, watched.step)
-        try:
-            watched.run(lambda: work.run(out), look)
-        except ShakedownError as error:
-            work.problem = "Stopped by you." if interrupted.is_set() else str(error)
-        finally:
-            work.end()
-            engine.stop()
-            rig.close()
-        work.problem = f"Ended: {ctrl_c.word}." if ctrl_c.word else work.problem
-    return work
-
-
 class _Rig:
     """The loop as tracking needs it (see analysis.tracking.tracking.TrackingRig)."""
 
@@ -257,32 +203,25 @@ class _Work:
     """The rig in motion: linear test, then the branch."""
 
     def __init__(
-        self, rig: Rig, engine: Engine, profile: RigProfile, channels: _Channels, args: argparse.Namespace,
-        progress: Progress, step: Callable[[], None],
-    ) -> None:  # fmt: skip
-        self._rig, self._engine, self._profile, self._channels = rig, engine, profile, channels
-        self._args, self._progress, self._step = args, progress, step
-        self._capture: Any = None
+        self, session: LoopSession, profile: RigProfile, channels: _Channels, args: argparse.Namespace
+    ) -> None:
+        self._session, self._profile, self._channels, self._args = session, profile, channels, args
         self._visited = 0
         self.loop: Any = None
         self.branch: TrackedBranch | None = None
-        self.problem = ""
-
-    @property
-    def files(self) -> list[str]:
-        return [] if self._capture is None else [str(f.path) for f in self._capture.finished]
 
     def _watch(self) -> None:
-        self._step()
-        self._rig.check_drive()
-        self._progress.report(min(0.99, self._visited / (1.6 * self._args.points)), "the loop is closed")
+        self._session.watch()
+        self._report("the loop is closed")
+
+    def _report(self, said: str) -> None:
+        self._session.progress.report(min(0.99, self._visited / (1.6 * self._args.points)), said)
 
     def _seen(self, point: TrackedPoint) -> None:
         self._visited += 1
         p = point.point
-        self._progress.report(
-            min(0.99, self._visited / (1.6 * self._args.points)),
-            f"{p.frequency.value:.5g} Hz, amplitude {p.amplitude.value:.4g}, force {p.force.value:.4g}",
+        self._report(
+            f"{p.frequency.value:.5g} Hz, amplitude {p.amplitude.value:.4g}, force {p.force.value:.4g}"
         )
 
     def run(self, out: Path) -> None:
@@ -290,17 +229,16 @@ class _Work:
 
         from analysis.tracking.tracking import Tracking
         from app.loop_rig import EngineLoop, modulated
-        from drivers.acquisition.capture import recording_to
-        from drivers.acquisition.metadata import recording_metadata
         from drivers.base.waveform import Sine
 
-        rig, profile, limits = self._rig, self._profile, self._profile.limits
+        session, profile, limits = self._session, self._profile, self._profile.limits
+        rig = session.rig
         exciter = modulated(rig)
         assert rig.exciter is not None
         near = self._near()
         limits.check_frequency(near)
-        self._engine.start(held=True)
-        loop = EngineLoop(rig, self._engine, self._channels.names, near, self._watch)
+        session.engine.start(held=True)
+        loop = EngineLoop(rig, session.engine, self._channels.names, near, self._watch)
         band = (limits.lowest_frequency, limits.highest_frequency)
         peak = ROOM * min(limits.peak, limits.slew / (2 * np.pi * min(2.5 * near, limits.highest_frequency)))
         tracking = Tracking(
@@ -312,8 +250,7 @@ class _Work:
             self._channels.sees,
             self._seen,
         )
-        metadata = recording_metadata(rig.source, profile, seed=self._args.seed)
-        self._capture = self._engine.record(recording_to(out, rig.source, metadata))
+        session.record(out)
         rig.exciter.play(Sine(0.0, near))  # no drive of its own: all of it is the loop's
         loop.seconds(1.0)
         plant = tracking.test(near)
@@ -354,32 +291,22 @@ class _Work:
             return Plan("force", amplitudes, float(args.at_frequency))
         return Plan("frequency", phases_through(plant, args.points), float(args.at_force), float(args.to))
 
-    def end(self) -> None:
-        """Ramp down, finish the recording."""
-        rig, engine = self._rig, self._engine
-        if rig.exciter is not None and engine.status.running:
-            with contextlib.suppress(ShakedownError):
-                rig.exciter.stop("tracking is over")
-                engine.advance(0.3, lambda _: rig.beat())
-        if self._capture is not None:
-            self._capture.ask_to_end()
-            while not self._capture.wait(0.05):
-                rig.beat()
 
-
-def _described(work: _Work, profile: RigProfile, channels: _Channels, model: Model | None) -> dict[str, Any]:
+def _described(
+    work: _Work, session: LoopSession, profile: RigProfile, channels: _Channels, model: Model | None
+) -> dict[str, Any]:
     branch = work.branch
     told: dict[str, Any] = {
         "rig": profile.key,
         "channels": {"response": channels.response.name, "force": channels.force.name},
         "units": channels.units,
-        "files": work.files,
+        "files": session.files,
         "loop": None if work.loop is None else dict(vars(work.loop)),
         "verdict": None,
         "reason": "",
         "points": [],
         "folds": [],
-        "problem": work.problem or None,
+        "problem": session.problem or None,
     }
     if branch is None:
         return told

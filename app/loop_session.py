@@ -1,0 +1,90 @@
+"""A rig with a control loop while one command uses it: opened, watched, recorded and ended in one way."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analysis import ShakedownError
+from app.ctrl_c import CtrlC
+from app.rig_access import open_for_command
+from app.watched_work import WatchedWork
+
+if TYPE_CHECKING:
+    from analysis import Progress
+    from drivers.base.protocols import ActiveRecording
+    from drivers.rig.profile import RigProfile
+
+PATIENCE = 3.0  # s without a sign of life, as the window has: this process computes beside them
+LONGEST_STEP = 5.0  # s between two looks at the rig: a regulator is computed meanwhile
+FALL_SECONDS = 0.3  # of samples taken after the drive was told to end
+
+
+class LoopSession:
+    """Work beside a closed loop. The drive ends and the recording is finished however the work ends."""
+
+    def __init__(self, profile: RigProfile, fast: bool, seed: int, progress: Progress) -> None:
+        from app.loop_rig import with_loop_channels
+        from drivers.acquisition.engine import Engine
+
+        self._profile, self._seed = profile, seed
+        self.rig = open_for_command(with_loop_channels(profile), fast, seed, PATIENCE)
+        self.engine = Engine(self.rig.source, self.rig.exciter, 0.25 if fast else 0.02)
+        self._watched = WatchedWork(self.rig.beat, LONGEST_STEP)
+        self._interrupted = threading.Event()
+        self._capture: ActiveRecording | None = None
+        self.progress = replace(progress, cancelled=self._interrupted.is_set)
+        self.problem = ""
+
+    @property
+    def files(self) -> list[str]:
+        """The finished recordings."""
+        return [] if self._capture is None else [str(f.path) for f in self._capture.finished]
+
+    def watch(self) -> None:
+        """Called by the work: it goes on. Raises where the drive has ended."""
+        self._watched.step()
+        self.rig.check_drive()
+
+    def record(self, out: Path) -> None:
+        from drivers.acquisition.capture import recording_to
+        from drivers.acquisition.metadata import recording_metadata
+
+        metadata = recording_metadata(self.rig.source, self._profile, seed=self._seed)
+        self._capture = self.engine.record(recording_to(out, self.rig.source, metadata))
+
+    def run(self, work: Callable[[], object], ending: str) -> None:
+        """Do the work, then end the drive for the reason ``ending``; what went wrong becomes ``problem``."""
+        with CtrlC(at_once=self.rig.emergency_stop) as ctrl_c:
+            try:
+                self._watched.run(work, lambda: self._look(ctrl_c))
+            except ShakedownError as error:
+                self.problem = "Stopped by you." if self._interrupted.is_set() else str(error)
+            finally:
+                self._end(ending)
+                self.engine.stop()
+                self.rig.close()
+            self.problem = f"Ended: {ctrl_c.word}." if ctrl_c.word else self.problem
+
+    def _look(self, ctrl_c: CtrlC) -> None:
+        try:
+            ctrl_c.check()
+        except KeyboardInterrupt:
+            self.rig.emergency_stop(ctrl_c.word or "Ctrl-C was pressed")
+            self._interrupted.set()
+
+    def _end(self, reason: str) -> None:
+        """Ramp down, finish the recording."""
+        rig = self.rig
+        if rig.exciter is not None and self.engine.status.running:
+            with contextlib.suppress(ShakedownError):
+                rig.exciter.stop(reason)
+                self.engine.advance(FALL_SECONDS, lambda _: rig.beat())
+        if self._capture is not None:
+            self._capture.ask_to_end()
+            while not self._capture.wait(0.05):
+                rig.beat()
