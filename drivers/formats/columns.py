@@ -14,7 +14,18 @@ from analysis import Channel, DataError, Marker, Record, Span
 from drivers.formats.drive import clock_from, drive_from, markers_from, without_drive
 from drivers.formats.names import distinct
 from drivers.formats.options import Options
-from drivers.formats.timing import Grid, checked_rate, grid_of_times, in_seconds, is_time, resampled, simplest
+from drivers.formats.timing import (
+    BLOCK,
+    SECONDS,
+    Grid,
+    checked_rate,
+    grid_of_times,
+    in_seconds,
+    is_plain_time,
+    is_time,
+    resampled,
+    simplest,
+)
 from drivers.recording.guesses import Guesses
 from drivers.recording.journal import SAMPLE_TYPES, ChannelSpec
 from drivers.recording.lazy import Description, MemoryRecording, Recording, marker_events
@@ -214,15 +225,33 @@ def _chosen_group(groups: list[list[Column]], options: Options, source: str) -> 
 
 
 def _times(columns: list[Column], options: Options, source: str) -> list[Column]:
-    """The column of times, if there is one; others of such a name beside it are times as well."""
+    """The column of times, if there is one; others of such a name that increase are times as well."""
     if options.time is None:
-        return [c for c in columns if is_time(leaf(c.name))]
+        return _times_by_name([c for c in columns if is_time(leaf(c.name))])
     if not options.time:
         return []
     times = [c for c in columns if c.name == options.time]
     if not times:
         raise DataError(f"{source} has no column '{options.time}': it has {_few(c.name for c in columns)}.")
     return times[:1]
+
+
+def _times_by_name(named: list[Column]) -> list[Column]:
+    """Which of the columns that are named like times hold them: a temperature or torque ``T`` does not.
+
+    Where none increases the first is returned, so that what is wrong with it can be said.
+    """
+    plain = [c for c in named if is_plain_time(leaf(c.name))]
+    increasing = [c for c in plain if _increases(c)] or plain[:1]
+    return increasing or [c for c in named if _increases(c)]
+
+
+def _increases(column: Column) -> bool:
+    """Whether a column's beginning may be times: in a unit of time, each later than the one before."""
+    if column.unit.strip() not in SECONDS:
+        return False
+    values = np.asarray(column.read(0, min(column.length, BLOCK)), dtype=np.float64)
+    return bool(np.all(np.diff(values) > 0))
 
 
 def _with_holes(column: Column, rows: NDArray[np.int64]) -> Column:

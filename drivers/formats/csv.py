@@ -24,7 +24,7 @@ from drivers.formats.columns import Found, column_of, recording_from
 from drivers.formats.names import split_unit
 from drivers.formats.options import DECIMALS, SEPARATORS, Options
 from drivers.formats.stamps import StampClock, is_stamp
-from drivers.formats.timing import is_time, written_times
+from drivers.formats.timing import is_plain_time, is_time, written_times
 from drivers.recording.guesses import Guesses
 from drivers.recording.lazy import BLOCK, Recording
 
@@ -74,7 +74,7 @@ def write_file(recording: Recording, path: Path) -> None:
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     titles = ["t [s]"]
     for spec in recording.about.channels:
-        if is_time(spec.name):
+        if is_plain_time(spec.name):
             raise DataError(f"A channel named '{spec.name}' would be taken for the times: rename it first.")
         plain = not spec.unit and split_unit(spec.name) == (spec.name, "")
         titles.append(spec.name if plain else f"{spec.name} [{spec.unit}]")

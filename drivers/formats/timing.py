@@ -86,8 +86,13 @@ def _grid_with_holes(times: NDArray[np.float64]) -> Grid | None:
 
 
 def is_time(name: str) -> bool:
-    """Whether a column of that name holds times."""
+    """Whether a column of that name may hold times."""
     return name.strip().lower() in TIME_NAMES
+
+
+def is_plain_time(name: str) -> bool:
+    """Whether nothing but times has that name: ``T`` may be a temperature, a torque or a tension as well."""
+    return is_time(name) and name.strip() != "T"
 
 
 def in_seconds(times: NDArray[np.float64], unit: str, source: str) -> NDArray[np.float64]:

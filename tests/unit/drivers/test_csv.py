@@ -268,3 +268,26 @@ def test_given_times_of_day_over_midnight_then_the_rate_is_theirs_and_remarks_ar
     path.write_text("t;x\n0;1\n1;2\npause;here\n2;3\n", encoding="utf-8")
     with pytest.raises(DataError, match="line 4: no numbers, and more of them behind it"):
         read(path)
+
+
+@pytest.mark.parametrize("title", ["T", "T [K]", "T [s]"])
+def test_given_a_temperature_beside_the_times_then_it_is_a_channel(tmp_path: Path, title: str) -> None:
+    path = tmp_path / "warm.csv"
+    rows = "\n".join(f"{k / 100},{300 + 5 * k % 7},{k + 0.5}" for k in range(20))
+    path.write_text(f"t,x,{title}\n{rows}\n")
+
+    record = read(path)
+
+    assert record.names == ("x", "T")
+    assert record["T"][3] == 3.5
+    write(record, tmp_path / "again.csv")
+    assert np.array_equal(read(tmp_path / "again.csv")["T"], record["T"])
+
+
+def test_given_a_single_T_then_what_stands_in_it_tells_whether_it_is_the_time(tmp_path: Path) -> None:
+    timed, warm = tmp_path / "timed.csv", tmp_path / "warm.csv"
+    timed.write_text("T,x\n" + "\n".join(f"{k / 50},{k * k}" for k in range(20)))
+    warm.write_text("T,x\n" + "\n".join(f"{20 + k % 3},{k * k}" for k in range(20)))
+
+    assert (read(timed).rate, read(timed).names) == (50.0, ("x",))
+    assert read(warm, rate=50.0).names == ("T", "x")
