@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError, ModelError
 from analysis.base.record import Record
-from analysis.experiment.conditions import Conditions
+from analysis.experiment.conditions import Conditions, InputKind
 from analysis.experiment.drive_time import (
     DRIVE_TIME,
     check_sampling,
@@ -119,9 +119,14 @@ class Experiment:
         other.conditions = replace(self.conditions, offsets=offsets, delays=delays)
         return other
 
-    def with_held_inputs(self) -> Experiment:
-        """The same records with the inputs held between their samples, as a converter plays them."""
-        return Experiment(self.given, self.records, replace(self.conditions, inputs="hold", part=()))
+    def with_inputs(self, kind: InputKind, denoise: bool) -> Experiment:
+        """The same samples and stretches with the inputs read in another way between their samples."""
+        said = replace(self.conditions, inputs=kind, denoise=denoise, part=())
+        other = Experiment(self.given, self.records, said)
+        pairs = zip(other.runs, self.runs, strict=True)
+        other.runs = tuple(replace(new, outputs=run.outputs, spans=run.spans) for new, run in pairs)
+        other.hum = self.hum
+        return other
 
     def without_hum(self, hum: Sequence[Hum]) -> Experiment:
         """The same experiment with these tones taken out of the outputs."""

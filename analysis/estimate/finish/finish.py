@@ -14,7 +14,7 @@ from analysis.estimate.finish.evidence import FAULT, RESIDUAL, TONES
 from analysis.estimate.finish.fit import MOST_ITERATIONS, fit
 from analysis.estimate.finish.fitted import Fitted
 from analysis.estimate.finish.hum import hum_words, without_hum
-from analysis.estimate.finish.input_reading import with_other_reading
+from analysis.estimate.finish.input_reading import in_the_better_reading, with_other_reading
 from analysis.estimate.finish.judge import Judgement, judge
 from analysis.estimate.finish.jumps import cut_at_jumps, jump_words
 from analysis.estimate.finish.no_worse import no_worse_than_start
@@ -54,15 +54,15 @@ def finish(
     free = [name for name in experiment.given.free if name not in experiment.conditions.per_record]
     names = chosen(profile, free)  # a wrong name is said before the work
     found = start.fitted or fit(experiment, start, progress, max_iterations=max_iterations)
-    fitted = in_the_guess_turn(found)
+    fitted = in_the_guess_turn(in_the_better_reading(experiment, found, progress))
     judgement = judge(fitted)
     if judgement.verdict != "fits" and start.fitted is None:
         better = no_worse_than_start(fitted, progress)
         if better is not fitted:
             fitted, judgement = better, judge(better)
     if judgement.verdict != "fits":
-        fitted, judgement = _mended(fitted, judgement, progress)
-        judgement = with_other_reading(experiment, fitted, judgement, progress)
+        fitted, judgement = _mended(experiment, fitted, judgement, progress)
+    judgement = with_other_reading(experiment, fitted, judgement, progress)
     if judgement.verdict == "fits":  # also where nothing but rounding is left for a search to lower
         fitted = replace(fitted, converged=True, message="" if not fitted.converged else fitted.message)
     result = with_curves(assemble(fitted, judgement, options or {}), fitted)
@@ -76,7 +76,9 @@ def finish(
 Mending = tuple[Callable[[Fitted, Progress], Fitted | None], Callable[[Fitted], list[str]]]
 
 
-def _mended(fitted: Fitted, judgement: Judgement, progress: Progress) -> tuple[Fitted, Judgement]:
+def _mended(
+    experiment: Experiment, fitted: Fitted, judgement: Judgement, progress: Progress
+) -> tuple[Fitted, Judgement]:
     """The fit with a fault of the record found and counted in, if nothing speaks against it then."""
     if judgement.findings.get(FAULT):
         found = with_sensor_faults(fitted, judgement, progress)
@@ -91,6 +93,7 @@ def _mended(fitted: Fitted, judgement: Judgement, progress: Progress) -> tuple[F
         other = mend(fitted, progress)
         if other is None:
             continue
+        other = in_the_better_reading(experiment, other, progress)
         again = judge(other)
         if again.verdict == "fits":
             return other, replace(again, reasons=[*words(other), *again.reasons])

@@ -78,7 +78,7 @@ def _with_fault(fitted: Fitted, fault: Fault, progress: Progress) -> Fitted | No
         and conditions.inputs == "auto"
         and looks_held(fault.channel, samples, experiment.model.inputs, outputs)
     ):
-        tried.append(experiment.with_held_inputs())
+        tried.append(experiment.with_inputs("hold", conditions.denoise))
     found = [f for f in (_ended(other, fitted, progress) for other in tried) if f is not None]
     price = np.log(max(fitted.dof, 2))  # of an unknown more (Schwarz)
     return min(found, key=lambda f: f.chi2_at(fitted.sigma) + price * len(f.unknowns), default=None)

@@ -75,6 +75,7 @@ class Steps:
             "fit": lambda *_, max_iterations: self._did("fit", fitted_of(iterations=1)),
             "judge": self._judge,
             "in_the_guess_turn": lambda fitted: fitted,
+            "in_the_better_reading": lambda _, fitted, progress: fitted,
             "with_other_reading": lambda experiment, fitted, judgement, _: judgement,
             "no_worse_than_start": lambda f, _: self._did("no worse", self.better or f),
             "with_sensor_faults": lambda *_: self._did("fault", self.mended["fault"]),

@@ -140,7 +140,7 @@ def faulty(**conditions: Any) -> tuple[Any, list[str]]:
 
     experiment = about(
         conditions=Conditions(**conditions), model=about(outputs=("x", "y"), inputs=("f",)),
-        with_sensors=with_sensors, with_held_inputs=lambda: made.append("held") or "held",
+        with_sensors=with_sensors, with_inputs=lambda kind, _: made.append(kind) or kind,
     )  # fmt: skip
     return about(experiment=experiment, pieces=[about(run=about(dt=0.1))], dof=100, sigma=np.ones(1)), made
 
@@ -156,7 +156,7 @@ def faulty(**conditions: Any) -> tuple[Any, list[str]]:
         (Fault("delay", "x", -0.0049), {}, []),
         (Fault("delay", "f", 0.03), {"offsets": ("y",)}, ["y|x,y"]),
         (Fault("delay", "f", 0.03), {"delays": ("x", "y")}, []),
-        (Fault("delay", "f", -0.05), {}, ["|x,y", "held"]),  # half a sample early
+        (Fault("delay", "f", -0.05), {}, ["|x,y", "hold"]),  # half a sample early
         (Fault("delay", "f", -0.05), {"inputs": "cubic"}, ["|x,y"]),
     ],
 )
@@ -166,14 +166,14 @@ def test_given_a_fault_then_it_becomes_an_unknown_unless_it_is_one(
     fitted, made = faulty(**conditions)
     ends = {
         "sensors": about(chi2_at=lambda sigma: 90.0, unknowns=[0] * 4, name="sensors"),
-        "held": about(chi2_at=lambda sigma: 98.0, unknowns=[0] * 2, name="held"),
+        "hold": about(chi2_at=lambda sigma: 98.0, unknowns=[0] * 2, name="hold"),
     }
     monkeypatch.setattr(faults_module, "_ended", lambda other, *_: ends[other])
     found = _with_fault(fitted, fault, SILENT)
     assert made == tried
     # two unknowns more cost 2 ln 100 = 9.2 of chi-square: 90 + 18.4 against 98 + 9.2
     assert (found.name if found is not None else None) == (
-        "held" if "held" in tried else "sensors" if tried else None
+        "hold" if "hold" in tried else "sensors" if tried else None
     )
 
 
