@@ -128,6 +128,13 @@ class Experiment:
         other.hum = self.hum
         return other
 
+    def with_inputs_moved(self, amounts: Sequence[Array]) -> Experiment:
+        """The same experiment with so much of each run's variants added to its inputs."""
+        other = copy(self)
+        pairs = zip(self.runs, amounts, strict=True)
+        other.runs = tuple(run.with_inputs_moved(b) if len(b) else run for run, b in pairs)
+        return other
+
     def without_hum(self, hum: Sequence[Hum]) -> Experiment:
         """The same experiment with these tones taken out of the outputs."""
         other = copy(self)

@@ -50,6 +50,7 @@ class Run:
     inputs: Inputs  # on the same time axis
     spans: tuple[tuple[int, int], ...]  # stretches (first, stop) in which every input is known
     variants: tuple[Inputs, ...] = ()  # inputs changed by one standard deviation of what is unknown of them
+    fitted_variants: Array = field(default_factory=lambda: np.zeros(0))  # of each, how much a fit has added
     input_noise: Array = field(default_factory=lambda: np.zeros(0))  # [m] white noise on the inputs' samples
     phase: Phase = "none"
     warnings: tuple[str, ...] = ()  # what was found to be wrong with the samples
@@ -64,6 +65,18 @@ class Run:
     def measured(self) -> NDArray[np.bool_]:
         """Which outputs have samples."""
         return np.asarray(np.isfinite(self.outputs).any(axis=1))
+
+    def with_inputs_moved(self, amounts: Array) -> Run:
+        """The inputs with so much of each variant added, which then count from there."""
+        given = self.inputs
+        added = [v.coefficients - given.coefficients for v in self.variants]
+        moved = given.coefficients + sum(b * a for b, a in zip(amounts, added, strict=True))
+        return replace(
+            self,
+            inputs=replace(given, coefficients=moved),
+            variants=tuple(replace(given, coefficients=moved + a) for a in added),
+            fitted_variants=self.fitted_variants + amounts,
+        )
 
     def part(self, first: int, stop: int, phase: Phase | None = None) -> Run:
         """The samples first to stop on the same time axis."""
@@ -131,7 +144,16 @@ def read_run(model: Model, record: Record, conditions: Conditions, t0: float, ph
         known = _far_from_the_unknown(known)
     times = t0 + record.times
     return Run(
-        record, times, outputs, inputs, _stretches(known), tuple(variants), noise, phase, tuple(warnings)
+        record,
+        times,
+        outputs,
+        inputs,
+        _stretches(known),
+        tuple(variants),
+        np.zeros(len(variants)),
+        noise,
+        phase,
+        tuple(warnings),
     )
 
 

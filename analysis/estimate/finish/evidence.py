@@ -23,6 +23,7 @@ from analysis.estimate.finish.held_out import Prediction, held_out, output_sprea
 from analysis.estimate.finish.honest import noise_processes
 from analysis.estimate.finish.linearised import Linearisation, Regression, linearisations, regressions_of
 from analysis.estimate.finish.missing_terms import input_correlation, missing_terms
+from analysis.estimate.finish.periodic_drive import drive_probability
 from analysis.estimate.finish.score import Missing, with_limits
 from analysis.estimate.finish.sensor_noise import SensorNoise, sensor_noise
 from analysis.estimate.finish.tones import tone, tone_words
@@ -61,6 +62,7 @@ class Evidence:
     missing: list[Missing]
     input_trace: float  # probability of the residuals' correlation with the inputs
     prediction: Prediction | None
+    drive: float = 1.0  # probability that periodic drives were fitted so far from what was measured of them
 
     @property
     def explained(self) -> float:
@@ -106,6 +108,7 @@ class Evidence:
             *self._white_words(),
             *self.tones.values(),
             *self._input_words(),
+            *self._drive_words(),
             *self._missing_words(),
         ]
 
@@ -138,6 +141,12 @@ class Evidence:
         if self.input_trace >= RARE:
             return []
         return [f"What is left follows the inputs of the past (p = {_p(self.input_trace)})."]
+
+    def _drive_words(self) -> list[str]:
+        if self.drive >= RARE:
+            return []
+        inputs = " and ".join(self.inputs)
+        return [f"The motion asks for another drive than {inputs} shows (p = {_p(self.drive)})."]
 
     @property
     def lacking(self) -> list[Missing]:
@@ -185,6 +194,7 @@ class Evidence:
             TONES: sorted(self.tones),
             FAULT: self._fault_figures(),
             "input trace": self.input_trace,
+            "drive": self.drive,
             "held out R2": {} if self.prediction is None else self.prediction.r2,
             "held out rms": {} if self.prediction is None else self.prediction.rms,
             "missing terms": [
@@ -238,6 +248,7 @@ def gather(fitted: Fitted) -> Evidence:
         lacking(fitted, linear, excerpts) if followed else [],
         input_correlation(fitted, linear, excerpts) if followed else 1.0,
         held_out(fitted) if followed else None,
+        drive_probability(fitted),
     )
 
 

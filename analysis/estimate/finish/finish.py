@@ -18,6 +18,7 @@ from analysis.estimate.finish.input_reading import in_the_better_reading, with_o
 from analysis.estimate.finish.judge import Judgement, judge
 from analysis.estimate.finish.jumps import cut_at_jumps, jump_words
 from analysis.estimate.finish.no_worse import no_worse_than_start
+from analysis.estimate.finish.periodic_drive import with_drive_fitted
 from analysis.estimate.finish.sensor_faults import with_sensor_faults
 from analysis.estimate.finish.smooth_curves import with_curves
 from analysis.estimate.profile import chosen
@@ -54,7 +55,8 @@ def finish(
     free = [name for name in experiment.given.free if name not in experiment.conditions.per_record]
     names = chosen(profile, free)  # a wrong name is said before the work
     found = start.fitted or fit(experiment, start, progress, max_iterations=max_iterations)
-    fitted = in_the_guess_turn(in_the_better_reading(experiment, found, progress))
+    found = with_drive_fitted(in_the_better_reading(experiment, found, progress), progress)
+    fitted = in_the_guess_turn(found)
     judgement = judge(fitted)
     if judgement.verdict != "fits" and start.fitted is None:
         better = no_worse_than_start(fitted, progress)
@@ -81,7 +83,7 @@ def _mended(
 ) -> tuple[Fitted, Judgement]:
     """The fit with a fault of the record found and counted in, if nothing speaks against it then."""
     if judgement.findings.get(FAULT):
-        found = with_sensor_faults(fitted, judgement, progress)
+        found = with_sensor_faults(experiment, fitted, judgement, progress)
         if found is not None:
             return found
     ways: list[Mending] = []

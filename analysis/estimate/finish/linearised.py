@@ -201,9 +201,14 @@ class Linearisation:
         kind = "cubic" if given.coefficients.shape[2] == CUBIC else "bandlimited"
         added = Inputs.from_samples(given.t0, given.dt, factor * rows, kind).coefficients
         step = _SMALL * float(np.std(given.coefficients[:, :, 0])) / (float(np.std(rows)) or 1.0)
-        (ahead, more), (behind, less) = (
-            self._evaluated(given.coefficients + sign * step * added) for sign in (1.0, -1.0)
-        )
+        return self.added_input(added, step)
+
+    def added_input(self, added: Array, step: float = 1.0) -> tuple[Array, Array]:
+        """What the inputs do when ``added`` (coefficients like theirs) comes to them: pushes [N - 1, n, 1],
+        shifts [N, q, 1]; from ``step`` times as much on either side.
+        """
+        given = _interpolants(self.stretch)[2]
+        (ahead, more), (behind, less) = (self._evaluated(given + sign * step * added) for sign in (1.0, -1.0))
         pushes = (ahead - behind) / (2.0 * step)
         return pushes[..., None], np.nan_to_num(less - more)[..., None] / (2.0 * step)
 

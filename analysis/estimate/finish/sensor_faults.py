@@ -19,6 +19,7 @@ from analysis.estimate.finish.channels import DELAY, looks_held
 from analysis.estimate.finish.evidence import FAULT
 from analysis.estimate.finish.fit import fit
 from analysis.estimate.finish.fitted import Fitted
+from analysis.estimate.finish.input_reading import in_the_better_reading
 from analysis.estimate.finish.judge import Judgement, judge
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Fault:
 
 
 def with_sensor_faults(
-    fitted: Fitted, judgement: Judgement, progress: Progress = SILENT
+    given: Experiment, fitted: Fitted, judgement: Judgement, progress: Progress = SILENT
 ) -> tuple[Fitted, Judgement] | None:
     """The fit with the faults that its judgement names as unknowns; None unless nothing speaks against it."""
     faults: list[Fault] = []
@@ -51,7 +52,8 @@ def with_sensor_faults(
         found = _with_fault(fitted, faults[-1], progress)
         if found is None:
             return None
-        fitted, judgement = found, judge(found)
+        fitted = in_the_better_reading(given, found, progress)  # a delay makes inputs look held
+        judgement = judge(fitted)
         if judgement.verdict == "fits":
             words = [_words(fitted, judgement, fault) for fault in faults]
             return fitted, replace(judgement, reasons=[*words, *judgement.reasons])

@@ -75,6 +75,7 @@ class Steps:
             "fit": lambda *_, max_iterations: self._did("fit", fitted_of(iterations=1)),
             "judge": self._judge,
             "in_the_guess_turn": lambda fitted: fitted,
+            "with_drive_fitted": lambda fitted, _: fitted,
             "in_the_better_reading": lambda _, fitted, progress: fitted,
             "with_other_reading": lambda experiment, fitted, judgement, _: judgement,
             "no_worse_than_start": lambda f, _: self._did("no worse", self.better or f),
@@ -426,8 +427,8 @@ def test_given_a_motion_then_a_line_that_its_own_make_together_is_its_own() -> N
 
 def evidence_of(**given: Any) -> Evidence:
     plain = dict.fromkeys(Evidence.__dataclass_fields__) | {
-        "inputs": (), "outputs": ("x",), "missing": [], "tones": {}, "noise": {}, "white": {},
-        "input_trace": 1.0,
+        "inputs": ("f",), "outputs": ("x",), "missing": [], "tones": {}, "noise": {}, "white": {},
+        "input_trace": 1.0, "drive": 1.0,
     }  # fmt: skip
     return Evidence(**cast(Any, plain | given))
 
@@ -436,15 +437,18 @@ def test_given_each_test_then_it_speaks_from_one_in_a_thousand_on_and_with_its_n
     quiet = SensorNoise(0.2, 0.1, "given", False, 0)
     loud = SensorNoise(0.25, 0.1, "differences", True, 2)
     white, coloured = Whiteness(0.0011, 40, 0.1, 0.2, 3), Whiteness(0.0009, 40, 0.1, 0.31, 7)
-    assert evidence_of(noise={"x": quiet}, white={"x": white}, input_trace=0.0011).against() == []
+    assert (
+        evidence_of(noise={"x": quiet}, white={"x": white}, input_trace=0.0011, drive=0.0011).against() == []
+    )
     words = evidence_of(
-        noise={"x": loud}, white={"x": coloured}, input_trace=0.0009, tones={"x": "a tone"}
+        noise={"x": loud}, white={"x": coloured}, input_trace=0.0009, tones={"x": "a tone"}, drive=0.0009
     ).against()
     assert words == [
         "What is left of x is 2.50 times the noise that its samples show (0.1).",
         "What is left of x is not white: p = 0.0009 over 40 lags, correlation 0.31 at lag 7.",
         "a tone",
         "What is left follows the inputs of the past (p = 0.0009).",
+        "The motion asks for another drive than f shows (p = 0.0009).",
     ]
     one = SensorNoise(0.2, 0.1, "given", False, 1)
     assert evidence_of(noise={"x": one}).notes() == ["1 sample of x lies far outside the rest."]

@@ -195,16 +195,17 @@ def test_given_faults_one_after_the_other_then_they_count_if_nothing_is_left_in_
     monkeypatch.setattr(
         faults_module, "_with_fault", lambda *_: number if (number := next(fits)) < lost else None
     )
+    monkeypatch.setattr(faults_module, "in_the_better_reading", lambda given, fitted, progress: fitted)
     monkeypatch.setattr(faults_module, "judge", lambda fitted: judged(next(answers)))
     monkeypatch.setattr(faults_module, "_words", lambda fitted, judgement, fault: f"{fault.kind} {fitted}")
-    found = with_sensor_faults(cast(Any, 0), judged("close"), SILENT)
+    found = with_sensor_faults(cast(Any, 0), cast(Any, 0), judged("close"), SILENT)
     if not faults:
         assert found is None
         return
     assert found is not None and cast(Any, found[0]) == faults
     assert found[1].reasons == [f"offset {faults}"] * faults + ["why"]
     clean = Judgement("close", [], np.zeros(0), np.zeros(0), np.zeros(0))
-    assert with_sensor_faults(cast(Any, 0), clean, SILENT) is None
+    assert with_sensor_faults(cast(Any, 0), cast(Any, 0), clean, SILENT) is None
 
 
 def test_given_a_fault_then_its_words_have_size_and_error() -> None:
@@ -368,7 +369,7 @@ def gathered(
     for name, one in replaced.items():
         monkeypatch.setattr(evidence_module, name, one)
     outputs = 2 * np.cos(0.03 * np.arange(len(errors)))[None] + 0.1 * errors
-    run = about(outputs=outputs, dt=0.5)
+    run = about(outputs=outputs, dt=0.5, fitted_variants=np.zeros(0))
     model = about(outputs=("x",), inputs=("f",), equations=about(functions_of_time=()))
     piece = about(residuals=0.1 * errors[None], states=np.zeros((2, 5)), run=run, first=0, stop=len(errors))
     return gather(
