@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from analysis.base.errors import ShakedownError
+
+PACKAGE = "shakedown-lab"
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ EXTRAS = {
     "visa": Extra("A VISA instrument", ("pyvisa", "pyvisa_py")),
     "search": Extra("A particle swarm or a genetic search", ("pymoo",)),
     "cluster": Extra("Work on a Dask cluster", ("distributed",)),
-    "tables": Extra("A table as Parquet or a recording as a Dataset", ("pyarrow", "xarray")),
+    "tables": Extra("A table as Parquet or a recording as a Dataset", ("xarray", "pyarrow")),
 }
 
 
@@ -55,7 +59,19 @@ def install_command(name: str) -> str:
     """How this installation gets the extra. A tool is installed anew, with those that it has."""
     wanted = [n for n, extra in EXTRAS.items() if n == name or extra.installed]
     if (Path(sys.prefix) / "uv-receipt.toml").exists():
-        return f'uv tool install "shakedown-lab[{",".join(wanted)}]"'
+        return f'uv tool install "{_package(wanted)}"'
     if (Path(sys.prefix) / "pipx_metadata.json").exists():
-        return f'pipx install --force "shakedown-lab[{",".join(wanted)}]"'
-    return f'pip install "shakedown-lab[{name}]"'
+        return f'pipx install --force "{_package(wanted)}"'
+    return f'pip install "{_package([name])}"'
+
+
+def _package(extras: Sequence[str]) -> str:
+    """What an installer is asked for; with the file that this installation came from, if it came from one."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    asked = f"{PACKAGE}[{','.join(extras)}]"
+    try:
+        origin = json.loads(distribution(PACKAGE).read_text("direct_url.json") or "{}").get("url", "")
+    except (PackageNotFoundError, ValueError):
+        origin = ""
+    return f"{asked} @ {origin}" if origin.startswith("file:") else asked

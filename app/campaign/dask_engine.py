@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from analysis import ShakedownError
+from analysis import ShakedownError, need_extra
 from app.campaign.child import LOST, Child, Outcome
 from app.campaign.jobs import Job, Task, task
 from app.campaign.version import full_version
@@ -46,13 +46,10 @@ class DaskEngine:
     """A client of one scheduler."""
 
     def __init__(self, cluster: str, workers: int, limit: float) -> None:
-        try:
-            import dask
-            import distributed
-        except ImportError:
-            raise ShakedownError(
-                "Campaigns on a cluster need Dask: pip install shakedown-lab[cluster]."
-            ) from None
+        need_extra("cluster")
+        import dask
+        import distributed
+
         if cluster != "local" and not _ADDRESS.fullmatch(cluster):
             raise ShakedownError(
                 f"`{cluster}` is no cluster: say local, or the scheduler's address such as tcp://host:8786."

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis import ShakedownError
+from analysis import MissingExtra, missing_extra
 from drivers.recording.lazy import Recording
 
 if TYPE_CHECKING:
@@ -24,9 +24,7 @@ def dataset(recording: Recording) -> xarray.Dataset:
     try:
         import xarray
     except ImportError:
-        raise ShakedownError(
-            "A Dataset needs xarray, which is not installed: pip install shakedown-lab[tables]."
-        ) from None
+        raise MissingExtra(missing_extra("tables")) from None
     about = recording.about
     variables = {}
     for spec in about.channels:
