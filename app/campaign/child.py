@@ -12,7 +12,6 @@ import json
 import os
 import struct
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -23,7 +22,9 @@ from typing import Any, BinaryIO
 
 from app.campaign.jobs import Call, Task, task
 from app.campaign.version import full_version
+from drivers.base import system
 from drivers.base.child import command, environment
+from drivers.base.drive_page import alive
 
 ONE_THREAD = dict.fromkeys(
     ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
@@ -125,7 +126,7 @@ class Child:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 env={**environment(), **ONE_THREAD, **KEPT_MEMORY},  # the same for every engine
-                start_new_session=True,  # Ctrl-C is for the program, which ends its processes itself
+                **system.own_session(),  # Ctrl-C is for the program, which ends its processes itself
             )
             process = self._process
         timer = threading.Timer(STARTING, process.kill)
@@ -252,30 +253,27 @@ def _compiled_once(model: str) -> Iterator[None]:
         yield
         return
     lock = _lock_file(model)
-    held = lock is not None and _take(lock)
-    if lock is not None and lock.tell() > 0:  # somebody has compiled it before
-        _release(lock)
-        held = False
+    if lock is not None and (not _take(lock) or lock.tell() > 0):  # waited in vain, or compiled before
+        lock.close()
+        lock = None
     try:
         yield
-        if lock is not None and held:
+        if lock is not None:
             lock.write(b"compiled\n")
             lock.flush()
     finally:
         _compiled.add(model)
         if lock is not None:
-            _release(lock)
             lock.close()
 
 
 def _lock_file(model: str) -> BinaryIO | None:
-    """A file of this machine and this version for the model; None where there is no place or no locking."""
+    """A file of this machine and this version for the model; None where there is no place for it."""
     import tempfile
 
-    if sys.platform == "win32":
-        return None
     name = hashlib.sha256(f"{full_version()}\n{model}".encode()).hexdigest()[:20]
-    folder = Path(tempfile.gettempdir()) / f"shakedown-compiled-{os.getuid()}"
+    owner = os.getuid() if hasattr(os, "getuid") else "own"  # on Windows each user has a folder
+    folder = Path(tempfile.gettempdir()) / f"shakedown-compiled-{owner}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         return (folder / name).open("ab")
@@ -285,33 +283,18 @@ def _lock_file(model: str) -> BinaryIO | None:
 
 def _take(lock: BinaryIO) -> bool:
     """Take the lock, or give up waiting: compiling twice costs time, not answers."""
-    if sys.platform == "win32":
-        return True
-    import fcntl
-
     deadline = time.monotonic() + COMPILING
-    while time.monotonic() < deadline:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            lock.seek(0, os.SEEK_END)
-            return True
-        except OSError:
-            time.sleep(0.05)
-    return False
-
-
-def _release(lock: BinaryIO) -> None:
-    if sys.platform == "win32":
-        return
-    import fcntl
-
-    with contextlib.suppress(OSError):
-        fcntl.flock(lock, fcntl.LOCK_UN)
+    while not system.lock(lock.fileno()):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    lock.seek(0, os.SEEK_END)
+    return True
 
 
 def _watch_parent(parent: int) -> None:
     """End with the program, also in the middle of a job: nobody is left to take its result."""
-    while os.getppid() == parent:
+    while os.getppid() == parent and alive(parent):  # Windows keeps the number of a parent that is gone
         time.sleep(WATCHING)
     os._exit(1)
 

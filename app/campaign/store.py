@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -24,6 +23,7 @@ from analysis import DataError, ShakedownError
 from app.campaign.child import DONE, Outcome
 from app.campaign.jobs import Job
 from app.campaign.recordings import FITS, INDEX, LOCK, RECORDINGS, RESULTS, Seen
+from drivers.base import system
 from drivers.base.files import read_text, replaced
 
 TOGETHER = 1000  # lines of the index that are read at once
@@ -44,7 +44,7 @@ class Store:
             self._lock = (folder / LOCK).open("ab")
         except OSError as error:
             raise DataError(f"{folder} cannot be written: {error.strerror}.") from None
-        if not _locked(self._lock):
+        if not system.lock(self._lock.fileno()):
             self._lock.close()
             raise DataError(
                 f"Another campaign is writing to {folder}: wait for it, or choose another folder."
@@ -242,15 +242,3 @@ def _torn(path: Path) -> bool:
             return file.read(1) != b"\n"
     except OSError:
         return False
-
-
-def _locked(lock: BinaryIO) -> bool:
-    if sys.platform == "win32":  # nothing keeps two programs apart there
-        return True
-    import fcntl
-
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        return False
-    return True

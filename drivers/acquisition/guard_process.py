@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 from drivers.acquisition.second_guard import MARK
+from drivers.base import system
 from drivers.base.drive_page import DrivePage
 
 _ROOT = Path(__file__).parents[2]
@@ -58,7 +59,7 @@ class GuardProcess:
         command = [sys.executable, "-I", "-S", "-c", _BOOT, str(_ROOT), str(self._page.path), MARK]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            start_new_session=True, cwd="/" if sys.platform != "win32" else None,
+            cwd="/" if sys.platform != "win32" else None, **system.own_session(),
         )  # fmt: skip
         self._moving = _move_to_own_scope(self._process.pid)
 

@@ -17,7 +17,6 @@ or a list of [[steps]], each with frequency, amplitude, settle, seconds or perio
 from __future__ import annotations
 
 import json
-import os
 import threading
 import tomllib
 from collections.abc import Mapping
@@ -31,7 +30,7 @@ from analysis import SILENT, DataError, Progress, ShakedownError, parse_json, pa
 from drivers.acquisition.capture import recording_to
 from drivers.acquisition.engine import Engine
 from drivers.acquisition.rise import advance_until_risen
-from drivers.base.files import read_text
+from drivers.base.files import read_text, replaced
 from drivers.base.latch import DriveStopped
 from drivers.base.protocols import InstrumentError
 from drivers.base.waveform import Sine
@@ -289,9 +288,5 @@ class SequenceRun:
 
     def _write_state(self) -> None:
         state = {"name": self.sequence.name, "plan": self._plan, "done": [p.name for p in self.done]}
-        temporary = self.folder / (STATE_FILE + ".new")
-        with temporary.open("w", encoding="utf-8") as file:
-            json.dump(state, file, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self.folder / STATE_FILE)
+        with replaced(self.folder / STATE_FILE) as partial:
+            partial.write_text(json.dumps(state, indent=1), encoding="utf-8")

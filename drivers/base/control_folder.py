@@ -31,7 +31,7 @@ def candidates() -> list[Path]:
     places.append(Path(f"/run/user/{os.getuid()}/shakedown"))
     places.append(MEMORY / f"shakedown-{os.getuid()}")
     try:
-        import pwd
+        import pwd  # noqa: TID251 (not reached on Windows)
 
         home = pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:

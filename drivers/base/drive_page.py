@@ -8,6 +8,7 @@ sees half of one. Standard library only: the second guard and the stop command s
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import mmap
@@ -162,8 +163,13 @@ class DrivePage:
         self._map.close()
 
     def remove(self) -> None:
-        """Delete the file: the drive is at zero and nobody needs to find it any more."""
-        self.path.unlink(missing_ok=True)
+        """Delete the file: the drive is at zero and nobody needs to find it any more.
+
+        Windows refuses while another process has it open; a page that is ``closed`` is cleared away by the
+        next look for drives.
+        """
+        with contextlib.suppress(PermissionError):
+            self.path.unlink(missing_ok=True)
 
     # -- STOP
 

@@ -89,7 +89,7 @@ def replaced(path: Path | str) -> Iterator[Path]:
     partial = target.with_name(f".{target.stem[:80]}.{secrets.token_hex(4)}.partial{target.suffix}")
     try:
         yield partial
-        with partial.open("rb") as file:
+        with partial.open("rb+") as file:  # Windows flushes no file that is open for reading only
             os.fsync(file.fileno())
         system.replace(partial, target)
     except OSError as error:

@@ -24,6 +24,7 @@ LONGEST_NAME = 120  # characters of a file name made from words of the user
 LONGEST_PLAIN = 240  # characters of a path without the prefix for long ones; 260 less some for endings
 _RESERVED = {"con", "prn", "aux", "nul", *(f"{p}{n}" for p in ("com", "lpt") for n in range(1, 10))}
 _ABOVE_NORMAL, _NORMAL, _BELOW_NORMAL = 0x8000, 0x20, 0x4000  # priority classes
+_NEW_PROCESS_GROUP, _NO_WINDOW = 0x200, 0x08000000  # of CreateProcess
 
 
 class System(Protocol):
@@ -34,6 +35,9 @@ class System(Protocol):
 
     def lead_session(self) -> None:
         """Leave the terminal: its end and its keys are another process's affair."""
+
+    def own_session(self) -> dict[str, Any]:
+        """The same for a process that is started: arguments of ``subprocess.Popen``."""
 
     def lock(self, handle: int) -> bool:
         """Mark an open file as ours until it is closed or we die; False if another process has done so."""
@@ -69,6 +73,9 @@ class Posix:
         if sys.platform != "win32":
             with contextlib.suppress(OSError):
                 os.setsid()
+
+    def own_session(self) -> dict[str, Any]:
+        return {"start_new_session": True}
 
     def lock(self, handle: int) -> bool:
         if sys.platform != "win32":
@@ -122,7 +129,10 @@ class Windows:
         kernel.SetPriorityClass(kernel.GetCurrentProcess(), kind)
 
     def lead_session(self) -> None:
-        """There are none: a process outlives the console of its parent."""
+        self._dll("kernel32").FreeConsole()  # whoever closes a console ends the processes that share it
+
+    def own_session(self) -> dict[str, Any]:
+        return {"creationflags": _NEW_PROCESS_GROUP | _NO_WINDOW}
 
     def lock(self, handle: int) -> bool:
         locking = self._locking or _windows_locking()
@@ -192,6 +202,7 @@ _here: System = Windows() if sys.platform == "win32" else Posix()
 
 set_priority = _here.set_priority
 lead_session = _here.lead_session
+own_session = _here.own_session
 lock = _here.lock
 kill = _here.kill
 replace = _here.replace

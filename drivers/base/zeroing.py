@@ -102,7 +102,7 @@ def _zero_visa(port: str, commands: list[str]) -> None:
 def _zero_tty(port: str, how: Mapping[str, Any], message: bytes) -> None:
     if sys.platform == "win32":
         raise ZeroingFailed("this system has no terminals")
-    import termios
+    import termios  # noqa: TID251 (not reached on Windows)
 
     handle = os.open(port, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
     try:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO
 
 from analysis import DataError
+from drivers.base import system
 from drivers.base.child import command, environment
 
 PROCESSOR_SECONDS = 2.0  # of the helper for one file; most take milliseconds
@@ -47,7 +48,7 @@ class Helper:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            start_new_session=True,  # Ctrl-C is ours to answer
+            **system.own_session(),  # Ctrl-C is ours to answer
         )
         self._answers: queue.SimpleQueue[str] = queue.SimpleQueue()
         assert self._process.stdout is not None
@@ -185,7 +186,7 @@ def main() -> int:
     import h5py  # noqa: F401 (before the first file asks for it)
 
     if sys.platform != "win32":
-        import resource
+        import resource  # noqa: TID251 (not reached on Windows)
 
         hard = resource.getrlimit(resource.RLIMIT_AS)[1]
         if hard == resource.RLIM_INFINITY or hard > MEMORY:

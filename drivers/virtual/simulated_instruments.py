@@ -47,7 +47,7 @@ class PtyInstrument:
     def plug_in(self) -> None:
         if sys.platform == "win32":
             raise OSError("This system has no pseudo-terminals.")
-        import pty
+        import pty  # noqa: TID251 (not reached on Windows)
         import tty
 
         master, slave = pty.openpty()

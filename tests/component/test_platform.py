@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import ast
+import errno
 import fcntl
 import os
+import re
+import stat
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
+import numpy as np
 import pytest
 
+from analysis import DataError, Record
+from app.campaign.child import _watch_parent
+from app.campaign.store import Store
 from app.library import free_path
+from drivers.base.drive_page import DrivePage
+from drivers.base.files import replaced
 from drivers.base.system import LOCKED_BYTE, Posix, System, Windows, long_path, safe_stem
+from drivers.formats import write
+
+ROOT = Path(__file__).parents[2]
 
 
 def locking(handle: int, mode: int, count: int) -> None:
@@ -118,9 +132,109 @@ def test_given_priorities_sessions_and_timers_then_asking_never_fails(system: Sy
         system.set_priority(steps)
     system.lead_session()
     system.fine_timers()
+    assert ("kernel32.FreeConsole", ()) in Dll.asked
     classes = [args[1] for name, args in Dll.asked if name == "kernel32.SetPriorityClass"]
     assert classes == [0x8000, 0x20, 0x4000]  # above normal, normal, below normal
     assert ("winmm.timeBeginPeriod", (1,)) in Dll.asked
+
+
+def test_given_a_process_of_its_own_session_then_the_keys_of_our_terminal_do_not_reach_it(
+    system: System,
+) -> None:
+    if isinstance(system, Windows):
+        new_process_group, no_window = 0x200, 0x08000000  # of CreateProcess
+        assert system.own_session() == {"creationflags": new_process_group | no_window}
+        return
+    ask = [sys.executable, "-c", "import os; print(os.getsid(0), os.getpid())"]
+    session, process = subprocess.check_output(ask, text=True, **system.own_session()).split()
+    assert session == process != str(os.getsid(0))
+
+
+def test_given_files_that_are_written_then_only_handles_open_for_writing_are_flushed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FlushFileBuffers of Windows refuses a handle that is open for reading only."""
+    flushed: list[int] = []
+
+    def fsync(handle: int) -> None:
+        if stat.S_ISREG(os.fstat(handle).st_mode):
+            flushed.append(handle)
+            if fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+                raise OSError(errno.EBADF, "Bad file descriptor")
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.delattr(os, "fdatasync")
+    with replaced(tmp_path / "settings.toml") as partial:
+        partial.write_text("rig = 1")
+    assert (tmp_path / "settings.toml").read_text() == "rig = 1" and len(flushed) == 1
+    record = Record.from_arrays(100.0, {"x": np.arange(50.0)})
+    for ending in ("h5", "csv", "tdms"):
+        flushed.clear()
+        write(record, tmp_path / f"copy.{ending}")
+        assert flushed
+
+
+def test_given_a_page_that_another_process_has_open_then_its_end_is_not_hindered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = DrivePage.create(tmp_path / "drive.page", {"rig": "beam"})
+
+    def refused(path: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(13, "The process cannot access the file")
+
+    monkeypatch.setattr(Path, "unlink", refused)
+    page.closed = True
+    page.remove()
+    monkeypatch.undo()
+    page.remove()
+    assert not page.path.exists()
+
+
+def test_given_a_campaign_under_way_then_no_second_one_writes_there_on_any_system(
+    system: System, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("drivers.base.system.lock", system.lock)
+    with Store(tmp_path / "results"), pytest.raises(DataError, match="Another campaign"):
+        Store(tmp_path / "results")
+    with Store(tmp_path / "results"):
+        pass
+
+
+def test_given_a_parent_whose_number_stays_when_it_is_gone_then_the_child_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    parent = subprocess.Popen([sys.executable, "-c", ""])
+    parent.wait()
+    monkeypatch.setattr(os, "getppid", lambda: parent.pid)
+
+    def ended(code: int) -> NoReturn:
+        raise SystemExit(code)
+
+    monkeypatch.setattr(os, "_exit", ended)
+    with pytest.raises(SystemExit):
+        _watch_parent(parent.pid)
+
+
+def test_given_our_modules_then_no_name_in_them_depends_on_the_system() -> None:
+    """Types are checked for the other systems in the modules that use what differs, each by itself."""
+    which = re.compile(r"sys\.platform|os\.name|platform\.system")
+    modules = (m for package in ("app", "drivers", "analysis") for m in (ROOT / package).rglob("*.py"))
+    asking = {m: text for m in modules if which.search(text := m.read_text(encoding="utf-8"))}
+    assert ROOT / "drivers" / "base" / "system.py" in asking
+    found = [
+        f"{module.relative_to(ROOT)}:{node.lineno}"
+        for module, text in asking.items()
+        for node in _outside_functions(ast.parse(text))
+        if isinstance(node, ast.If) and which.search(ast.unparse(node.test))
+    ]
+    assert not found
+
+
+def _outside_functions(node: ast.AST) -> Iterator[ast.AST]:
+    for part in ast.iter_child_nodes(node):
+        if not isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield part
+            yield from _outside_functions(part)
 
 
 def test_given_a_long_path_then_windows_is_told_that_it_is_long() -> None:
