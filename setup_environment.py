@@ -101,12 +101,11 @@ def check() -> None:
     run(tool("ruff"), "check", ".")
     # On the other systems only what the standard library offers there can differ: no name of ours depends
     # on the system, which tests/component/test_platform.py holds. So the modules that use such parts will do.
-    alone = ["--follow-imports", "skip", "--no-warn-unused-ignores", *system_dependent()]
+    alone = ["--config-file", "requirements/types_elsewhere.ini", *system_dependent()]
+    mypy = [str(tool("mypy")), "--platform"]
     checks = [
-        subprocess.Popen(
-            [tool("mypy"), "--platform", p, "--cache-dir", f".mypy_cache/{p}", *chosen], cwd=ROOT
-        )
-        for p, chosen in (("linux", []), ("win32", alone), ("darwin", alone))
+        subprocess.Popen([*mypy, system, "--cache-dir", f".mypy_cache/{system}", *modules], cwd=ROOT)
+        for system, modules in (("linux", []), ("win32", alone), ("darwin", alone))
     ]
     if sum(abs(c.wait()) for c in checks):  # each is waited for
         sys.exit(1)

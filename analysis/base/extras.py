@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+import tomllib
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -56,13 +58,23 @@ def missing_extra(name: str) -> str:
 
 
 def install_command(name: str) -> str:
-    """How this installation gets the extra. A tool is installed anew, with those that it has."""
-    wanted = [n for n, extra in EXTRAS.items() if n == name or extra.installed]
-    if (Path(sys.prefix) / "uv-receipt.toml").exists():
-        return f'uv tool install "{_package(wanted)}"'
+    """How this installation gets the extra, from where it came from; nothing that it has is lost."""
+    receipt = Path(sys.prefix) / "uv-receipt.toml"
+    if receipt.exists():  # a tool is installed anew, with the extras and the packages beside it that it has
+        wanted = [n for n, extra in EXTRAS.items() if n == name or extra.installed]
+        return " ".join([f'uv tool install "{_package(wanted)}"', *_beside(receipt)])
     if (Path(sys.prefix) / "pipx_metadata.json").exists():
-        return f'pipx install --force "{_package(wanted)}"'
+        return f'pipx runpip {PACKAGE} install "{_package([name])}"'
     return f'pip install "{_package([name])}"'
+
+
+def _beside(receipt: Path) -> list[str]:
+    """The options that name the other packages of a tool of uv."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        asked = tomllib.loads(receipt.read_text(encoding="utf-8"))["tool"]["requirements"]
+        places = (r.get("directory") or r.get("editable") or r.get("path") or r["name"] for r in asked[1:])
+        return [f'--with "{place}"' for place in places]
+    return []
 
 
 def _package(extras: Sequence[str]) -> str:

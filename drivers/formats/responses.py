@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from analysis import DataError, FrequencyResponse, LinearApproximation
 from drivers.base.files import replaced
 from drivers.formats.uff58 import DELIMITER
 
-Response = FrequencyResponse | LinearApproximation
+Response: TypeAlias = FrequencyResponse | LinearApproximation
 Array = NDArray[np.float64]
 
 FREQUENCY_AXIS = 18

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import logging
+import queue
+import threading
 from dataclasses import dataclass
 from importlib import import_module
 
 from analysis import ShakedownError
 from drivers.base.protocols import InstrumentError
 from drivers.rig import registry
+
+PATIENCE = 15.0  # s for one driver to look for its devices
 
 _log = logging.getLogger(__name__)
 
@@ -51,14 +55,26 @@ def find_devices() -> tuple[list[Device], list[str]]:
     devices: dict[tuple[str, str], Device] = {}
     notes: list[str] = []
     for kind in registry.names("devices"):
+        answer: queue.SimpleQueue[tuple[list[Device], str]] = queue.SimpleQueue()
+        asking = threading.Thread(target=lambda k, a: a.put(_ask(k)), args=(kind, answer), daemon=True)
+        asking.start()
         try:
-            found, note = registry.driver("devices", kind)()
-            for address, description in found:
-                devices.setdefault((kind, address), Device(kind, str(address), str(description)))
-        except ShakedownError as error:
-            note = str(error)
-        except Exception as error:  # a driver that fails must not hide what the others found
-            _log.exception("%s could not look for devices", kind)
-            note = f"{kind} could not look for devices ({type(error).__name__}: {error})."
+            found, note = answer.get(timeout=PATIENCE)
+        except queue.Empty:  # a driver that hangs must not keep the answers of the others
+            found, note = [], f"{kind} did not answer within {PATIENCE:g} s when it looked for devices."
+        for device in found:
+            devices.setdefault((kind, device.address), device)
         notes += [note] if note else []
     return list(devices.values()), notes
+
+
+def _ask(kind: str) -> tuple[list[Device], str]:
+    """What one driver finds, and its note."""
+    try:
+        found, note = registry.driver("devices", kind)()
+        return [Device(kind, str(address), str(description)) for address, description in found], note
+    except ShakedownError as error:
+        return [], str(error)
+    except Exception as error:  # a driver that fails must not hide what the others found
+        _log.exception("%s could not look for devices", kind)
+        return [], f"{kind} could not look for devices ({type(error).__name__}: {error})."

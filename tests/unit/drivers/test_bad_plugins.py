@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from analysis.base import plugins
 from drivers import formats as formats_room
+from drivers.instruments import discovery
 from drivers.rig import registry
 from drivers.rig.profile import load_rig, rig_files
 
@@ -84,3 +86,22 @@ def test_given_a_package_whose_list_or_description_is_damaged_then_the_others_ar
     found = plugins._found.__wrapped__()
     (entry,) = [e for e in found["sources"] if e.name == "nameless_box"]
     assert plugins.package_of(entry) == "a package" and plugins.summary_of(entry) == ""
+
+
+def test_given_a_driver_that_hangs_when_devices_are_looked_for_then_the_others_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    never = threading.Event()
+    finders = {
+        "hangs": lambda: (never.wait(), ""),
+        "raises": lambda: 1 / 0,
+        "finds": lambda: ([("here", "a box"), ("here", "the same box")], "one box"),
+    }
+    monkeypatch.setattr(registry, "names", lambda group: list(finders))
+    monkeypatch.setattr(registry, "driver", lambda group, name: finders[name])
+    monkeypatch.setattr(discovery, "PATIENCE", 0.2)
+    devices, notes = discovery.find_devices()
+    never.set()
+    assert devices == [discovery.Device("finds", "here", "a box")]
+    assert [words.split()[0] for words in notes] == ["hangs", "raises", "one"]
+    assert "did not answer within 0.2 s" in notes[0] and "ZeroDivisionError" in notes[1]
