@@ -76,8 +76,9 @@ def _block(block: Block) -> str:
             return _table(block)
         case Picture():
             return _figure(block)
-        case Listing(text):
-            return f"<pre>{escape(text)}</pre>"
+        case Listing():
+            pass
+    return f"<pre>{escape(block.text)}</pre>"
 
 
 def _table(grid: Grid) -> str:
