@@ -609,7 +609,8 @@ class RigServer:
         self.driving = bool(status.waveform)
         if not status.latched:
             self._drove = status.text if self.driving else ""
-        page.output = status.level * status.amplitude if self.driving and not taken else 0.0
+        whole = status.level * (status.amplitude + status.correction)  # a tracked drive is the loop's alone
+        page.output = whole if self.driving and not taken else 0.0
         page.publish(status)
         if self._log is not None:
             self._log.write(f"{time.monotonic():.4f} {page.output:.6g} {status.reason}\n")

@@ -36,6 +36,7 @@ _PID, _STARTED, _GUARD_PID, _STOPS = 2, 3, 4, 5
 _RIG_BEAT, _WINDOW_BEAT, _GUARD_BEAT, _OUTPUT = 6, 7, 8, 9
 _COUNTERS = 10  # eight words from here
 _SEQUENCE, _STATE, _FREQUENCY, _AMPLITUDE, _LEVEL, _AT, _TRIP_SECONDS = 20, 21, 22, 23, 24, 25, 26
+_CORRECTION = 27
 # Texts: offset and room, two bytes of length in front.
 _WAVEFORM, _UNIT, _REASON = (256, 64), (320, 32), (512, 1000)
 _STOP_WORD, _GUARD_WORD, _ABOUT = (1536, 400), (2048, 1000), (4096, 4000)
@@ -54,13 +55,15 @@ class DriveStatus:
     reason: str = ""  # of a STOP or a trip, whole; while nothing plays: why the drive is silent
     at: float = 0.0  # time.monotonic() at which this was true
     stops: int = 0  # STOPs and trips since the rig was opened: what ``arm`` has to name
+    correction: float = 0.0  # of a control loop on top of the amplitude: its largest size lately
 
     @property
     def text(self) -> str:
         """Such as ``SINE 7.5 Hz 1.50 V``; the state alone while nothing plays."""
         if self.state in ("ramping", "playing"):
             pitch = f" {self.frequency:g} Hz" if self.frequency else ""
-            return f"{self.waveform.upper()}{pitch} {self.amplitude:.2f} {self.unit}".rstrip()
+            loop = f" + loop {self.correction:.2f}" if self.correction >= 0.005 else ""
+            return f"{self.waveform.upper()}{pitch} {self.amplitude:.2f}{loop} {self.unit}".rstrip()
         return {"latched": "STOPPED", "tripped": "TRIPPED"}.get(self.state, self.state.upper())
 
     @property
@@ -307,6 +310,7 @@ class DrivePage:
                 self._get(_REASON),
                 self._reals[_AT],
                 self.stops,
+                self._reals[_CORRECTION],
             )
             if before == self._words[_SEQUENCE] and before % 2 == 0:
                 break
@@ -318,6 +322,7 @@ class DrivePage:
         self._words[_STATE] = STATES.index(status.state)
         self._reals[_FREQUENCY], self._reals[_AMPLITUDE] = status.frequency, status.amplitude
         self._reals[_LEVEL], self._reals[_AT] = status.level, status.at
+        self._reals[_CORRECTION] = status.correction
         self._put(_WAVEFORM, status.waveform)
         self._put(_UNIT, status.unit)
         self._put(_REASON, status.reason)

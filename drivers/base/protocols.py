@@ -78,6 +78,7 @@ class DriveState:
     reason: str = ""  # why the drive is off, in words; empty while it plays
     # s since a waveform other than a sine began, its own time; not a number: not known, or told by the phase
     time: float = np.nan
+    correction: float = 0.0  # of a control loop: its largest size lately, before ``level``
 
     def excitation(self) -> Excitation | None:
         """The drive as a record keeps it, its time zero at ``index``; None while nothing plays."""
@@ -276,7 +277,7 @@ def status_of(exciter: Exciter, tripped: bool = False) -> DriveStatus:
         name = "ramping" if moving else "playing"
     return DriveStatus(
         name, state.waveform if state.playing else "", state.frequency, state.amplitude, state.level,
-        exciter.unit, latched or state.reason, time.monotonic(),
+        exciter.unit, latched or state.reason, time.monotonic(), correction=state.correction,
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from drivers.base.protocols import DriveState
 from drivers.base.waveform import SampleGenerator, Waveform
 
 SOFT_START = 0.5  # s
+SWING_SECONDS = 0.2  # over which the largest correction that is told falls
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Player:
         self._played = 0  # samples of the waveform so far
         self._reason = "not started"
         self._correction = 0.0  # of a control loop, as it was last added
+        self._swing = 0.0  # its largest size lately
         self.latch = Latch()
 
     @property
@@ -134,7 +136,7 @@ class Player:
         return DriveState(
             self._count, True, self._kind, generator.frequency, generator.amplitude,
             _smooth(self._level), generator.phase, steady, self._reason,
-            np.nan if self._kind == "sine" else self._played / self.rate,
+            np.nan if self._kind == "sine" else self._played / self.rate, self._swing,
         )  # fmt: skip
 
     def take(self, count: int, correction: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
@@ -150,8 +152,6 @@ class Player:
     def _next(self, count: int, correction: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         out = np.zeros(count)
         done = 0
-        if correction is None:
-            self._correction = 0.0
         while done < count and self._generator is not None:
             done += self._fill(out[done:], None if correction is None else correction[done:])
         self._count += count
@@ -184,6 +184,7 @@ class Player:
         with self._lock:
             self._pending = self._generator = None
             self._kind, self._level, self._reason = "none", 0.0, reason
+            self._correction = self._swing = 0.0
             self._ramp(0.0)
             self._limiter.output = 0.0
 
@@ -218,9 +219,7 @@ class Player:
         if count:
             passed = self._ramp_count + np.arange(count + 1)
             level = np.clip(self._ramp_from + self._speed * passed / self.rate, 0.0, 1.0)
-            wave = self._generator.take(count)
-            if correction is not None:
-                wave = wave + self._corrected(correction[:count])
+            wave = self._generator.take(count) + self._corrected(correction, count)
             out[:count] = np.sin(0.5 * np.pi * level[:-1]) ** 2 * wave
             self._level = float(level[-1])
             self._ramp_count += count
@@ -234,16 +233,22 @@ class Player:
             self._ramp(-self._soft)
         return count
 
-    def _corrected(self, correction: NDArray[np.float64]) -> NDArray[np.float64] | float:
+    def _corrected(self, correction: NDArray[np.float64] | None, count: int) -> NDArray[np.float64] | float:
         """The correction; on the way down the one that stood when it began, so that only the ramp acts."""
         if self._speed < 0:
             return self._correction
-        usable = np.nan_to_num(correction, nan=0.0, posinf=0.0, neginf=0.0)
+        if correction is None:
+            self._correction = self._swing = 0.0
+            return 0.0
+        usable = np.nan_to_num(correction[:count], nan=0.0, posinf=0.0, neginf=0.0)
         self._correction = float(usable[-1])
+        kept = max(0.0, 1.0 - count / (SWING_SECONDS * self.rate))
+        self._swing = max(kept * self._swing, float(np.abs(usable).max()))
         return usable
 
     def _silence(self) -> None:
         self._generator, self._kind, self._level = None, "none", 0.0
+        self._correction = self._swing = 0.0
         self._ramp(0.0)
         if self._pending is not None:
             generator, kind = self._pending

@@ -253,12 +253,14 @@ class VirtualExciter:
 
     def stop(self, reason: str = "stopped") -> None:
         self._rig._player.stop(reason)
+        self._rig._loop.end()
         self._stopping.set()
         if not self._rig._running:
             self._skip_ramp()
 
     def request_stop(self, reason: str = "STOP") -> None:
         self._rig._player.request_stop(reason)
+        self._rig._loop.end()
         self._stopping.set()
 
     def arm(self) -> None:

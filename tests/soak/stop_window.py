@@ -18,13 +18,13 @@ import numpy as np
 
 from analysis import tone_response
 from analysis.base.errors import ShakedownError
-from analysis.holding.dither import Dither
 from app.loop_rig import modulated
 from drivers.acquisition.capture import recording_to
 from drivers.acquisition.engine import Engine
 from drivers.acquisition.guarded import GuardedRig, open_guarded
 from drivers.acquisition.sequence import SequenceRun, sequence_from_text
 from drivers.base.waveform import Sine
+from tests.soak.loops import controller
 
 PATIENCE = 2.0  # s, of the rig's process with this one
 SEQUENCE = "amplitude = {a}\nfrequencies = [{f}, {g}]\nsettle = 0.2\nseconds = 0.3\n"
@@ -58,7 +58,7 @@ def _beat(rig: GuardedRig) -> None:
 def _obey(rig: GuardedRig, engine: Engine, words: list[str]) -> bool | None:
     assert rig.exciter is not None
     name, *values = words
-    numbers = [float(v) for v in values] if name != "record" else []
+    numbers = [float(v) for v in values] if name not in ("record", "loop") else []
     if name == "play":
         rig.exciter.play(Sine(*numbers))
     elif name == "change":
@@ -68,8 +68,8 @@ def _obey(rig: GuardedRig, engine: Engine, words: list[str]) -> bool | None:
     elif name == "restart":
         engine.stop()
         engine.start()
-    elif name == "loop":  # closed from now on, with corrections that never rest
-        modulated(rig).control(Dither((rig.source.channels[0].name,), numbers[0] * np.array([1, -1, 0.5])))
+    elif name == "loop":  # closed from now on
+        modulated(rig).control(controller(values[0], rig.source.rate))
     elif name == "sequence":
         plan = sequence_from_text(SEQUENCE.format(a=numbers[0], f=numbers[1], g=numbers[1] + 1))
         run = SequenceRun(plan, tempfile.mkdtemp(prefix="sequence-"))

@@ -1,6 +1,7 @@
 """How long STOP takes, for every driver in every state, with real processes on a busy machine.
 
     python -m tests.soak.stops table --times 50 [--load 2] [--drivers ds345,nidaqmx] [--states playing]
+    python -m tests.soak.stops table --times 50 --drivers virtual --states ""      the control loop alone
     python -m tests.soak.stops rise --times 50         how far, and how long, the drive rises after STOP
     python -m tests.soak.stops guard --times 20        the rig's process frozen and killed
     python -m tests.soak.stops terminals --times 20    terminals closed, suspended, interrupted
@@ -44,7 +45,11 @@ STATES = (
     "playing", "ramping", "changing", "sequence", "calibrating", "instrument busy", "source stalled",
     "worker busy", "window frozen", "window dead",
 )  # fmt: skip
-CLOSED_LOOP = "loop closed"  # a state that only a virtual rig can be in
+# States that only a virtual rig can be in: what the loop does, and what becomes of its window.
+LOOPS = (
+    "loop dither", "loop watching", "loop holding", "loop tracking", "loop hanging",
+    "loop holding and window frozen", "loop tracking and window frozen", "loop tracking and window dead",
+)  # fmt: skip
 AMPLITUDE, FREQUENCY = 1.0, 50.0  # V, Hz: a period is short beside the times that are measured
 SLOW_FREQUENCY = 0.01  # Hz: a cosine that is its own envelope for the seconds that it is looked at
 SAMPLE_SECONDS = 0.001
@@ -243,7 +248,7 @@ def stop_once(bench: Bench, state: str, rng: random.Random) -> Stop:
     _enter(bench, state, rng)
     output = bench.output()
     pressed = time.monotonic()
-    if state == "window dead":
+    if state.endswith("window dead"):
         assert bench.window is not None
         bench.window.kill()
     else:
@@ -269,11 +274,13 @@ def _enter(bench: Bench, state: str, rng: random.Random) -> None:
         bench.wait_for(lambda: bench.page.output > 0, "the tone")
         time.sleep(rng.uniform(0.1, 1.5))
         return
-    bench.playing()
-    if state == CLOSED_LOOP:
-        assert bench.ask(f"loop {0.2 * AMPLITUDE}") == "ok"
+    if state.startswith("loop"):
+        _close_loop(bench, state)
         time.sleep(rng.uniform(0.1, 0.5))
-    elif state == "changing":
+        _freeze(bench, state)
+        return
+    bench.playing()
+    if state == "changing":
         assert bench.ask(f"change {2 * AMPLITUDE}") == "ok"
         time.sleep(rng.uniform(0.02, 0.15))
     elif state == "instrument busy":
@@ -284,17 +291,35 @@ def _enter(bench: Bench, state: str, rng: random.Random) -> None:
     elif state == "source stalled":
         bench.flag.touch()
         time.sleep(rng.uniform(0.05, 0.2))
-    elif state == "window frozen":
+    _freeze(bench, state)
+
+
+def _freeze(bench: Bench, state: str) -> None:
+    if state.endswith("window frozen"):
         assert bench.window is not None
         bench.window.send_signal(signal.SIGSTOP)  # STOP comes from elsewhere, at once
 
 
+def _close_loop(bench: Bench, state: str) -> None:
+    """Bring the loop into a state; a tracker makes the whole drive, the others correct one."""
+    kind = state.removeprefix("loop ").partition(" and ")[0]
+    if kind == "tracking":
+        assert bench.ask(f"play 0.0 {FREQUENCY}") == "ok"
+        bench.wait_for(lambda: bench.page.status.state == "playing", "playing")
+    else:
+        bench.playing()
+    assert (answer := bench.ask(f"loop {kind}")) == "ok", answer
+    if kind in ("tracking", "dither"):
+        bench.wait_for(lambda: bench.page.status.correction > 0.1, "the loop's drive")
+    assert bench.page.output > 0
+
+
 def _leave(bench: Bench, state: str) -> None:
     bench.flag.unlink(missing_ok=True)
-    if state == "window frozen":
+    if state.endswith("window frozen"):
         assert bench.window is not None
         bench.window.send_signal(signal.SIGCONT)
-    if state == "window dead":
+    if state.endswith("window dead"):
         bench.dead()
         bench.open()
         return
@@ -565,7 +590,7 @@ def table(times: int, load: int, drivers: list[str], states: list[str]) -> list[
             bench = Bench(driver, Path(folder))
             try:
                 with busy_loops(load):
-                    for state in states + [CLOSED_LOOP] * (driver == "virtual"):
+                    for state in states + list(LOOPS) * (driver == "virtual"):
                         rng = random.Random(f"{driver}{state}")
                         stops = [stop_once(bench, state, rng) for _ in range(times)]
                         rows.append(_row(driver, state, stops))
@@ -582,7 +607,7 @@ def _row(driver: str, state: str, stops: list[Stop]) -> dict[str, Any]:
         "worst": float(milliseconds[-1]),
     }  # fmt: skip
     sys.stdout.write(
-        f"{driver:8} {state:16} {row['times']:4d} times: median {row['median']:6.1f} ms, "
+        f"{driver:8} {state:31} {row['times']:4d} times: median {row['median']:6.1f} ms, "
         f"99 % {row['p99']:6.1f}, worst {row['worst']:6.1f}\n"
     )
     sys.stdout.flush()
@@ -608,7 +633,7 @@ def main() -> None:
         elif args.what == "terminals":
             terminal_table(args.times, args.load)
         else:
-            _summary(table(args.times, args.load, drivers, args.states.split(",")))
+            _summary(table(args.times, args.load, drivers, [s for s in args.states.split(",") if s]))
 
 
 def _summary(rows: list[dict[str, Any]]) -> None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from drivers.base.clock import InstantClock
-from drivers.base.protocols import InstrumentError, Modulated
+from drivers.base.protocols import InstrumentError, Modulated, status_of
+from drivers.base.waveform import Sine
 from drivers.rig.profile import Rig, load_rig, open_rig
 
 STOP_SAMPLES = 19  # 100 ms at 187.5 Hz
@@ -161,3 +162,44 @@ def test_when_the_rig_cannot_close_a_loop_or_lacks_the_channel_then_one_sentence
         without.exciter.control(Given(lambda i: 0.0))  # type: ignore[union-attr]
     with pytest.raises(InstrumentError, match="no channel 'strain'"):
         _close(_rig(), Given(lambda i: 0.0, channels=("strain",)))
+
+
+def test_when_the_loop_makes_the_whole_drive_then_the_drive_is_told_with_it() -> None:
+    """Who asks whether the output is zero must not be told so by a sine of no amplitude."""
+    rig = _rig()
+    exciter = rig.exciter
+    assert exciter is not None
+    exciter.play(Sine(0.0, 7.5))
+    _read(rig, 300)
+    _close(rig, Given(lambda i: 0.8 * np.sin(0.25 * i)))
+    _read(rig, 60)
+    for _ in range(25):  # at any phase of it, also where it passes zero
+        _read(rig, 1)
+        state = exciter.state()
+        assert state.amplitude == 0.0 and 0.5 < state.correction < 0.81
+    assert status_of(exciter).text.startswith("SINE 7.5 Hz 0.00 + loop 0.")
+    exciter.request_stop("STOP")
+    _read(rig, 3)
+    assert exciter.state().level * exciter.state().correction > 0  # still falling
+    _read(rig, STOP_SAMPLES)
+    assert exciter.state().correction == 0.0
+
+
+def test_when_a_drive_is_stopped_armed_and_played_again_then_the_controller_of_before_does_not_act() -> None:
+    """Also if no sample was read in between: a controller that hung through all of it."""
+    rig = _rig()
+    exciter = rig.exciter
+    assert exciter is not None
+    old = Given(lambda i: 0.3)
+    _close(rig, old)
+    _read(rig, 40)
+    asked = old.asked
+    exciter.request_stop("STOP")
+    rig.source._player.take(round(0.1 * rig.source._player.rate))  # type: ignore[attr-defined]
+    exciter.arm()
+    exciter.play(Sine(1.0, 7.5))
+    got = _read(rig, 200)
+    assert old.asked == asked and not got["correction"].any()
+    assert exciter.loop_status().reason == "the drive was stopped"  # type: ignore[attr-defined]
+    _close(rig, Given(lambda i: 0.2))
+    assert _read(rig, 40)["correction"][-1] == 0.2
