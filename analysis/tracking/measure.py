@@ -69,6 +69,7 @@ def measured(samples: Array, plant: LinearPlant, frequency: float, locked: bool)
     x, f = c[:, 0, 1], c[:, 1, 1]
     amplitude, drift_x = _averaged(np.abs(x))
     force, drift_f = _averaged(np.abs(f))
+    force = _without_steps(force, omega / (2 * np.pi * plant.rate))
     turned = x / f
     centre = np.angle(np.mean(turned / np.abs(turned)))
     phase_value, _ = _averaged(np.angle(turned * np.exp(-1j * centre)))
@@ -119,6 +120,18 @@ def _averaged(values: Array) -> tuple[BranchValue, bool]:
     )
     error = float(np.std(values, ddof=1)) / np.sqrt(len(values))
     return BranchValue(float(mean), float(np.hypot(error, slope)) if drifting else error), drifting
+
+
+def _without_steps(force: BranchValue, turn: float) -> BranchValue:
+    """The fundamental of a force that a converter holds for a sample, ``turn`` of a period long.
+
+    Read on the flat parts of its steps it looks larger than it acts, by sin(pi turn)/(pi turn); read behind a
+    lag that smooths the steps it does not. Half of it is taken off, the other half is in the error.
+    """
+    loss = 1.0 - float(np.sinc(turn))
+    return BranchValue(
+        force.value * (1.0 - 0.5 * loss), float(np.hypot(force.error, force.value * loss / np.sqrt(12.0)))
+    )
 
 
 def _wrapped(angle: float) -> float:
