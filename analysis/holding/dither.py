@@ -30,6 +30,7 @@ LINES = 40
 OWN_CLOCK = 0.05  # share by which the loop's own measure of its delay is believed to be off
 GAIN_OFF = 0.3  # share by which the gain of drive and correction may differ
 BENT = 0.01  # share of the largest answer that the specimen's own nonlinearity may add elsewhere
+OWN_BAND = 0.3  # about a resonance of the model, relative: what it misses there is its own damping
 MODE_GAIN = 3.0  # by which a mode must lower what is unexplained, in squares
 LOUD = 2.5  # an unexplained answer over its error that calls for a mode
 STRANGE = 8.0  # unexplained answers over their errors (rms) that another specimen gives
@@ -213,6 +214,7 @@ def read_dither(
     # Far from its own resonance the model is right; harmonics of a large answer are no modes.
     bent = BENT * np.abs(found.answers[:-1]).max(axis=1, keepdims=True)
     local = 1 / np.hypot(found.errors[:-1], np.hypot(2 * TRUST * np.abs(ours), bent))
+    local[:, _near_own(rest.A, found.omega)] = 0.0  # dry friction damps small motions more than large ones
     modes, left = _modes(left, local, path, tick, found.omega)
     loud = float(np.sqrt(np.mean((np.abs(left) * weight[:-1]) ** 2) / 2))
     if loud > STRANGE:
@@ -221,6 +223,17 @@ def read_dither(
             "and 5 % allow): the model is not of this specimen, or it rests elsewhere."
         )
     return DitherResult(path, modes, loud)
+
+
+def _near_own(A: Array, omega: Array) -> NDArray[np.bool_]:
+    """Which lines lie about a resonance of the model at rest."""
+    found = np.linalg.eigvals(A)
+    own = np.abs(found[np.abs(found.imag) > 0])
+    return (
+        np.any(np.abs(omega[:, None] / own - 1) < OWN_BAND, axis=1)
+        if len(own)
+        else np.zeros(len(omega), bool)
+    )
 
 
 def _modes(
@@ -252,7 +265,10 @@ def _modes(
             return 1e300
         return float(np.sum((np.abs(left - explained(float(p[0]), float(np.exp(p[1])))[0]) * weight) ** 2))
 
-    between = [0.5 * (a + b) for a, b in pairwise(omega)]
+    heard = np.asarray(weight.any(axis=0))
+    between = [
+        0.5 * (a + b) for (a, b), on in zip(pairwise(omega), heard[1:] & heard[:-1], strict=True) if on
+    ]
     starts = [
         (cost(np.array([w, np.log(z)])), w, np.log(z)) for w in between for z in (0.003, 0.01, 0.03, 0.1)
     ]
@@ -260,7 +276,7 @@ def _modes(
     fit = minimize(cost, [w, z], method="Nelder-Mead", options={"xatol": 1e-4, "fatol": 1e-6})
     frequency, damping = float(fit.x[0]), float(np.exp(fit.x[1]))
     before = float(np.sum(loud**2))
-    if before < MODE_GAIN * fit.fun:
+    if before < MODE_GAIN * fit.fun or not heard[np.argmin(np.abs(omega - frequency))]:
         return (), left
     fitted, shows = explained(frequency, damping)
     mode = Mode(frequency, damping, tuple((float(a), float(b)) for a, b in shows))

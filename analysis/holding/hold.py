@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
 from analysis.base.progress import SILENT, Progress
+from analysis.holding.completed import CompletedModel
 from analysis.holding.correct import unforced
 from analysis.holding.holder import OrbitHolder
 from analysis.holding.linearise import Deviations, linearise
-from analysis.holding.outlook import MOST_CONTROL, sensitivities_of_channels
+from analysis.holding.orbit_estimate import estimate_orbit
+from analysis.holding.outlook import MOST_CONTROL, outputs_and_slopes
 from analysis.holding.plant import LoopPlant
 from analysis.holding.regulator import regulate
 from analysis.holding.stretch import LoopRig, Stretch, estimated, folded
@@ -39,6 +41,7 @@ STUCK = 0.7  # of the mean correction before: less is no progress
 DONE = 1.5  # floors of the mean correction below which the target is right
 MEAN_CONTROL, FLOORS = 0.002, 3.0  # mean correction over the amplitude, and over its floor
 SCATTER = 0.1  # rms of the motion about its mean, of the spread
+UNSURE = 0.1  # share of what a completed model changes in a multiplier that may be wrong
 MOVED = 0.5  # rms way of the target, of the spread, beyond which it is another orbit
 
 
@@ -55,7 +58,7 @@ class HeldOrbit:
     mean_control: float = np.nan
     floor: float = np.nan  # of the mean control, from its two halves
     control: float = np.nan  # rms
-    orbit: Array = field(default_factory=lambda: np.empty((0, 0)))  # [channels, J] mean of what was measured
+    orbit: Array = field(default_factory=lambda: np.empty((0, 0)))  # [channels, J] what they show of it
     band: Array = field(default_factory=lambda: np.empty((0, 0)))  # its standard error
     multipliers: NDArray[np.complex128] = field(default_factory=lambda: np.empty(0, np.complex128))
     multiplier_errors: Array = field(default_factory=lambda: np.empty(0))
@@ -76,7 +79,7 @@ class _Look:
     floor: float  # rms of half the difference between the halves' means
     control: float  # rms of the corrections
     scatter: float  # rms of the estimates about their mean, in spreads
-    halves: tuple[Array, Array]  # [n, J] mean estimate of each half
+    halves: tuple[tuple[Array, Array, Array], ...]  # of each half: mean states, outputs and command
 
     @property
     def mean(self) -> float:
@@ -89,9 +92,11 @@ class Holding:
     def __init__(
         self, rig: LoopRig, plant: LoopPlant, target: Target, draws: Sequence[Array] = (),
         longest_wait: float = LONGEST_WAIT, progress: Progress = SILENT,
+        completed: Sequence[CompletedModel] = (),
     ) -> None:  # fmt: skip
         self._rig, self._plant, self._target, self._first = rig, plant, target, target
         self._draws, self._longest, self._progress = draws, longest_wait, progress
+        self._completed = completed
         self._dev: Deviations | None = None
         self._cycle = target.multiple
         self._wait, self._corrections, self._losses = np.nan, 0, 0
@@ -166,7 +171,8 @@ class Holding:
         off = (cut[:n] - mean[:n, None]) / plant.scale[:, None, None]
         return _Look(
             mean[:n], cut[n:-1], mean[-1], float(np.sqrt(np.mean((first[-1] - second[-1]) ** 2)) / 2),
-            float(np.sqrt(np.mean(cut[-1] ** 2))), float(np.sqrt(np.mean(off**2))), (first[:n], second[:n]),
+            float(np.sqrt(np.mean(cut[-1] ** 2))), float(np.sqrt(np.mean(off**2))),
+            tuple((half[:n], half[n:-1], half[-1]) for half in (first, second)),
         )  # fmt: skip
 
     def _settled_look(self, periods: int) -> _Look | HeldOrbit:
@@ -224,18 +230,53 @@ class Holding:
     def _judged(self, look: _Look) -> HeldOrbit:
         plant = self._plant
         assert self._dev is not None
-        delta = unforced(self._dev, look.command)
-        mean, band = mean_and_error(look.outputs)
-        states = _with_measured(plant, self._target, look.states, mean) + delta * plant.scale[:, None]
+        orbit, band, states, halves = self._orbit(look)
         verdict, reason = verdict_of(look.mean, look.floor, look.control, look.scatter)
         if verdict == "held" and lower_period(states, plant.scale, self._cycle, plant.nodes):
             verdict, reason = "another orbit", "the motion that was held has a shorter period"
-        multipliers, errors = multipliers_on(plant, states, look.halves, self._first.multipliers, self._draws)
+        multipliers, errors = self._multipliers(states, halves)
         return HeldOrbit(
             replace(self._target, states=states), verdict, reason, self._wait,
             look.outputs.shape[1] * self._cycle, self._corrections, look.mean, look.floor, look.control,
-            mean, band, multipliers, errors, self._losses,
+            orbit, band, multipliers, errors, self._losses,
         )  # fmt: skip
+
+    def _multipliers(
+        self, states: Array, halves: tuple[Array, Array]
+    ) -> tuple[NDArray[np.complex128], Array]:
+        if not self._completed:
+            return multipliers_on(self._plant, states, halves, self._first.multipliers, self._draws)
+        best, *others = (replace(self._plant, model=c.model) for c in self._completed)
+        own = linearise(self._plant, states).multipliers
+        beside = linearise(others[0], states).multipliers if others else own
+        found, errors = multipliers_on(best, states, halves, beside, self._completed[0].draws)
+        return found, np.hypot(errors, UNSURE * np.abs(found - own))
+
+    def _orbit(self, look: _Look) -> tuple[Array, Array, Array, tuple[Array, Array]]:
+        """What each channel shows of the orbit without corrections, its standard error, the states, and
+        those of the two halves of the hold by themselves."""
+        plant, k = self._plant, self._cycle
+        mean, band = mean_and_error(look.outputs)
+        typical = np.sqrt(np.mean(band**2, axis=1))
+        states, errors = self._free(look.states, mean, typical, look.command)
+        first, second = (self._free(x, y, np.sqrt(2) * typical, c)[0] for x, y, c in look.halves)
+        if plant.modes:  # what the channels show of them is not the model's
+            return mean, band, states, (first, second)
+        shown = outputs_and_slopes(plant, states, k)[0]
+        apart = outputs_and_slopes(plant, first, k)[0] - outputs_and_slopes(plant, second, k)[0]
+        seen = np.sqrt(np.mean(apart**2, axis=1) / 4)  # the halves know what the model's errors do not
+        wider = np.maximum(1.0, seen / np.sqrt(np.mean(errors**2, axis=1)))
+        return shown, errors * wider[:, None], states, (first, second)
+
+    def _free(self, states: Array, mean: Array, errors: Array, command: Array) -> tuple[Array, Array]:
+        """States of the motion as it would be without corrections, and the errors of the channels."""
+        plant = self._plant
+        assert self._dev is not None
+        free = unforced(self._dev, command) * plant.scale[:, None]
+        if plant.modes:
+            return states + free, np.broadcast_to(errors[:, None], mean.shape)
+        found = estimate_orbit(plant, states, mean, errors, command, self._cycle)
+        return found.states + free, found.errors
 
 
 def verdict_of(mean: float, floor: float, control: float, scatter: float) -> tuple[str, str]:
@@ -271,34 +312,21 @@ def multipliers_on(
     plant: LoopPlant,
     states: Array,
     halves: tuple[Array, Array],
-    own: NDArray[np.complex128],
+    beside: NDArray[np.complex128],
     draws: Sequence[Array],
 ) -> tuple[NDArray[np.complex128], Array]:
     """Multipliers of the model linearised on a measured orbit, and their standard errors.
 
     The errors hold those of the parameters (``draws`` of them), of the orbit (its two halves), and of the
-    model: what its multipliers change from its ``own`` orbit to the measured one.
+    model: how far those that another one gives (``beside``) lie from them.
     """
     found = linearise(plant, states).multipliers
     by_half = [linearise(plant, half).multipliers for half in halves]
-    variance = np.abs(by_half[0] - by_half[1]) ** 2 / 4 + np.abs(found - own) ** 2
+    variance = np.abs(by_half[0] - by_half[1]) ** 2 / 4 + np.abs(found - beside) ** 2
     if len(draws):
         drawn = np.array([linearise(plant, states, values=values).multipliers for values in draws])
         variance = variance + np.mean(np.abs(drawn - found) ** 2, axis=0)
     return found, np.sqrt(variance)
-
-
-def _with_measured(plant: LoopPlant, target: Target, states: Array, mean: Array) -> Array:
-    """The mean estimates, and in their place the mean of what was measured where a channel shows a state."""
-    if plant.modes:
-        return states
-    found = states.copy()
-    shows = sensitivities_of_channels(plant, target) / plant.scale
-    for channel in range(len(mean)):
-        for i in range(len(states)):
-            if np.allclose(shows[:, channel], np.eye(len(states))[i], atol=1e-9):
-                found[i] = mean[channel]
-    return found
 
 
 def _shift(states: Array, target: Array, scale: Array, nodes: int) -> int:

@@ -44,10 +44,12 @@ class Estimator:
         self.history = np.zeros(self.whole + 2)
         self.y, self.own = np.zeros((size, size + 4)), np.zeros(size + 4)
         self.S = np.diag(np.concatenate([plant.scale**2, np.full(size - n, 1e-6)]))
-        self.memory = np.zeros(10)
-        self._begun = False
-        self._scratch = (
-            np.empty((size, size)), np.empty((size, size)), np.empty((3, size, size + 4)), np.empty(n),
+        self.memory = np.zeros(11)
+        self.begun = False
+        self.fixed = (  # arguments that stay the same
+            self._functions, self._p, self._timing, self._force, self._process, self._modes, self.history,
+            self.y, self.S, self.own, self._noise, self._rows, self.memory, np.empty((size, size)),
+            np.empty((size, size)), np.empty((3, size, size + 4)), np.empty(n),
             np.empty(1), np.empty(n), np.empty((n, n)), np.empty((n, k)), np.empty((n, 1)), np.empty(q),
             np.empty((q, n)), np.empty((q, k)),
         )  # fmt: skip
@@ -59,12 +61,8 @@ class Estimator:
 
     def step(self, samples: Array, theta: float, applied: float) -> None:
         """Take in the samples of this tick at phase ``theta``; ``applied``: the last command, in volts."""
-        s.estimate(
-            self._functions, self._p, samples, theta, applied, self._begun,
-            self._timing, self._force, self._process, self._modes, self.history, self.y, self.S, self.own,
-            self._noise, self._rows, self.memory, *self._scratch,
-        )  # fmt: skip
-        self._begun = True
+        s.estimate(samples, theta, applied, self.begun, *self.fixed)
+        self.begun = True
 
     def follow(self, samples: Array, thetas: Array, commands: Array) -> tuple[Array, float, float]:
         """States [n, N] over ticks of a record; minus two log likelihoods and squared misses a sample.
@@ -95,7 +93,7 @@ class Estimator:
         self.history[:count] = other.history[:count]
         for place in (s.PHASE, s.TURN, s.COMMAND):
             self.memory[place] = other.memory[place]
-        self._begun = other._begun
+        self.begun = other.begun
 
     def __getstate__(self) -> dict[str, Any]:
         return {"plant": self.plant}
@@ -127,7 +125,7 @@ class OrbitHolder:
         self.estimator = Estimator(plant)
         self._table = upsampled(target.states, FINE)
         first = plant.rows[0]
-        self._shown = outputs_along(plant, self._table, target.multiple)[first][None, :]
+        self._shown = np.ascontiguousarray(outputs_along(plant, self._table, target.multiple)[first][None, :])
         cost = SHARE * self._weight * BOUND**2
         self._rules = np.array(
             [
@@ -135,11 +133,12 @@ class OrbitHolder:
                 cost, plant.path.gain * plant.amplitude, float(self.active),
             ]
         )  # fmt: skip
-        self._gains = np.ascontiguousarray(self.regulator.gains)
-        self._costs = np.ascontiguousarray(self.regulator.costs)
-        self._scale = np.ascontiguousarray(plant.scale)
-        self._z, self._here = np.zeros(self._gains.shape[1]), np.zeros(len(plant.scale))
-        self._seen = np.zeros(1)
+        gains, costs = self.regulator.gains, self.regulator.costs
+        self._fixed = (
+            *self.estimator.fixed, self._rules, self._table, self._shown, FINE,
+            np.ascontiguousarray(plant.scale), np.ascontiguousarray(gains), np.ascontiguousarray(costs),
+            np.zeros(gains.shape[1]), np.zeros(len(plant.scale)), np.zeros(1),
+        )  # fmt: skip
         self._tick = 0
 
     def step(self, samples: Array, phase: float, applied: float) -> float:
@@ -147,14 +146,8 @@ class OrbitHolder:
         self._tick += 1
         if (self._tick - 1) % self.plant.every:
             return float(self.estimator.memory[s.COMMAND])
-        e = self.estimator
-        e.step(samples, phase, applied)
-        return float(
-            s.decide(
-                e.memory, self._rules, self._table, FINE, self._scale, e.history, e.y, e.own, self._gains,
-                self._costs, self._z, self._here,
-            )
-        )  # fmt: skip
+        begun, self.estimator.begun = self.estimator.begun, True
+        return s.decide(samples, phase, applied, begun, *self._fixed)
 
     def prepare(self) -> None:
         """Have everything compiled and in memory before the first sample counts."""
@@ -174,10 +167,7 @@ class OrbitHolder:
     @property
     def shown(self) -> float:
         """The target of the first channel at this moment, as recorded."""
-        memory, nodes = self.estimator.memory, self.plant.nodes
-        turn = (memory[s.TURN] + memory[s.SHIFT]) % self.target.multiple
-        s.orbit_at(self._shown, (turn + memory[s.PHASE] / s.TWO_PI) * nodes * FINE, self._seen)
-        return float(self._seen[0])
+        return float(self.estimator.memory[s.SHOWN])
 
     def adopt(self, other: object) -> None:
         """Take over the estimate of another controller, and the hold if it is of the same period."""

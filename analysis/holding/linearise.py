@@ -28,6 +28,7 @@ class Deviations:
     A: Array  # [J, n + 1, n + 1]
     B1: Array  # [J, n + 1]
     B2: Array  # [J, n + 1]
+    ends: Array  # [n, J] where the model without corrections goes from each node in a tick, in its units
     whole: int
     tick: float  # rad of the drive from one node to the next
 
@@ -84,7 +85,7 @@ def linearise(
     )
     none = np.zeros((0, 2))
     A = np.zeros((count, n + 1, n + 1))
-    B1, B2 = np.zeros((count, n + 1)), np.zeros((count, n + 1))
+    B1, B2, ends = np.zeros((count, n + 1)), np.zeros((count, n + 1)), np.empty((n, count))
     decay = np.exp(-tick / timing[LAG]) if timing[LAG] > 0 else 0.0
     force_scale = plant.path.gain * plant.amplitude
     for j in range(count):
@@ -94,13 +95,14 @@ def linearise(
             kernels.jac, kernels.jac_u, p, y, own, 2 * np.pi * (j % nodes) / nodes, 0.0, 0.0, timing,
             plant.force, none, n, work, *scratch,
         )  # fmt: skip
+        ends[:, j] = y[:, -1]
         A[j, :n, :n] = y[:, :n] * plant.scale / plant.scale[:, None]
         A[j, :n, n] = y[:, n] * force_scale / plant.scale
         A[j, n, n] = decay
         B1[j, :n] = y[:, n + 1] * plant.amplitude / plant.scale
         B2[j, :n] = y[:, n + 2] * plant.amplitude / plant.scale
         B1[j, n], B2[j, n] = own[n + 1] / plant.path.gain, own[n + 2] / plant.path.gain
-    return Deviations(A, B1, B2, whole, plant.omega * tick)
+    return Deviations(A, B1, B2, ends, whole, plant.omega * tick)
 
 
 def with_commands(dev: Deviations) -> tuple[Array, Array]:

@@ -34,7 +34,7 @@ def expected_control(plant: LoopPlant, target: Target, delay: float | None = Non
 
 def _variances(plant: LoopPlant, target: Target, A: Array, regulator: Regulator) -> Array:
     n, count = target.states.shape
-    rows = sensitivities_of_channels(plant, target)
+    rows = outputs_and_slopes(plant, target.states, target.multiple)[1]
     noise = np.diag(plant.noise**2)
     process = np.diag(plant.process_noise[:n] / plant.scale**2)
     total = regulator.gains.shape[1]
@@ -55,18 +55,19 @@ def _variances(plant: LoopPlant, target: Target, A: Array, regulator: Regulator)
     return found
 
 
-def sensitivities_of_channels(plant: LoopPlant, target: Target) -> Array:
-    """[J, channels, n] what each channel shows of a deviation in units of the states' spread."""
-    n, count = target.states.shape
+def outputs_and_slopes(plant: LoopPlant, states: Array, multiple: int) -> tuple[Array, Array]:
+    """[channels, J] what each channel shows along an orbit, and [J, channels, n] what it shows of a
+    deviation in units of the states' spread."""
+    n, count = states.shape
     q, k = len(plant.model.outputs), len(plant.model.parameters)
-    theta = 2 * np.pi * target.multiple * np.arange(count) / count
+    theta = 2 * np.pi * multiple * np.arange(count) / count
     force = np.ascontiguousarray(base_forces(plant, theta)[None, :])
     out, by_state, by_parameter = np.empty((q, count)), np.empty((q, n, count)), np.empty((q, k, count))
     plant.model.kernels().out_jac_many(
-        np.zeros(count), np.ascontiguousarray(target.states), force, plant.model.values(), out, by_state,
+        np.zeros(count), np.ascontiguousarray(states), force, plant.model.values(), out, by_state,
         by_parameter,
     )  # fmt: skip
-    return np.asarray(np.moveaxis(by_state, 2, 0)[:, plant.rows, :] * plant.scale)
+    return out[plant.rows], np.asarray(np.moveaxis(by_state, 2, 0)[:, plant.rows, :] * plant.scale)
 
 
 def longest_delay(plant: LoopPlant, target: Target) -> float:

@@ -22,7 +22,7 @@ _cube = float64[:, :, ::1]
 WATCHING, HOLDING = 0, 1
 TWO_PI = 2 * np.pi
 # Places in ``memory``: what changes from tick to tick
-PHASE, TURN, STATE, SHIFT, COMMAND, DISTANCE, STARTED, INNOVATION, SEEN, LOSSES = range(10)
+PHASE, TURN, STATE, SHIFT, COMMAND, DISTANCE, STARTED, INNOVATION, SEEN, LOSSES, SHOWN = range(11)
 # Places in ``rules``: what does not
 MULTIPLE, NODES, WHOLE, AMPLITUDE, BOUND, NEAR, FAR, COST, FORCE, ACTIVE = range(10)
 FADE = 0.7  # of the command from tick to tick after the orbit is lost
@@ -43,21 +43,22 @@ def orbit_at(table, place, out):  # type: ignore[no-untyped-def]
         out[i] = w0 * table[i, a] + w1 * table[i, b] + w2 * table[i, c] + w3 * table[i, d]
 
 
-@njit(
-    void(
-        int64[::1], _vector, _vector, float64, float64, boolean, _vector, _vector, _vector,
-        _matrix, _vector, _matrix, _matrix, _vector, _vector, int64[::1], _vector, _matrix, _matrix, _cube,
-        _vector, _vector, _vector, _matrix, _matrix, _matrix, _vector, _matrix, _matrix,
-    ),
-    cache=True, nogil=True,
+# Of ``estimate``: samples, theta, applied, carry, and what stays the same.
+_FILTER = (
+    _vector, float64, float64, boolean, int64[::1], _vector, _vector, _vector, _vector,
+    _matrix, _vector, _matrix, _matrix, _vector, _vector, int64[::1], _vector, _matrix, _matrix, _cube,
+    _vector, _vector, _vector, _matrix, _matrix, _matrix, _vector, _matrix, _matrix,
 )  # fmt: skip
+
+
+@njit(void(*_FILTER), cache=True, nogil=True)
 def estimate(  # type: ignore[no-untyped-def]
-    functions,
-    p,
     samples,
     theta,
     applied,
     carry,
+    functions,
+    p,
     timing,
     force,
     process,
@@ -178,14 +179,9 @@ def _deviation(memory, rules, table, fine, scale, history, y, own, z, here, shif
     return np.sqrt(total)
 
 
-@njit(
-    float64(
-        _vector, _vector, _matrix, int64, _vector, _vector, _matrix, _vector, _matrix, _cube, _vector, _vector
-    ),
-    cache=True, nogil=True,
-)  # fmt: skip
-def decide(memory, rules, table, fine, scale, history, y, own, gains, costs, z, here):  # type: ignore[no-untyped-def]
-    """The command of this tick in volts: from the estimate and the orbit. Call :func:`estimate` first."""
+@njit(cache=True, nogil=True)
+def _decide(memory, rules, table, fine, scale, history, y, own, gains, costs, z, here):  # type: ignore[no-untyped-def]
+    """The command of this tick in volts: from the estimate and the orbit."""
     count = gains.shape[0]
     k = int(rules[MULTIPLE])
     nodes = rules[NODES]
@@ -225,3 +221,25 @@ def decide(memory, rules, table, fine, scale, history, y, own, gains, costs, z, 
     command *= rules[AMPLITUDE]
     memory[COMMAND] = min(max(command, -rules[BOUND]), rules[BOUND])
     return memory[COMMAND]
+
+
+@njit(
+    float64(*_FILTER, _vector, _matrix, _matrix, int64, _vector, _matrix, _cube, _vector, _vector, _vector),
+    cache=True, nogil=True,
+)  # fmt: skip
+def decide(  # type: ignore[no-untyped-def]
+    samples, theta, applied, carry, functions, p, timing, force, process, modes, history, y, S, own, noise,
+    rows, memory, SA, SB, work, x, u, dx, Jx, Jp, Ju, outputs, Ox, Op,
+    rules, table, shown, fine, scale, gains, costs, z, here, first,
+):  # fmt: skip
+    """Estimate (see there), then the command of this tick in volts; what is wanted of the first sensor is
+    left in ``memory``. One call: what each array costs on its way into compiled code is paid once."""
+    estimate(
+        samples, theta, applied, carry, functions, p, timing, force, process, modes, history, y, S, own,
+        noise, rows, memory, SA, SB, work, x, u, dx, Jx, Jp, Ju, outputs, Ox, Op,
+    )  # fmt: skip
+    command = _decide(memory, rules, table, fine, scale, history, y, own, gains, costs, z, here)
+    turn = (memory[TURN] + memory[SHIFT]) % rules[MULTIPLE]
+    orbit_at(shown, (turn + memory[PHASE] / TWO_PI) * rules[NODES] * fine, first)
+    memory[SHOWN] = first[0]
+    return command

@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     if args.out is None and not args.list:
         raise DataError("--out FILE names the recording of what is held.")
     progress = terminal_progress()
-    study = _Study(profile, record, fit, model, channels, args.longest, progress)
+    study = _Study(profile, record, fit, model, channels, args.longest, progress, not args.list)
     if args.list:
         payload = study.listed()
         if not write_json(args.json, plain(payload)):
@@ -149,9 +149,10 @@ class _Study:
 
     def __init__(
         self, profile: RigProfile, record: Record, fit: Identification, model: Model,
-        channels: tuple[str, ...], longest: int, progress: Progress,
+        channels: tuple[str, ...], longest: int, progress: Progress, on_the_rig: bool = True,
     ) -> None:  # fmt: skip
         from analysis import prepare_subject
+        from analysis.holding.completed import completed_models
         from analysis.holding.plant import ActuatorPath
         from analysis.holding.target import orbit_targets
         from analysis.holding.tuning import plant_from_record
@@ -169,6 +170,7 @@ class _Study:
         self.stable = len(shot) - len(self.targets)
         if not self.targets:
             raise DataError("The record shows no unstable periodic orbit that the model has, too.")
+        self.completed = completed_models(self.subject) if on_the_rig else []
 
     def listed(self) -> dict[str, Any]:
         return {
@@ -385,7 +387,7 @@ class _Work:
         progress = self._session.progress.part(0.0, 1.0)
         held = Holding(
             _Sensors(loop, len(self._plant.channels)), self._plant, target, self._study.draws(),
-            self._args.wait, progress,
+            self._args.wait, progress, self._study.completed,
         ).run(self._args.periods)  # fmt: skip
         return told | {"expected_control": control} | _described(held, self._plant)
 

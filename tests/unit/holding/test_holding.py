@@ -112,7 +112,8 @@ def test_when_the_specimen_differs_from_the_model_then_its_own_orbit_is_held() -
     held = _hold(known, specimen)
     assert held.verdict == "held", held.reason
     truth = _target(specimen, _hilltop(specimen))
-    assert np.sqrt(np.mean((held.orbit[0] - truth.states[0]) ** 2)) < 0.5 * NOISE
+    # 60 periods: the plain average would be 0.13 of the noise away
+    assert np.sqrt(np.mean((held.orbit[0] - truth.states[0]) ** 2)) < 0.1 * NOISE
     assert np.sqrt(np.mean((held.orbit[0] - _target(known, _hilltop(known)).states[0]) ** 2)) > NOISE
     assert np.median(np.abs(held.orbit[0] - truth.states[0]) / held.band[0]) < 3
     away = abs(held.multipliers[0] - truth.multipliers[0])

@@ -1,0 +1,134 @@
+"""The model with what the record shows it to miss, for the multipliers of an orbit.
+
+Multipliers hang on the slopes of the forces, which a model fitted without a term has wrong even where its
+forces are right: dry friction that viscous damping stands for takes energy, but half as much off a deviation.
+To the equations in which the drive acts come powers and products of the states and friction
+v / sqrt(v^2 + s^2), those that the model cannot make from its own terms; the weak form fits all of them to
+the record at once, for several scales s. The likeliest is taken, the next one tells how much the choice
+matters.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from analysis.base.errors import ShakedownError
+from analysis.base.identification import Identification
+from analysis.estimate.methods import identify
+from analysis.model import Model
+from analysis.model.reading import from_tables
+from analysis.validation.subject import Subject
+
+Array = NDArray[np.float64]
+
+DEGREE = 3  # of products of the states
+POWERS = (4, 5, 6)  # of single states
+SCALES = (0.02, 0.08, 0.3)  # of friction, over the spread of its state
+NEW = 1e-3  # share of a term that the model's own terms must leave unexplained
+LOOKED_AT = 4000  # samples on which that is tried
+DRAWS = 24
+
+
+@dataclass(frozen=True, eq=False)
+class CompletedModel:
+    """A model with more terms, and draws of its values as uncertain as the fit says."""
+
+    model: Model
+    draws: Sequence[Array]
+
+
+def completed_models(subject: Subject) -> list[CompletedModel]:
+    """The two likeliest completions of the subject's model, best first; none where the weak form fails."""
+    found: list[tuple[float, Identification, Model]] = []
+    for scale in SCALES:
+        model = _with_terms(subject, scale)
+        if model is None:
+            break
+        try:
+            fit = identify(model, subject.record, "weak", finish=False)
+        except ShakedownError:
+            continue
+        if fit.residual is not None and np.isfinite(fit.residual.chi2):
+            found.append((float(fit.residual.chi2), fit, model))
+    found.sort(key=lambda one: one[0])
+    return [_completed(model, fit) for _, fit, model in found[:2]]
+
+
+def _completed(model: Model, fit: Identification) -> CompletedModel:
+    fitted = model.with_values({n: v for n, v in fit.values().items() if n in model.parameters})
+    names, values = list(fit.parameters), fitted.values()
+    own = [i for i, name in enumerate(names) if name in model.parameters]
+    places = [list(model.parameters).index(names[i]) for i in own]
+    spread = np.array(fit.covariance)[np.ix_(own, own)]
+    drawn = np.random.default_rng(0).multivariate_normal(values[places], spread, DRAWS)
+    draws = np.tile(values, (DRAWS, 1))
+    draws[:, places] = drawn
+    return CompletedModel(fitted, list(draws))
+
+
+def _with_terms(subject: Subject, scale: float) -> Model | None:
+    """The model with every candidate that is new to it; None where there is none."""
+    model = subject.model
+    tables: dict[str, Any] = tomllib.loads(model.to_toml())
+    states, inputs, rates = _along(subject)
+    number = 0
+    for row in _driven_rows(model, states, inputs):
+        name = model.states[row]
+        known = rates[row]
+        for text, values in _candidates(subject, states, scale):
+            left = values - known @ np.linalg.lstsq(known, values, rcond=None)[0]
+            if np.linalg.norm(left) < NEW * np.linalg.norm(values):
+                continue
+            known = np.column_stack([known, values])
+            number += 1
+            tables["states"][name] = f"{tables['states'][name]} + missed{number}*{text}"
+            tables.setdefault("parameters", {})[f"missed{number}"] = {"guess": 0.0}
+    return from_tables(tables, model.name) if number else None
+
+
+def _along(subject: Subject) -> tuple[Array, Array, Array]:
+    """States [n, K] and inputs [1, K] at some samples, and [n, K, parameters] what each adds to a rate."""
+    model = subject.model
+    every = max(1, subject.states.shape[1] // LOOKED_AT)
+    row = subject.record[model.inputs[0]][: subject.states.shape[1]]
+    good = np.flatnonzero(np.isfinite(row))[::every]
+    states = np.ascontiguousarray(subject.states[:, good])
+    inputs = np.ascontiguousarray(row[good][None, :])
+    kernels, p = model.kernels(), model.values()
+    n, k = len(model.states), len(model.parameters)
+    rates = np.empty((n, len(good), k))
+    dx, Jx, Jp = np.empty(n), np.empty((n, n)), np.empty((n, k))
+    for j in range(len(good)):
+        kernels.jac(0.0, np.ascontiguousarray(states[:, j]), inputs[:, j].copy(), p, dx, Jx, Jp)
+        rates[:, j] = Jp
+    return states, inputs, rates
+
+
+def _driven_rows(model: Model, states: Array, inputs: Array) -> list[int]:
+    by_input = np.empty((len(model.states), 1))
+    model.kernels().jac_u(0.0, states[:, 0].copy(), inputs[:, 0].copy(), model.values(), by_input)
+    return [int(i) for i in np.flatnonzero(by_input[:, 0])]
+
+
+def _candidates(subject: Subject, states: Array, scale: float) -> list[tuple[str, Array]]:
+    """Terms in the model language, and their values along the samples, of size one."""
+    names, spread = subject.model.states, np.std(subject.states, axis=1)
+    places = range(len(names))
+    groups = [g for size in range(2, DEGREE + 1) for g in combinations_with_replacement(places, size)]
+    groups += [(i,) * power for i in places for power in POWERS]
+    found = [(_product(names, spread, g), np.prod(states[list(g)], axis=0)) for g in groups]
+    for name, own, row in zip(names, spread, states, strict=True):
+        s = scale * own
+        found.append((f"{name}/sqrt({name}**2 + {float(s * s)!r})", row / np.sqrt(row**2 + s * s)))
+    return found
+
+
+def _product(names: Sequence[str], spread: Array, group: Sequence[int]) -> str:
+    return "*".join(f"({names[i]}/{float(spread[i])!r})" for i in group)
