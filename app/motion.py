@@ -74,6 +74,7 @@ def described_motion(motion: Motion) -> dict[str, Any]:
                 }
                 for test in motion.surrogates
             ],
+            "neighbours": None if motion.neighbours is None else asdict(motion.neighbours),
             "zero_one": motion.zero_one if np.isfinite(motion.zero_one) else None,
             "largest_exponent": None
             if exponent is None

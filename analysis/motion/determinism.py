@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.base.errors import DataError
 from analysis.base.progress import SILENT, Progress
 from analysis.reconstruct.embedding import delay_coordinates
 from analysis.reconstruct.prediction import prediction_error
@@ -21,6 +22,11 @@ _LENGTH = 8192  # samples that are tested
 _CLEARLY = 0.8  # of the surrogates' median error: what is not clearly better is not called deterministic
 _HARMONICS = 8  # of the drive, that a surrogate keeps
 _FORETELLS = 0.1  # share of the variance ahead that lines must foretell for the surrogates to keep them
+_QUARTER = 4  # a law foretells better from so many times as many neighbours; random pushes stay
+_GAIN = 1.15  # over the errors below which nothing is gained (chaos without noise: 2 to 3.5, pushes: 1.0)
+_NOISES = (
+    2.5  # times the sensor's noise an eighth of a turn ahead: less is noise of the sensor, not of the law
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +54,31 @@ class SurrogateTest:
         return (
             f"{told} {len(self.surrogates)} {self.kind} (error {self.error:.2g}, theirs "
             f"{np.median(self.surrogates):.2g}; level {100 * self.level:.0f} %)"
+        )
+
+
+@dataclass(frozen=True)
+class NeighbourTest:
+    """Whether more neighbours foretell the motion better, as they do if it follows a law.
+
+    A limit cycle that is pushed at random beats every surrogate of linear noise. But its error is that of the
+    pushes, however close the neighbours, while that of a law shrinks with their distance, down to the
+    sensor's noise.
+    """
+
+    error: float  # an eighth of a turn ahead, over the standard deviation of the signal
+    noise: float  # of the sensor, over the same
+    gain: float  # error from a quarter of the record over that from all of it
+
+    @property
+    def pushed(self) -> bool:
+        """Whether what is left over cannot be the sensor's noise and does not shrink."""
+        return self.gain < _GAIN and self.error > _NOISES * self.noise
+
+    def __str__(self) -> str:
+        return (
+            f"{_QUARTER} times as many neighbours foretell it {self.gain:.2f} times as well, an eighth of a "
+            f"turn ahead to {100 * self.error:.2g} %, the sensor's noise being {100 * self.noise:.2g} %"
         )
 
 
@@ -94,6 +125,25 @@ def surrogate_tests(
         shuffled = [_error(cycle_shuffled(x, space.period, rng), space) for _ in range(SURROGATES)]
         tests.append(SurrogateTest("records of the same cycles in another order", own, np.array(shuffled)))
     return tests
+
+
+def neighbour_test(samples: Array, space: Space, noise: float) -> NeighbourTest | None:
+    """Errors an eighth, a quarter and half a turn ahead, from the record and from quarters of it.
+
+    ``noise`` is the standard deviation of a sample; None if the quarters are too short.
+    """
+    x = np.asarray(samples, dtype=np.float64)[:_LENGTH]
+    size = len(x) // _QUARTER
+    errors, gains = [], []
+    try:
+        for part in (4, 2, 1):
+            ahead = replace(space, horizon=max(space.horizon // part, 1))
+            errors.append(_error(x, ahead))
+            short = [_error(piece, ahead) * np.std(piece) / np.std(x) for piece in (x[:size], x[-size:])]
+            gains.append(np.hypot(*short) / np.sqrt(2) / errors[-1])
+    except DataError:
+        return None
+    return NeighbourTest(errors[0], noise / float(np.std(x)), float(np.exp(np.mean(np.log(gains)))))
 
 
 def _error(samples: Array, space: Space) -> float:

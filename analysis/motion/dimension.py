@@ -16,15 +16,18 @@ Array = NDArray[np.float64]
 
 _LONGEST = 60_000  # samples that are used
 _WIDE = 1.96
+_UNIFORM = 12.0**-0.5  # standard deviation of what lies anywhere in an interval, over its length
 
 
 @dataclass(frozen=True, eq=False)
 class Dimension:
-    """Correlation dimension; the error holds chance, the spread over embeddings and the bend of the slope."""
+    """Correlation dimension; the error holds chance, the spread over embeddings, the bend of the slope and
+    what folds take from it at radii that are not small."""
 
     value: float
     stderr: float
-    estimates: tuple[float, ...]  # one for each embedding
+    estimates: tuple[float, ...]  # slope in each embedding
+    folds: float  # what was added to the slopes
     curve: CorrelationDimension  # of the embedding chosen
 
     @property
@@ -50,6 +53,11 @@ def dimension_of_all(
     With a drive of ``period`` samples its phase is a coordinate, so that the answer is that of the motion in
     the extended phase space; the points are then taken between samples at random, since a drive sampled at a
     few fixed phases would show the dimension of a section.
+
+    Where a chaotic flow folds, points crowd as one over the root of the distance from the fold, and the
+    correlation sum goes as r^D ln(R/r), R being the size of the attractor (Grassberger and Procaccia 1983, on
+    the logistic map): the slope lies below D by up to 1/ln(R/r), and nothing in a decade of radii tells by
+    how much of it. Half of it is added, and the whole counts as the width of what is not known.
     """
     x = np.asarray(samples, dtype=np.float64)
     thin = max(len(x) // _LONGEST, 1) if period is None else 1
@@ -67,15 +75,25 @@ def dimension_of_all(
         points = np.ascontiguousarray(points[:, ::thin])
         level = noise * np.sqrt(size)
         found.append(correlation_dimension(points, theiler=max(theiler // thin, 1), noise=level))
-    values = np.array([f.value for f in found])
-    value = float(np.nanmedian(values)) if np.isfinite(values).any() else float("nan")
-    curve = found[0]
-    # The slope differs over the range of radii, and nobody knows which part is the right one.
+    slopes = np.array([f.value for f in found])
+    folds = _folds(found[0])
+    value = float(np.nanmedian(slopes)) + folds if np.isfinite(slopes).any() else float("nan")
+    spread = float(np.nanstd(slopes, ddof=1)) if np.sum(np.isfinite(slopes)) > 1 else abs(value)
+    errors = [f.stderr for f in found if np.isfinite(f.stderr)]
+    chance = float(np.median(errors)) if errors else abs(value)
+    parts = (chance, spread, _bend(found[0]), 2 * folds * _UNIFORM)
+    return Dimension(value, float(np.linalg.norm(parts)), tuple(slopes.tolist()), folds, found[0])
+
+
+def _bend(curve: CorrelationDimension) -> float:
+    """Deviation of the slope over the range of radii: nobody knows which part is the right one."""
     slopes = curve.slopes
     middle = np.sqrt(curve.radii[1:] * curve.radii[:-1])
     inside = (middle >= curve.region[0]) & (middle <= curve.region[1]) & np.isfinite(slopes)
-    bend = float(np.std(slopes[inside])) if np.sum(inside) > 2 else abs(value)
-    spread = float(np.nanstd(values, ddof=1)) if np.sum(np.isfinite(values)) > 1 else abs(value)
-    errors = [f.stderr for f in found if np.isfinite(f.stderr)]
-    chance = float(np.median(errors)) if errors else abs(value)
-    return Dimension(value, float(np.sqrt(chance**2 + spread**2 + bend**2)), tuple(values.tolist()), curve)
+    return float(np.std(slopes[inside])) if np.sum(inside) > 2 else abs(curve.value)
+
+
+def _folds(curve: CorrelationDimension) -> float:
+    """Half of what folds can take from the slope at the middle of the radii."""
+    size = 2 * curve.radii[-1]  # rms distance of two points
+    return float(0.5 / np.log(size / np.sqrt(curve.region[0] * curve.region[1])))

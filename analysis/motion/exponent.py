@@ -19,6 +19,7 @@ Array = NDArray[np.float64]
 _LONGEST = 60_000  # samples that are used
 _WIDE = 1.96
 _BIAS = 0.07  # of the exponent: what a single way is off by when its estimates agree
+_HIDES = 5e-4  # noise over the span above which local maps that see no growth say nothing
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,9 @@ def largest_of_all(
     """Rosenstein, Kantz, Wolf and the local maps over several delays and dimensions; None if all fail.
 
     The value is the weighted mean of the divergence of neighbours (Kantz) and the local maps, which err in
-    different directions; Rosenstein, low in noise, and Wolf count in the spread. ``space`` is that of the
-    record thinned by ``stride``; ``noise`` the standard deviation of a sample.
+    different directions; Rosenstein, low in noise, and Wolf count in the spread, and in the mean where noise
+    hides the growth from local maps. ``space`` is that of the record thinned by ``stride``; ``noise`` the
+    standard deviation of a sample.
     """
     x = np.asarray(samples, dtype=np.float64)[: _LONGEST * stride : stride]
     step = dt * stride
@@ -78,9 +80,11 @@ def largest_of_all(
             if np.isfinite(value):
                 estimates[name].append(value)
                 errors.append(error)
-    groups = [np.array(estimates[name]) for name in ("kantz", "maps") if estimates[name]]
-    if not groups:
+    if not (estimates["kantz"] or estimates["maps"]):
         return None
+    # The divergence of neighbours alone has no counterpart that errs the other way: all ways count then.
+    ways = ("kantz", "maps") if estimates["maps"] else ("kantz", "rosenstein", "wolf")
+    groups = [np.array(estimates[name]) for name in ways if estimates[name]]
     middles = np.array([np.median(g) for g in groups])
     # Each way has a bias of its own, and one whose answer depends on the embedding counts less.
     own_spread = _BIAS * np.abs(middles).mean() + np.array([np.std(g) for g in groups])
@@ -114,7 +118,7 @@ def _estimate(
     scale = float(points.max() - points.min())
     levels = np.full(len(points), noise)
     maps = exponent_spectrum(points, dt, period=drive, scale=np.full(len(points), scale), noise=levels)
-    if maps.message and not maps.values[0] > 0:
+    if not maps.values[0] > 0 and noise > _HIDES * scale:
         return float("nan"), float("nan")
     return float(maps.values[0]), float(maps.stderrs[0])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
 from analysis.base.progress import SILENT, Progress
-from analysis.motion.determinism import Space, SurrogateTest, surrogate_tests
+from analysis.motion.determinism import (
+    NeighbourTest,
+    Space,
+    SurrogateTest,
+    neighbour_test,
+    surrogate_tests,
+)
 from analysis.motion.exponent import Exponent, largest_of_all
 from analysis.reconstruct.delay import delay_by_mutual_information
 from analysis.reconstruct.dimension import false_neighbours
@@ -47,6 +53,7 @@ class Motion:
     reasons: tuple[str, ...]  # in plain words, the decisive ones first
     lines: Lines | None = None
     surrogates: tuple[SurrogateTest, ...] = ()
+    neighbours: NeighbourTest | None = None
     zero_one: float = np.nan  # 0 regular, 1 chaos or noise
     exponent: Exponent | None = None  # largest, with the spread over methods and embeddings
     permutation_entropy: float = np.nan
@@ -74,7 +81,8 @@ def examine(
 
     In this order: a record that drifts has no attractor; one that spectral lines foretell to within the noise
     is regular; one that its neighbours do not foretell better than surrogates is noise; what is left is
-    chaotic if all estimators find a positive exponent and the 0-1 test agrees.
+    chaotic if more neighbours foretell it better, down to the sensor's noise, all estimators find a positive
+    exponent and the 0-1 test agrees.
     """
     x = np.asarray(samples, dtype=np.float64)
     if len(x) < FEWEST:
@@ -105,42 +113,36 @@ def examine(
     tests = tuple(surrogate_tests(thin, space, lines, rng, progress.part(0.15, 0.6)))
     walk = zero_one(_walk(x, period), rng)
     found = Motion(
-        "cannot tell", (), lines, tests, walk, None, entropy, recurrence,
+        "cannot tell", (), lines, tests, None, walk, None, entropy, recurrence,
     )  # fmt: skip
     told = tuple(str(test) for test in tests)
     if not found.deterministic:
-        return _changed(found, "noise", told)
+        return replace(found, kind="noise", reasons=told)
+    neighbours = neighbour_test(thin, space, level)
+    found = replace(found, neighbours=neighbours)
+    if neighbours is not None and neighbours.pushed:
+        words = "something besides a law drives it (random pushes, or noise of the sensor that is not white)"
+        return replace(found, reasons=(f"{words}: {neighbours}", *told))
     progress.report(0.6, "exponents")
     fine = max(int(mean_period(x) / _PER_TURN_FINE), 1)
     exponent = largest_of_all(x, dt, _scaled(space, stride / fine), fine, level, period)
-    return _judged(_changed(found, "cannot tell", told, exponent))
+    return _judged(replace(found, reasons=told, exponent=exponent))
 
 
 def _judged(found: Motion) -> Motion:
     """Chaotic or cannot tell, of a deterministic record that is not regular."""
     exponent, told = found.exponent, found.reasons
     if exponent is None:
-        return _changed(
-            found, "cannot tell", ("no estimator of the largest exponent found a straight part", *told)
-        )
+        return replace(found, reasons=("no estimator of the largest exponent found a straight part", *told))
     words = f"largest exponent {exponent.value:.3g} ± {exponent.stderr:.2g} /s"
     test = f"0-1 test {found.zero_one:.2f}"
     if found.zero_one < _STILL:
-        return _changed(
-            found, "cannot tell", (f"the 0-1 test speaks against chaos ({found.zero_one:.2f})", words, *told)
-        )
+        against = f"the 0-1 test speaks against chaos ({found.zero_one:.2f})"
+        return replace(found, reasons=(against, words, *told))
     if not exponent.positive:
-        return _changed(
-            found, "cannot tell", ("the estimators do not agree on a positive exponent", words, test, *told)
-        )
-    return _changed(found, "chaotic", (words, *told, test))
-
-
-def _changed(found: Motion, kind: Kind, reasons: tuple[str, ...], exponent: Exponent | None = None) -> Motion:
-    return Motion(
-        kind, reasons, found.lines, found.surrogates, found.zero_one, exponent or found.exponent,
-        found.permutation_entropy, found.recurrence,
-    )  # fmt: skip
+        against = "the estimators do not agree on a positive exponent"
+        return replace(found, reasons=(against, words, test, *told))
+    return replace(found, kind="chaotic", reasons=(words, *told, test))
 
 
 def _regular(lines: Lines, dt: float, entropy: float) -> Motion:

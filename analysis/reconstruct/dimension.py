@@ -16,6 +16,7 @@ from analysis.signal.timescale import theiler_window
 
 _REFERENCES = 3000  # points whose neighbours are tested: the fraction is then known to half a per cent
 _SUB_RECORDS = 4
+_NOISE_PASSES = 3  # in which the noise taken out of the radii and the dimension settle
 _PAIRS = 4e6  # close pairs that are counted, about; of longer records fewer points are references
 
 
@@ -100,11 +101,13 @@ class CorrelationDimension:
     region: tuple[float, float]  # radii between which the slope was taken
     theiler: int
     message: str = ""
+    across: float = 0.0  # of the squared radii: noise that was taken out
 
     @property
     def slopes(self) -> NDArray[np.float64]:
-        """Local slope d log C / d log r between consecutive radii, nan where there are no pairs."""
-        return local_slopes(self.radii, self.sums)
+        """Local slope d log C / d log r between consecutive radii, noise taken out, nan where there are no
+        pairs."""
+        return local_slopes(_noise_free(self.radii, self.across), self.sums)
 
 
 def correlation_sum(
@@ -130,27 +133,47 @@ def correlation_dimension(
     """Correlation dimension of ``points`` [n, N], all coordinates in the same unit.
 
     The scaling region is the widest range of radii, above three times the noise and well below the size of
-    the attractor, over which the local slope stays the same; give ``region`` to override it.
+    the attractor, over which the local slope stays the same; give ``region`` to override it. ``noise``, the
+    standard deviation of a point (root of the sum over its coordinates), is taken out of the radii.
     """
     points = np.atleast_2d(np.asarray(points, dtype=np.float64))
     theiler = theiler_window(points[0]) if theiler is None else theiler
     radii = _radii(points, count)
     sums = correlation_sum(points, radii, theiler, _thinning(points, radii))
-    message = ""
-    if region is None:
-        region, message = _scaling_region(radii, sums, noise, points.shape[1])
-    value = _slope(radii, sums, region)
+    message, across = "", 0.0
+    given = region is not None
+    for _ in range(_NOISE_PASSES if noise > 0 and not given else 1):
+        if region is None or not given:
+            region, message = _scaling_region(radii, sums, noise, points.shape[1], across)
+        value = _slope(radii, sums, region, across)
+        across = _noise_across(value, noise, len(points))
+    value = _slope(radii, sums, region, across)
     parts = np.array_split(np.arange(points.shape[1]), _SUB_RECORDS)
     slopes = []
     for part in parts:
         piece = np.ascontiguousarray(points[:, part])
-        slopes.append(_slope(radii, correlation_sum(piece, radii, theiler, _thinning(piece, radii)), region))
+        own = correlation_sum(piece, radii, theiler, _thinning(piece, radii))
+        slopes.append(_slope(radii, own, region, across))
     stderr = float(np.nanstd(slopes, ddof=1) / np.sqrt(_SUB_RECORDS))
     if not np.isfinite(value):
         message = "Too few pairs are close: the data do not support a correlation dimension."
     elif value > 2 * np.log10(points.shape[1]):
         message += " The slope exceeds what this many points can resolve (2 log10 N)."
-    return CorrelationDimension(value, stderr, radii, sums, region, theiler, message.strip())
+    return CorrelationDimension(value, stderr, radii, sums, region, theiler, message.strip(), across)
+
+
+def _noise_across(dimension: float, noise: float, coordinates: int) -> float:
+    """What noise adds to the squared distance of close points on a set of that dimension.
+
+    Noise along the set moves as many points in as out; only what leads off it makes distances longer.
+    """
+    off = 1.0 - dimension / coordinates if np.isfinite(dimension) else 0.0
+    return 2 * noise**2 * max(off, 0.0)
+
+
+def _noise_free(radii: NDArray[np.float64], across: float) -> NDArray[np.float64]:
+    """The radii before noise made the distances longer; nan below that."""
+    return np.sqrt(np.where(radii**2 > 2 * across, radii**2 - across, np.nan))
 
 
 def local_slopes(radii: NDArray[np.float64], sums: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -214,9 +237,9 @@ def _thinning(points: NDArray[np.float64], radii: NDArray[np.float64]) -> int:
 
 
 def _scaling_region(
-    radii: NDArray[np.float64], sums: NDArray[np.float64], noise: float, total: int
+    radii: NDArray[np.float64], sums: NDArray[np.float64], noise: float, total: int, across: float
 ) -> tuple[tuple[float, float], str]:
-    slopes = local_slopes(radii, sums)
+    slopes = local_slopes(_noise_free(radii, across), sums)
     pairs = sums[:-1] * total**2 / 2
     usable = np.isfinite(slopes) & (pairs > 200) & (radii[:-1] > 3 * noise) & (radii[1:] < 0.5 * radii[-1])
     first, last = best_plateau(slopes, usable, 0.06)
@@ -260,8 +283,12 @@ def _best_plateau(values, usable, tolerance, steep):  # type: ignore[no-untyped-
     return best_first, best_last
 
 
-def _slope(radii: NDArray[np.float64], sums: NDArray[np.float64], region: tuple[float, float]) -> float:
+def _slope(
+    radii: NDArray[np.float64], sums: NDArray[np.float64], region: tuple[float, float], across: float
+) -> float:
     inside = (radii >= region[0] * (1 - 1e-9)) & (radii <= region[1] * (1 + 1e-9)) & (sums > 0)
+    clean = _noise_free(radii, across)
+    inside &= np.isfinite(clean)
     if np.sum(inside) < 2:
         return float("nan")
-    return float(np.polyfit(np.log(radii[inside]), np.log(sums[inside]), 1)[0])
+    return float(np.polyfit(np.log(clean[inside]), np.log(sums[inside]), 1)[0])

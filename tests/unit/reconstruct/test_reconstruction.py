@@ -86,6 +86,19 @@ def test_given_simple_sets_then_the_correlation_dimension_is_exact() -> None:
     assert correlation_dimension(square, theiler=0).value == pytest.approx(2.0, abs=0.1)
 
 
+def test_given_noise_off_a_surface_then_it_is_taken_out_of_the_radii() -> None:
+    """A torus in four coordinates: the noise across it lifts the slope by 2 s² (4 - 2) / r² of itself."""
+    rng = np.random.default_rng(6)
+    a, b = rng.uniform(0, 2 * np.pi, (2, 20_000))
+    torus = np.stack([np.cos(a), np.sin(a), np.cos(b), np.sin(b)])
+    noisy = torus + 0.05 * rng.standard_normal(torus.shape)
+    region = (0.25, 0.6)
+    exact = correlation_dimension(torus, theiler=0, region=region).value
+    assert correlation_dimension(noisy, theiler=0, region=region).value > exact + 0.05
+    found = correlation_dimension(noisy, theiler=0, region=region, noise=0.1)
+    assert found.value == pytest.approx(exact, abs=0.02)
+
+
 def test_given_no_theiler_window_then_neighbours_in_time_are_counted_as_close() -> None:
     points = delay_coordinates(lorenz(5000, 0.002)[0], 3, 80)
     radius = np.array([0.5])
