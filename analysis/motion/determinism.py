@@ -140,7 +140,7 @@ def neighbour_test(samples: Array, space: Space, noise: float) -> NeighbourTest 
             ahead = replace(space, horizon=max(space.horizon // part, 1))
             errors.append(_error(x, ahead))
             short = [_error(piece, ahead) * np.std(piece) / np.std(x) for piece in (x[:size], x[-size:])]
-            gains.append(np.hypot(*short) / np.sqrt(2) / errors[-1])
+            gains.append(np.sqrt(np.mean(np.square(short))) / errors[-1])
     except DataError:
         return None
     return NeighbourTest(errors[0], noise / float(np.std(x)), float(np.exp(np.mean(np.log(gains)))))

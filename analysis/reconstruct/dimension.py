@@ -140,26 +140,24 @@ def correlation_dimension(
     theiler = theiler_window(points[0]) if theiler is None else theiler
     radii = _radii(points, count)
     sums = correlation_sum(points, radii, theiler, _thinning(points, radii))
-    message, across = "", 0.0
-    given = region is not None
-    for _ in range(_NOISE_PASSES if noise > 0 and not given else 1):
-        if region is None or not given:
-            region, message = _scaling_region(radii, sums, noise, points.shape[1], across)
-        value = _slope(radii, sums, region, across)
+    chosen, message, across = region or (0.0, 0.0), "", 0.0
+    for _ in range(_NOISE_PASSES if noise > 0 else 1):
+        if region is None:
+            chosen, message = _scaling_region(radii, sums, noise, points.shape[1], across)
+        value = _slope(radii, sums, chosen, across)
         across = _noise_across(value, noise, len(points))
-    value = _slope(radii, sums, region, across)
     parts = np.array_split(np.arange(points.shape[1]), _SUB_RECORDS)
     slopes = []
     for part in parts:
         piece = np.ascontiguousarray(points[:, part])
         own = correlation_sum(piece, radii, theiler, _thinning(piece, radii))
-        slopes.append(_slope(radii, own, region, across))
+        slopes.append(_slope(radii, own, chosen, across))
     stderr = float(np.nanstd(slopes, ddof=1) / np.sqrt(_SUB_RECORDS))
     if not np.isfinite(value):
         message = "Too few pairs are close: the data do not support a correlation dimension."
     elif value > 2 * np.log10(points.shape[1]):
         message += " The slope exceeds what this many points can resolve (2 log10 N)."
-    return CorrelationDimension(value, stderr, radii, sums, region, theiler, message.strip(), across)
+    return CorrelationDimension(value, stderr, radii, sums, chosen, theiler, message.strip(), across)
 
 
 def _noise_across(dimension: float, noise: float, coordinates: int) -> float:
