@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 
 from benchmarks.chaos import motions, orbits
-from benchmarks.chaos.systems import KNOWN, NEW
+from benchmarks.chaos.systems import FOREIGN, KNOWN, NEW, UNSEEN
 
 NOISES = (0.0, 0.01)
 
@@ -26,12 +26,13 @@ def main() -> None:
     parser.add_argument("--only", default="", help="chaotic systems whose name holds this; - for none")
     parser.add_argument("--cluster", help="Dask: local, or the address of a scheduler")
     args = parser.parse_args()
-    for title, flows in (("known", KNOWN), ("new", NEW)):
+    sets = {"known": KNOWN, "new": NEW, "foreign": FOREIGN, "unseen": UNSEEN}
+    for title, flows in sets.items():
         chosen = [flow for flow in flows if args.only in flow.name]
         if args.what == "motion":
             motions.compare(title, chosen, args.seeds, NOISES, args.cluster)
         else:
-            bounded = [flow for flow in chosen if flow.name != "pendulum"]  # its angle runs away
+            bounded = [flow for flow in chosen if "pendulum" not in flow.name]  # their angles run away
             orbits.compare(title, bounded, args.seeds, NOISES, args.cluster)
     if args.what == "motion":
         motions.regular(args.regular, NOISES, args.cluster)
