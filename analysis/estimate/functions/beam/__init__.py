@@ -1,4 +1,4 @@
-"""Method ``beam``: stiffness, mass and damping along a beam from point sensors or natural frequencies.
+"""Method ``beam``: stiffness, mass and damping along a beam from point sensors, frequencies or responses.
 
 The beam is described in TOML (:mod:`analysis.estimate.functions.beam.description`) instead of by equations.
 Quintic-spline
@@ -63,14 +63,14 @@ def identify(beam: Beam, records: Sequence[Record], options: Options, progress: 
         raise ModelError("The method 'beam' wants the description of a beam, not a model of equations.")
     if options.fit not in ("penalised", "published"):
         raise ModelError(f"The fit of a beam is 'penalised' or 'published', not '{options.fit}'.")
-    if not records and not beam.frequencies:
-        raise DataError("A beam needs a record or measured natural frequencies.")
+    if not (records or beam.frequencies or beam.responses):
+        raise DataError("A beam needs a record, measured natural frequencies or frequency responses.")
     beam, gap = with_mode_numbers(beam, options.elements or None)
     unknowns = layout(beam, log=options.fit == "penalised", intervals=_intervals(beam, options.intervals))
     system = BeamSystem(beam, unknowns, options.elements or None, options.modes)
     used = records if beam.sensors else []
     task = problem(system, [observe(beam, record) for record in used])
-    if task.samples + len(beam.frequencies) == 0:
+    if task.samples + len(beam.frequencies) + len(beam.responses) == 0:
         raise DataError("There is nothing to compare with: the record holds no valid sample of a sensor.")
     if options.fit == "published":
         chosen = Choice(task, fit_plain(task), [])

@@ -103,6 +103,19 @@ class Shapes:
     error: float = 0.01  # standard error of a value, of the largest one of its row
 
 
+@dataclass(frozen=True, eq=False)
+class MeasuredResponse:
+    """A frequency response: what a sensor saw over the drive."""
+
+    at: float  # of the sensor, m
+    kind: str  # of the sensor
+    drive: BeamInput
+    frequencies: Array  # Hz, [F]
+    values: NDArray[np.complex128]  # sensor over drive, [F]
+    error: float = 0.02  # standard error of the real and of the imaginary part, over the size
+    with_base: bool = False  # the sensor sees the motion of the base as well
+
+
 @dataclass(frozen=True)
 class Beam:
     """A beam with supports, properties, drive, sensors, and other knowledge about it."""
@@ -121,6 +134,7 @@ class Beam:
     frequency_error: float = 0.003  # relative standard error of one of them
     frequency_modes: tuple[int, ...] = ()  # their numbers from 1 on; empty: 1, 2, ..., gaps are looked for
     shapes: Shapes | None = None
+    responses: tuple[MeasuredResponse, ...] = ()
     supports: Mapping[str, Scalar] = field(default_factory=dict)  # springs by name: "left rotation", ...
     length_error: float = 0.0  # relative standard error of the length; 0: exact
     mass_error: float = 0.0  # of a common factor of the known mass per length

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError
 from analysis.base.progress import SILENT, Progress
 from analysis.estimate.functions.beam import local_loss
+from analysis.estimate.functions.beam.frequency_responses import compare_response
 from analysis.estimate.functions.beam.mode_shapes import compare_shapes
 from analysis.estimate.functions.beam.observation import Observation
 from analysis.estimate.functions.beam.system import BeamSystem, State
@@ -52,11 +53,13 @@ class Problem:
 
     @property
     def stated(self) -> int:
-        """Numbers with a stated error: frequencies, values of mode shapes, mass, what is known beforehand."""
+        """Numbers with a stated error: frequencies, values of mode shapes and frequency responses, mass, what
+        is known beforehand."""
         beam = self.system.beam
         shapes = 0 if beam.shapes is None else beam.shapes.values.size - len(beam.shapes.values)
         priors = sum(1 for b in self.unknowns.blocks if b.prior)
-        return len(beam.frequencies) + shapes + (beam.total_mass is not None) + priors
+        responses = sum(2 * len(r.frequencies) for r in beam.responses)
+        return len(beam.frequencies) + shapes + responses + (beam.total_mass is not None) + priors
 
     def misfit(self, theta: Array, derivatives: bool = True) -> Misfit:
         size = len(theta)
@@ -114,8 +117,8 @@ class Problem:
         return residual, (slope * weight).reshape(len(slope), weight.size)
 
     def _knowledge(self, state: State, theta: Array) -> list[tuple[Array, Array]]:
-        """Measured natural frequencies and mode shapes, the weighed mass, and what is known of length and
-        density, as weighted residuals."""
+        """Measured natural frequencies, mode shapes and frequency responses, the weighed mass, and what is
+        known of length and density, as weighted residuals."""
         beam, out = self.system.beam, []
         if beam.frequencies:
             found, jacobian = self.system.frequencies(state)
@@ -128,6 +131,7 @@ class Problem:
             out.append(((found[chosen] - measured) * weight, jacobian[chosen] * weight[:, None]))
             if beam.shapes is not None:
                 out += compare_shapes(self.system, state, theta, beam.shapes, chosen)
+        out += [compare_response(self.system, state, theta, r) for r in beam.responses]
         if beam.total_mass is not None:
             out.append(self._weighed(theta, beam.total_mass, beam.total_mass_error))
         for block in self.unknowns.blocks:
@@ -261,7 +265,9 @@ def _weighed_start(task: Problem) -> Array:
 def _scan(task: Problem, start: Array) -> Array:
     """The best common factors of stiffness and tip mass."""
     blocks = {b.key: b.where for b in task.unknowns.blocks}
-    factors = np.linspace(-1.5, 1.5, 61) if "stiffness" in blocks else np.zeros(1)
+    # The sharp resonances of a response want finer steps than the first quarter of a record.
+    steps = 301 if task.system.beam.responses else 61
+    factors = np.linspace(-1.5, 1.5, steps) if "stiffness" in blocks else np.zeros(1)
     tips = np.log([0.1, 0.3, 1.0, 3.0, 10.0]) if "tip_mass" in blocks else np.zeros(1)
     best, lowest = start, np.inf
     for tip in tips:

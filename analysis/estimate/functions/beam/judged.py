@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from analysis.base.identification import Curve, Estimate, Identification
 from analysis.estimate.finish.evidence import RARE
 from analysis.estimate.functions.beam.fit import Problem
+from analysis.estimate.functions.beam.frequency_responses import compare_response
 from analysis.estimate.functions.beam.mode_shapes import compare_shapes
 from analysis.estimate.functions.beam.other_beams import other_beams
 from analysis.estimate.functions.beam.stated import Stated, stated_numbers
@@ -33,6 +34,7 @@ def judged(result: Identification, task: Problem, fit: Fit) -> Identification:
     if verdict.verdict != "cannot tell":
         verdict = _with_frequencies(verdict, task, fit)
         verdict = _with_shapes(verdict, task, fit)
+        verdict = _with_responses(verdict, task, fit)
     if verdict.verdict in ("fits", "close"):
         verdict = _with_stated(verdict, stated)
     factor = verdict.widening
@@ -68,7 +70,7 @@ def _left(task: Problem, fit: Fit) -> list[Left]:
 def _unknowable(task: Problem, fit: Fit) -> list[str]:
     """Frequencies alone, of which no list determines a curve; or no more numbers than unknowns."""
     beam = task.system.beam
-    if task.observations:
+    if task.observations or beam.responses:
         return []
     count = len(beam.frequencies)
     curves = [b.symbol for b in task.unknowns.blocks if b.intervals]
@@ -136,6 +138,37 @@ def _with_shapes(verdict: Verdict, task: Problem, fit: Fit) -> Verdict:
     words = (
         f"The beam misses the measured mode shapes, most of all that of mode {numbers[worst] + 1}: by "
         f"{100 * size[worst]:.2g} % of its largest value (rms) where {stated} was stated."
+    )
+    far = float(size.max()) > _CLEAR_SHARE or verdict.verdict == "misses"
+    return replace(
+        verdict, verdict="misses" if far else "close", reasons=[words, *verdict.reasons],
+        findings={**verdict.findings, "missed share": max(float(size.max()), _share(verdict))},
+    )  # fmt: skip
+
+
+def _with_responses(verdict: Verdict, task: Problem, fit: Fit) -> Verdict:
+    """The verdict with the measured frequency responses beside those of the beam."""
+    from scipy.special import chdtrc
+
+    beam, system = task.system.beam, task.system
+    if not beam.responses:
+        return verdict
+    state = system.state(fit.theta, derivatives=False)
+    rows = [compare_response(system, state, fit.theta, r)[0] for r in beam.responses]
+    size = np.array([np.sqrt(np.mean(row**2)) * r.error for row, r in zip(rows, beam.responses, strict=True)])
+    freedom = max(sum(len(row) for row in rows) - fit.freedom, 1.0)
+    probability = float(chdtrc(freedom, sum(float(row @ row) for row in rows)))
+    worst = int(np.argmax(size))
+    measured = beam.responses[worst]
+    stated = f"{100 * measured.error:.2g} %"
+    if probability >= RARE:
+        words = (
+            f"The measured frequency responses are met within {100 * size[worst]:.2g} % ({stated} stated)."
+        )
+        return replace(verdict, reasons=[*verdict.reasons, words])
+    words = (
+        f"The beam misses the measured frequency responses, most of all that at x = {measured.at:.4g} m: by "
+        f"{100 * size[worst]:.2g} % of its size (rms) where {stated} was stated."
     )
     far = float(size.max()) > _CLEAR_SHARE or verdict.verdict == "misses"
     return replace(

@@ -26,7 +26,7 @@ _APART = 4.0  # standard errors of either answer
 def other_beams(task: Problem, fit: Fit) -> list[str]:
     """A sentence for a beam with other springs and tip mass that the frequencies tell no better."""
     numbers = [b for b in task.unknowns.blocks if b.key in task.system.beam.scalars]
-    if task.observations or not numbers:
+    if task.observations or task.system.beam.responses or not numbers:
         return []
     for away in list(product((-_AWAY, 0.0, _AWAY), repeat=len(numbers)))[:_MOST]:
         theta = fit.theta.copy()

@@ -16,6 +16,7 @@ from analysis.estimate.functions.beam.description import (
     SPRINGS,
     Beam,
     BeamInput,
+    MeasuredResponse,
     Profile,
     Scalar,
     Sensor,
@@ -49,6 +50,7 @@ class Reader:
             "section",
             "supports",
             "shapes",
+            "responses",
         }
         self.only(raw, known | set(PROFILES), "the file")
         shape = self.table(raw, "beam")
@@ -75,8 +77,13 @@ class Reader:
             elements=self.whole(shape, "elements", "[beam]", 16, 2),
             tip_mass=self.scalar(raw, "tip_mass", "kg"),
             load=self.scalar(raw, "load", "N/m"),
-            inputs=tuple(self.drive(n, t, length) for n, t in self.table(raw, "excitation").items()),
-            sensors=tuple(self.sensor(n, t, length) for n, t in self.table(raw, "sensors").items()),
+            inputs=tuple(
+                self.drive(n, t, length, f"[excitation.{n}]")
+                for n, t in self.table(raw, "excitation").items()
+            ),
+            sensors=tuple(
+                self.sensor(n, t, length, f"[sensors.{n}]") for n, t in self.table(raw, "sensors").items()
+            ),
             frequencies=tuple(self.numbers(modes, "hz", "[frequencies]")),
             frequency_error=float(modes.get("error", 0.003)),
             frequency_modes=self.mode_numbers(modes),
@@ -85,6 +92,7 @@ class Reader:
             start=start.get("motion", "rest"),
             start_modes=self.whole(start, "modes", "[start]", 4, 1),
             shapes=self.shapes(raw, length),
+            responses=self.responses(raw, length),
             supports=self.supports(raw, ends),
             length_error=self.share(shape, "length_error", "[beam]"),
             mass_error=self.share(mass, "error", "[mass]"),
@@ -151,6 +159,38 @@ class Reader:
         error = self.positive(table, "error", "[shapes]") if "error" in table else 0.01
         return Shapes(places, values, error)
 
+    def responses(self, raw: dict[str, Any], length: float) -> tuple[MeasuredResponse, ...]:
+        tables = raw.get("responses", [])
+        if not isinstance(tables, list):
+            raise self.fail("[[responses]] wants two brackets: one table for each sensor.")
+        return tuple(self.response(table, length) for table in tables)
+
+    def response(self, table: Any, length: float) -> MeasuredResponse:
+        where = "[[responses]]"
+        self.only(table, {"sensor", "drive", "hz", "real", "imaginary", "error"}, where)
+        sensor = self.sensor("", self.table(table, "sensor"), length, f"{where} sensor")
+        drive = self.drive("", self.table(table, "drive"), length, f"{where} drive")
+        frequencies = np.array(self.numbers(table, "hz", where))
+        try:
+            real, imaginary = (np.array(table.get(k, []), dtype=np.float64) for k in ("real", "imaginary"))
+        except (TypeError, ValueError):
+            raise self.fail(f"{where} wants numbers for 'real' and 'imaginary'.") from None
+        if len(frequencies) < 2 or not real.shape == imaginary.shape == frequencies.shape:
+            raise self.fail(f"{where} wants at least two 'hz' and as many numbers 'real' and 'imaginary'.")
+        values = real + 1j * imaginary
+        if not np.all(np.isfinite(values)) or not np.any(values):
+            raise self.fail(f"{where} 'real' and 'imaginary' must be finite, and not all zero.")
+        with_base = drive.base and not sensor.relative
+        if with_base and drive.kind.removeprefix("base ") != sensor.kind:
+            raise self.fail(
+                f"{where} a {sensor.kind} that sees the base too cannot be had from the {drive.kind}: "
+                "give both alike, or say relative = true if the base motion is already taken off."
+            )
+        if isinstance(sensor.at, str):
+            raise self.fail(f"{where} sensor wants a number for 'at'.")
+        error = self.positive(table, "error", where) if "error" in table else 0.02
+        return MeasuredResponse(sensor.at, sensor.kind, drive, frequencies, values, error, with_base)
+
     def share(self, table: dict[str, Any], key: str, where: str) -> float:
         """A relative standard error."""
         value = self.number(table, key, where) if key in table else 0.0
@@ -209,21 +249,21 @@ class Reader:
             raise self.fail("[tip_mass] must not be negative.")
         return Scalar(value, free, str(table.get("unit", unit)))
 
-    def drive(self, name: str, table: Any, length: float) -> BeamInput:
-        self.only(table, {"kind", "at"}, f"[excitation.{name}]")
+    def drive(self, name: str, table: Any, length: float, where: str) -> BeamInput:
+        self.only(table, {"kind", "at"}, where)
         kind = table.get("kind")
         if kind not in INPUT_KINDS:
-            raise self.fail(f"[excitation.{name}] kind is {', '.join(INPUT_KINDS)}.")
-        at = self.place(table, f"[excitation.{name}]", length) if kind == "force" else None
+            raise self.fail(f"{where} kind is {', '.join(INPUT_KINDS)}.")
+        at = self.place(table, where, length) if kind == "force" else None
         return BeamInput(name, kind, at)
 
-    def sensor(self, name: str, table: Any, length: float) -> Sensor:
-        self.only(table, {"at", "kind", "relative", "offset"}, f"[sensors.{name}]")
+    def sensor(self, name: str, table: Any, length: float, where: str) -> Sensor:
+        self.only(table, {"at", "kind", "relative", "offset"}, where)
         kind = table.get("kind", "displacement")
         if kind not in SENSOR_KINDS:
-            raise self.fail(f"[sensors.{name}] kind is {', '.join(SENSOR_KINDS)}.")
-        where = table.get("at")
-        at = where if isinstance(where, str) else self.place(table, f"[sensors.{name}]", length)
+            raise self.fail(f"{where} kind is {', '.join(SENSOR_KINDS)}.")
+        place = table.get("at")
+        at = place if isinstance(place, str) else self.place(table, where, length)
         return Sensor(name, at, kind, bool(table.get("relative", False)), bool(table.get("offset", False)))
 
     def place(self, table: dict[str, Any], where: str, length: float) -> float:
