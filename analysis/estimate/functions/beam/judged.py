@@ -110,11 +110,7 @@ def _with_frequencies(verdict: Verdict, task: Problem, fit: Fit) -> Verdict:
         f"The beam misses the measured frequencies by {size:.2g} % (rms) where {stated} was stated, most of "
         f"all {beam.frequencies[worst]:.4g} Hz: supports, length, a mode number or the theory is wrong."
     )
-    far = size > 100 * _FAR or verdict.verdict == "misses"
-    return replace(
-        verdict, verdict="misses" if far else "close", reasons=[words, *verdict.reasons],
-        findings={**verdict.findings, "missed share": max(size / 100, _share(verdict))},
-    )  # fmt: skip
+    return _missed(verdict, words, size / 100, _FAR)
 
 
 def _with_shapes(verdict: Verdict, task: Problem, fit: Fit) -> Verdict:
@@ -139,11 +135,7 @@ def _with_shapes(verdict: Verdict, task: Problem, fit: Fit) -> Verdict:
         f"The beam misses the measured mode shapes, most of all that of mode {numbers[worst] + 1}: by "
         f"{100 * size[worst]:.2g} % of its largest value (rms) where {stated} was stated."
     )
-    far = float(size.max()) > _CLEAR_SHARE or verdict.verdict == "misses"
-    return replace(
-        verdict, verdict="misses" if far else "close", reasons=[words, *verdict.reasons],
-        findings={**verdict.findings, "missed share": max(float(size.max()), _share(verdict))},
-    )  # fmt: skip
+    return _missed(verdict, words, float(size.max()), _CLEAR_SHARE)
 
 
 def _with_responses(verdict: Verdict, task: Problem, fit: Fit) -> Verdict:
@@ -170,11 +162,16 @@ def _with_responses(verdict: Verdict, task: Problem, fit: Fit) -> Verdict:
         f"The beam misses the measured frequency responses, most of all that at x = {measured.at:.4g} m: by "
         f"{100 * size[worst]:.2g} % of its size (rms) where {stated} was stated."
     )
-    far = float(size.max()) > _CLEAR_SHARE or verdict.verdict == "misses"
+    return _missed(verdict, words, float(size.max()), _CLEAR_SHARE)
+
+
+def _missed(verdict: Verdict, words: str, share: float, far: float) -> Verdict:
+    """The verdict where more is missed than was stated; ``far``: the share beyond which it is not close."""
+    misses = share > far or verdict.verdict == "misses"
+    findings = {**verdict.findings, "missed share": max(share, _share(verdict))}
     return replace(
-        verdict, verdict="misses" if far else "close", reasons=[words, *verdict.reasons],
-        findings={**verdict.findings, "missed share": max(float(size.max()), _share(verdict))},
-    )  # fmt: skip
+        verdict, verdict="misses" if misses else "close", reasons=[words, *verdict.reasons], findings=findings
+    )
 
 
 def _with_stated(verdict: Verdict, stated: list[Stated]) -> Verdict:
