@@ -206,7 +206,8 @@ def cost(ticks: int = 20_000, repeats: int = 7) -> float:
     values = {"c": 0.035, "k1": -0.28, "k2": 0.178, "k3": 0.336, "k4": -0.064}
     rate = 100 * FREQUENCY
     plant = LoopPlant(
-        load_model("beam_on_shaker").with_values(values), ("x", "v"), np.full(2, NOISE), FREQUENCY, rate, VOLTS,
+        load_model("beam_on_shaker").with_values(values), ("x", "v"), np.full(2, NOISE), FREQUENCY, rate,
+        VOLTS,
         np.array([0.0, GAIN * VOLTS, 0.0]), ActuatorPath(GAIN, LAG, 0.04 / FREQUENCY), np.full(2, 10.0),
     )  # fmt: skip
     states = np.zeros((2, plant.nodes))

@@ -478,23 +478,40 @@ def _show(result: dict[str, Any]) -> None:
               f"missed), gain {path['gain']:.4g} a volt, lag {1e3 * path['lag']:.2g} ms")  # fmt: skip
     for mode in result["modes"]:
         print(f"mode beside the model: {mode['frequency']:.4g} Hz, damping {100 * mode['damping']:.2g} %")
-    print(f"{result['held']} of {result['offered']} orbits held")
-    rows = [
-        [o["number"], o["periods"], o["verdict"], _number(o, "wait", 1, ".0f"), o.get("averaged_periods", ""),
-         _number(o, "mean_control", 100, ".2g"), _number(o, "floor", 100, ".2g"),
-         _number(o, "control", 100, ".2g"), _multiplier(o["model_multipliers"]),
-         _multiplier(o.get("multipliers", []))]
-        for o in result["orbits"]
-    ]  # fmt: skip
-    print(table(["orbit", "k", "verdict", "wait", "periods", "mean control %", "floor %", "rms %",
-                 "model's multipliers", "on the orbit"], rows))  # fmt: skip
-    for o in result["orbits"]:
-        if o["verdict"] != "held":
-            print(f"! orbit {o['number']}: {o['verdict']}: {o['reason']}.")
+    if result["orbits"]:
+        print(f"{result['held']} of {result['offered']} orbits held")
+        _show_orbits(result["orbits"])
     for file in result["files"]:
         print(file)
     if result["problem"]:
         print(f"shakedown: {result['problem']}", file=sys.stderr)
+
+
+def _show_orbits(orbits: list[dict[str, Any]]) -> None:
+    rows = [
+        [o["number"], o["periods"], o["verdict"], _number(o, "wait", 1, ".0f"), o.get("averaged_periods", ""),
+         _number(o, "mean_control", 100, ".2g"), _number(o, "floor", 100, ".2g"),
+         _number(o, "control", 100, ".2g"), _multiplier(o["model_multipliers"]), _measured_multiplier(o)]
+        for o in orbits
+    ]  # fmt: skip
+    print(table(["orbit", "k", "verdict", "wait", "periods", "mean control %", "floor %", "rms %",
+                 "model's multipliers", "on the orbit"], rows))  # fmt: skip
+    for o in orbits:
+        if o["verdict"] != "held":
+            print(f"! orbit {o['number']}: {o['verdict']}: {o['reason']}.")
+
+
+def _measured_multiplier(o: dict[str, Any]) -> str:
+    """The largest multiplier on the orbit that was held, with its error where it is real."""
+    from analysis import Estimate, with_error
+
+    pairs = o.get("multipliers", [])
+    if not len(pairs):
+        return ""
+    (re, im), error = pairs[0], float(o["multiplier_errors"][0])
+    if im or not math.isfinite(error):
+        return _multiplier(pairs[:1])
+    return with_error(Estimate.normal(re, error))
 
 
 def _number(row: dict[str, Any], name: str, factor: float, form: str) -> str:

@@ -76,6 +76,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("weaker", "beam.h5", "fit.json", "driven by 1.5 at 7.5 Hz, the rig's drive is 1.2"),
         ("no_force", "beam.h5", "fit.json", "has no channel 'f'"),
         ("no_sensor", "beam.h5", "fit.json", "measures none of x, v"),
+        ("no_loop", "beam.h5", "fit.json", "has no control loop"),
         (RIG, "other.h5", "fit.json", "of specimen 7"),
         (RIG, "beam.h5", "misses.json", "does not describe its record"),
         (RIG, "beam.h5", "stranger.json", "does not follow the record"),
@@ -88,9 +89,9 @@ def test_when_record_model_and_rig_do_not_belong_together_then_one_sentence_and_
     words = ["hold", str(given) if given.exists() else rig, "--record", str(folder / record), "--fit"]
     out = folder / "never.h5"
     assert main([*words, str(folder / fit), "--all", "--fast", "--out", str(out)]) == 1
-    told = capsys.readouterr().err
-    assert said in told and "Traceback" not in told and told.strip().count("\n") == 0
-    assert not list(folder.glob("never*"))
+    shown = capsys.readouterr()
+    assert said in shown.err and "Traceback" not in shown.err and shown.err.strip().count("\n") == 0
+    assert not shown.out and not list(folder.glob("never*"))
 
 
 def test_when_the_drive_cannot_be_corrected_then_one_sentence(folder: Path) -> None:
