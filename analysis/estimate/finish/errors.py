@@ -23,6 +23,7 @@ from analysis.estimate.finish.honest import (
     agreement,
     noise_processes,
     sandwich,
+    scatter_over_noise,
     shift_test,
     spread_between,
 )
@@ -38,6 +39,7 @@ _LONG = 100_000  # samples beyond which the fit over parts is one Gauss-Newton s
 _MOST_ALONE = 20  # records that are fitted one by one when they disagree
 _FEW = 100  # degrees of freedom below which the noise is known so poorly that the intervals widen
 ROUNDING = 1e-4  # of an output's spread: the noise that the errors of a noiseless record stand for
+_HINT = 2.3  # |t| of a missing term that tells little alone, but beside parts that differ at DISAGREE enough
 _SAME = 3.0  # standard errors of chi2/dof within which it is one
 
 
@@ -47,7 +49,7 @@ class ErrorBars:
 
     estimate: Array
     errors: Errors
-    kind: str  # ideal | coloured | parts | records
+    kind: str  # ideal | coloured | scatter | parts | records
     tests: dict[str, Test]
     parts: int
 
@@ -102,9 +104,10 @@ def _spread_or_noise(fitted: Fitted, evidence: Evidence, progress: Progress) -> 
     between, shifted = parts
     used = len(fitted.estimate) + len(between) * len(fitted.pieces[0].states)
     processes = noise_processes(between, used)
+    course = _course(evidence.regressions, len(between))
     tests = {
         "parts": agreement([[r] for r in between], processes, sum(r.samples for r in between) - used),
-        "course": agreement(_course(evidence.regressions, len(between)), evidence.processes, fitted.dof),
+        "course": agreement(course, evidence.processes, fitted.dof),
         "shift": shift_test(
             shifted - fitted.estimate, sandwich(between, processes), coloured.covariance, fitted.dof
         ),
@@ -115,8 +118,19 @@ def _spread_or_noise(fitted: Fitted, evidence: Evidence, progress: Progress) -> 
             alone = _records_alone(fitted, coloured, progress)
             if alone is not None:
                 return ErrorBars(*alone, "records", tests, len(between))
-    if evidence.lacking or any(test.probability < DISAGREE for test in tests.values()):
+    least = min(test.probability for test in tests.values())
+    hinted = max((abs(m.t) for m in evidence.missing), default=0.0) > _HINT
+    if evidence.lacking or least < (DISAGREE if hinted else RARE):
         return ErrorBars(shifted, spread_between(between, processes), "parts", tests, len(between))
+    if least < DISAGREE:  # one right model in thirty: no reason to doubt it, but to count the scatter seen
+        shift = tests["shift"]
+        ratio = np.maximum(
+            scatter_over_noise(between, processes),
+            scatter_over_noise([r for part in course for r in part], evidence.processes),
+        )
+        ratio = np.sqrt(np.maximum(ratio, shift.statistic / max(shift.freedom, 1.0)))
+        errors = Errors(coloured.covariance * np.outer(ratio, ratio), len(between) - 1)
+        return ErrorBars(fitted.estimate, errors, "scatter", tests, len(between))
     return ErrorBars(fitted.estimate, coloured, kind, tests, len(between))
 
 

@@ -174,14 +174,27 @@ def shift_test(shift: Array, coarse: Array, fine: Array, noise_freedom: float = 
     return Test(statistic, float(kept.sum()), _chance(statistic, float(kept.sum()), noise_freedom))
 
 
+def scatter_between(parts: Sequence[Regression]) -> Array:
+    """Covariance of the estimates as the scatter of the parts' scores shows it, whatever their noise."""
+    count = len(parts)
+    H = pseudo_inverse(joined(parts)[0])
+    scores = np.array([p.score for p in parts])
+    scores = scores - scores.mean(axis=0)
+    return np.asarray(count / (count - 1) * H @ (scores.T @ scores) @ H)
+
+
+def scatter_over_noise(parts: Sequence[Regression], processes: Sequence[Autoregression]) -> Array:
+    """Variance of each estimate by the scatter of the parts' scores over that by their noise, at least 1."""
+    noise = np.diag(sandwich(parts, processes))
+    return np.asarray(np.maximum(np.diag(scatter_between(parts)) / np.maximum(noise, 1e-300), 1.0))
+
+
 def spread_between(parts: Sequence[Regression], processes: Sequence[Autoregression]) -> Errors:
     """The spread of the parameters between parts, with the quantiles of Student's t."""
     count = len(parts)
     H = pseudo_inverse(joined(parts)[0])
     noise = H @ sum(score_covariance(p, processes) for p in parts) @ H
-    scores = np.array([p.score for p in parts])
-    scores = scores - scores.mean(axis=0)
-    between = count / (count - 1) * H @ (scores.T @ scores) @ H
+    between = scatter_between(parts)
     variance = count * np.maximum(np.diag(between), np.diag(noise))
     mixed = between + noise
     size = np.sqrt(np.maximum(np.diag(mixed), 1e-300))

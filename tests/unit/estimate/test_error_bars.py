@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import chi2, f, norm
 from scipy.stats import t as student
 
+from analysis import Model, Record, identify
 from analysis.estimate.finish import errors as errors_module
 from analysis.estimate.finish import honest
 from analysis.estimate.finish.assemble import _residual
@@ -174,7 +175,13 @@ def bars_of(
         experiment=about(runs=[None] * records, conditions=about(noise={}), model=about(outputs=("x",))),
     )  # fmt: skip
     monkeypatch.setattr(errors_module, "_parts", lambda *_: (between, np.array([3.0 + mean])))
-    given = {"moves": None, "lacking": [], "processes": noise_processes(whole, 1), "regressions": whole}
+    given = {
+        "moves": None,
+        "lacking": [],
+        "missing": [],
+        "processes": noise_processes(whole, 1),
+        "regressions": whole,
+    }
     return error_bars(fitted, cast(Any, about(**{**given, **evidence})), cast(Any, None))
 
 
@@ -506,3 +513,26 @@ def test_given_a_regression_then_one_infinite_error_spoils_it_and_a_missing_one_
     assert not Regression(errors, jacobian).finite
     jacobian[0, 0, 1] = np.nan
     assert not Regression(np.zeros((1, 4)), jacobian).finite
+
+
+def test_given_parts_of_a_right_fit_that_scatter_by_chance_then_the_errors_grow_by_that_scatter_alone() -> (
+    None
+):
+    """A ring-down in closed form, drawn such that its parts differ at p = 0.003: one right fit in thirty.
+
+    The spread between parts, most of which hold little motion, would be 17 and 21 times the ideal errors.
+    """
+    rng = np.random.default_rng(30)
+    c, k = rng.uniform(0.05, 0.4), rng.uniform(2, 8)
+    t = np.arange(1000) * 0.05
+    x = np.exp(-c / 2 * t) * np.cos(np.sqrt(k - c * c / 4) * t + rng.uniform(0, 6.28))
+    x += 0.02 * x.std() * rng.standard_normal(len(t))
+    model = Model.from_equations(
+        {"x": "v", "v": "-c*v - k*x"}, {"c": {"guess": 0.3}, "k": {"guess": 5.0}}, outputs={"x": "x"}
+    )
+    result = identify(model, Record.from_arrays(20.0, {"x": x}))
+    assert result.verdict == "fits" and result.extra["errors"] == "scatter"
+    for name, truth in (("c", c), ("k", k)):
+        estimate = result.parameters[name]
+        assert estimate.stderr_ideal <= estimate.stderr < 2.5 * estimate.stderr_ideal
+        assert abs(estimate.value - truth) < 2 * estimate.stderr
