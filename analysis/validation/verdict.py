@@ -116,8 +116,8 @@ def judged(checks: tuple[Check, ...], stated: float | None = None) -> Validation
         words = f"The model is NOT validated: {_listed(names['failed'])} failed"
         return Validation(checks, False, f"{words}, {passed}.")
     if stated is not None:
-        words = f"The model is close, as identified: nothing failed beyond the {100 * stated:.2g} %"
-        return Validation(checks, True, f"{words} that it misses{doubts}.")
+        share = f"beyond the {100 * stated:.2g} % that it misses" if stated > 0 else "here"
+        return Validation(checks, True, f"The model is close, as identified: nothing failed {share}{doubts}.")
     if lacking := _lacking(checks):
         words = f"The model is NOT validated: it is close, but {lacking}"
         return Validation(checks, False, f"{words}; {passed}{doubts}.")
