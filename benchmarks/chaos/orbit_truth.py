@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial import cKDTree
 
 from analysis.base.errors import ShakedownError
 from analysis.dynamics.shooting import periodic_orbit
@@ -13,8 +14,8 @@ from analysis.signal.interpolation import sample_at
 from analysis.simulation.simulate import simulate
 from benchmarks.chaos.systems import Array, Flow
 
-NEAR = 0.05  # rms distance from the segment, of the span of each state, that counts as the same orbit
-_PIECES = 6  # of shooting in a turn
+NEAR = 0.05  # rms distance from the segment's curve, of the span of each state, of the same orbit
+_PIECES = (6, 8, 24)  # of shooting in a turn: Newton's method from one start may end nowhere or elsewhere
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +32,12 @@ def true_orbit(flow: Flow, states: Array, orbit: PeriodicOrbit, turn: float) -> 
 
     ``turn`` is the mean time of a turn in samples.
     """
-    pieces = max(3, round(_PIECES * orbit.period / turn))
+    tried = (_shot(flow, states, orbit, max(3, round(count * orbit.period / turn))) for count in _PIECES)
+    return next((found for found in tried if found is not None), None)
+
+
+def _shot(flow: Flow, states: Array, orbit: PeriodicOrbit, pieces: int) -> TrueOrbit | None:
+    """The orbit that Newton's method with so many pieces finds next to the segment."""
     places = orbit.start + orbit.period * np.arange(pieces) / pieces
     if orbit.start < 3 or places[-1] > states.shape[1] - 5:
         return None
@@ -52,8 +58,11 @@ def true_orbit(flow: Flow, states: Array, orbit: PeriodicOrbit, turn: float) -> 
     segment = sample_at(
         states, orbit.start + orbit.period * np.arange(parts) / parts, np.empty((len(states), parts))
     )
-    off = (run - segment) / np.ptp(states, axis=1)[:, None]
-    distance = float(np.sqrt(np.mean(off**2)))
+    span = np.ptp(states, axis=1)[:, None]
+    apart = np.linalg.norm((run - segment) / span, axis=0)
+    if flow.period is None:  # without a drive in space alone: a segment runs ahead here and behind there
+        apart, _ = cKDTree((segment / span).T).query((run / span).T)
+    distance = float(np.sqrt(np.mean(apart**2) / len(states)))
     if not distance < NEAR:
         return None
     multipliers = closed.multipliers
