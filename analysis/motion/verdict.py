@@ -41,6 +41,7 @@ _WALK = 2500  # values of the 0-1 test
 _REGULAR = 1e-3  # of the variance: what lines may leave of a regular motion, beyond noise (tori leave 1e-4)
 _NARROW = 0.02  # less than this left: a regular motion that wanders, or chaos of a narrow band
 _NOISES = 4.0  # times the variance of the noise that lines may leave
+_WANDERS = 0.02  # companion over its line above which a regular motion is said to change
 _STILL = 0.2  # 0-1 test below which the motion is not called chaotic
 _DIMENSIONS = (3, 6)  # of the space in which the future is foretold
 
@@ -154,7 +155,13 @@ def _regular(lines: Lines, dt: float, entropy: float) -> Motion:
         f"{len(lines.frequencies)} spectral lines of {many} foretell {share:.4g} % of the variance of the "
         f"part of the record that they were not fitted to; the strongest lies at {strongest:.6g} Hz"
     )
-    return Motion(kind, (reason,), lines, permutation_entropy=entropy)
+    reasons: tuple[str, ...] = (reason,)
+    if lines.wandering > _WANDERS:
+        reasons += (
+            f"a line has a companion of {100 * lines.wandering:.2g} % closer than the record can tell apart: "
+            "the motion changes slowly in size or phase, or two frequencies nearly coincide",
+        )
+    return Motion(kind, reasons, lines, permutation_entropy=entropy)
 
 
 def _nearly_regular(lines: Lines, noise: float, entropy: float) -> Motion:

@@ -21,6 +21,7 @@ _FOUND = 1e-6  # share of the variance below which nothing is looked for
 _MULTIPLE = 0.02  # of the resolution 1/T: within it a line counts as a multiple of another's fraction
 _DIVISOR = 16  # a fundamental is looked for down to this fraction of a line
 _COUNTS = 0.02  # amplitude over the largest, below which a line does not speak about fundamentals
+_APART = 1.5  # of the resolution 1/T: a line closer to a stronger one is a slow change of that one
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +34,7 @@ class Lines:
     left_ahead: float  # of the variance, in the part that follows
     fundamentals: int  # frequencies of which all clear lines are whole multiples: 1 periodic, more a torus
     fitted: Array  # the sum of the lines over the whole record
+    wandering: float = 0.0  # largest companion of a line, closer than the record can tell apart, over it
 
     @property
     def foretold(self) -> float:
@@ -70,14 +72,33 @@ def spectral_lines(samples: Array, noise: float = 0.0) -> Lines:
     ahead = x[trained:] - fitted[trained:]
     sizes = np.hypot(parts[1::2], parts[2::2])
     order = np.argsort(-sizes)
+    frequencies, sizes = frequencies[order], sizes[order]
+    alone, wandering = _companions(frequencies, sizes, trained)
+    rest_size = float(np.std(early - fitted[:trained]))
     return Lines(
-        frequencies[order],
-        sizes[order],
+        frequencies,
+        sizes,
         float(np.mean((early - fitted[:trained]) ** 2) / variance),
         float(np.mean(ahead**2) / variance),
-        _fundamentals(frequencies[order], sizes[order], trained, float(np.std(early - fitted[:trained]))),
+        _fundamentals(frequencies[alone], sizes[alone], trained, rest_size),
         fitted + middle,
+        wandering,
     )
+
+
+def _companions(frequencies: Array, sizes: Array, count: int) -> tuple[NDArray[np.bool_], float]:
+    """Lines (strongest first) that stand alone, and the largest of the others over its stronger neighbour.
+
+    A line next to a stronger one, closer than the record can tell apart, is no frequency of its own: the
+    stronger one changes slowly in size or phase.
+    """
+    alone, largest = np.ones(len(frequencies), dtype=bool), 0.0
+    for i in range(1, len(frequencies)):
+        near = np.flatnonzero(np.abs(frequencies[:i] - frequencies[i]) * count < _APART)
+        if len(near):
+            alone[i] = False
+            largest = max(largest, float(sizes[i] / sizes[near[0]]))
+    return alone, largest
 
 
 def _strongest(x: Array) -> float:

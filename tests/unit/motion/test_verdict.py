@@ -139,3 +139,13 @@ def test_given_lorenz_then_more_neighbours_foretell_it_better() -> None:
     assert found.gain > 2.0  # by the distance of neighbours, 4 ** (2 / 2.06) = 3.8, less at the rim
     assert not found.pushed
     assert neighbour_test(x[:400], Space(3, 5, 25, 12, None), 0.0) is None
+
+
+def test_given_a_tone_that_grows_a_little_then_it_is_periodic_and_said_to_change() -> None:
+    """Lines closer than the record can tell apart stand for the growth: they are no second frequency."""
+    growing = (1 + 0.05 * T / T[-1]) * (np.sin(T) + 0.3 * np.sin(2 * T))
+    found = examine(growing + 0.01 * np.random.default_rng(6).standard_normal(len(T)), 0.01)
+    assert found.kind == "periodic"
+    assert any("changes slowly" in words for words in found.reasons)
+    steady = examine(np.sin(T) + 0.3 * np.sin(2 * T), 0.01)
+    assert not any("changes slowly" in words for words in steady.reasons)
