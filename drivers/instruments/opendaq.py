@@ -26,6 +26,7 @@ from drivers.rig.profile import RigError, RigProfile
 
 STEP_MS = 100  # of one call that waits
 WAIT_SECONDS = 5.0  # for samples, beyond the time that they take
+SOUND = "miniaudio://"  # openDAQ's own module for sound cards
 
 
 def list_devices() -> tuple[list[tuple[str, str]], str]:
@@ -35,12 +36,14 @@ def list_devices() -> tuple[list[tuple[str, str]], str]:
     import opendaq
 
     found = [(str(d.connection_string), str(d.name)) for d in opendaq.Instance().available_devices]
+    found = [(address, name) for address, name in found if not address.startswith(SOUND)]
     return found, "" if found else "No openDAQ device was found."
 
 
 def terminals(address: str) -> tuple[list[str], list[str]]:
     """Signals of a device that have a clock; it drives nothing."""
     need_extra("opendaq")
+    _refuse_sound(address)
     import opendaq
 
     instance = opendaq.Instance()
@@ -51,6 +54,16 @@ def terminals(address: str) -> tuple[list[str], list[str]]:
     except RuntimeError as error:
         raise InstrumentError(f"The openDAQ device {address} cannot be asked ({_words(error)}).") from None
     return names, []
+
+
+def _refuse_sound(address: str) -> None:
+    """openDAQ 3.40: letting go of a sound card waits for the card's thread with the lock that it waits for,
+    and holds up every other thread of the process."""
+    if address.startswith(SOUND):
+        raise InstrumentError(
+            f"{address} is a sound card: use the driver 'sound'. openDAQ's own module for sound cards hangs "
+            "when it is closed."
+        )
 
 
 def open_source(profile: RigProfile, clock: Clock | None, seed: int) -> OpendaqSource:
@@ -74,6 +87,7 @@ class OpendaqSource:
         self._gain = np.array([[1 / c.sensitivity] for c in profile.channels])
         self._zero = np.array([[c.zero] for c in profile.channels])
         address = str(table["device"])
+        _refuse_sound(address)
         self._instance: Any = opendaq.Instance()
         try:
             self._device = self._instance.add_device(address)

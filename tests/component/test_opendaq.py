@@ -15,14 +15,18 @@ from drivers.rig.profile import RigError, RigProfile, rig_from_text
 RATE = 1000.0
 
 
-def profile(count: int = 8, **changes: str) -> RigProfile:
+def text_of(count: int) -> str:
     channels = "".join(f'[[channels]]\nname = "c{i}"\nunit = "V"\n' for i in range(count))
     wiring = ", ".join(f'c{i} = "AI{i}"' for i in range(count))
-    text = (
+    return (
         f'name = "front end"\nrate = {RATE}\n{channels}[instruments.source]\ndriver = "opendaq"\n'
         f'device = "daqref://device0"\nwiring = {{ {wiring} }}\n'
         f"[instruments.source.settings]\nNumberOfChannels = {count}\n"
     )
+
+
+def profile(count: int = 8, **changes: str) -> RigProfile:
+    text = text_of(count)
     for old, new in changes.items():
         text = text.replace(old, new)
     return rig_from_text(text, "front-end")
@@ -34,6 +38,34 @@ def test_given_the_reference_device_then_it_is_listed_and_eight_channels_keep_th
     source = OpendaqSource(profile())
     assert isinstance(source, Source) and source.rate == RATE and len(source.channels) == 8
     assert broken_promises(source) == []
+
+
+def test_given_the_simulator_then_eight_channels_arrive_whole_at_its_own_rate() -> None:
+    """It plays 5 V at 10 kHz on each of its inputs; it is there where the machine has a network."""
+    simulators = [address for address, _ in list_devices()[0] if address.startswith("daq.simulator://")]
+    if not simulators:
+        pytest.skip("openDAQ finds no simulator of its own here")
+    text = text_of(8).replace("daqref://device0", simulators[0]).partition("[instruments.source.set")[0]
+    for i in range(8):
+        text = text.replace(f'"AI{i}"', f'"AI_{i + 1}"')
+    source = OpendaqSource(rig_from_text(text.replace("rate = 1000.0", "rate = 10000.0"), "simulator"))
+    source.start()
+    first = source.read(np.empty((8, 3000)))
+    second = source.read(np.empty((8, 7000)))
+    source.close()
+    assert (first.start_index, second.start_index, second.samples) == (0, 3000, 7000)
+    np.testing.assert_allclose(second.data.max(axis=1), 5.0, rtol=1e-3)
+    np.testing.assert_allclose(second.data.min(axis=1), -5.0, rtol=1e-3)
+
+
+def test_given_a_sound_card_of_openDAQ_then_it_is_refused_with_the_driver_that_works() -> None:
+    """Closing it would hang: its thread and whoever ends it wait for each other."""
+    assert not [address for address, _ in list_devices()[0] if address.startswith("miniaudio://")]
+    card = "miniaudio://alsa/null"
+    with pytest.raises(InstrumentError, match="use the driver 'sound'"):
+        terminals(card)
+    with pytest.raises(InstrumentError, match="use the driver 'sound'"):
+        OpendaqSource(profile(1, **{"daqref://device0": card}))
 
 
 def test_given_its_sine_then_it_arrives_with_the_devices_own_frequency_and_amplitude() -> None:
