@@ -1,7 +1,7 @@
 """Every code block and command of the documentation runs as printed.
 
 ```python blocks of a page run in order in one process; lines starting with `$ ` in ```console blocks run in
-the same folder, or where `cd` went. The commands of the pages that a newcomer starts with, and what only a
+the same folder, or where `cd` went. The commands of the page that a newcomer starts with, and what only a
 shell understands, run in a shell, with the program on the path; the other commands through the program's own
 entry in the process of their page, which begins with everything imported. `make` targets are what continuous
 integration runs.
@@ -27,7 +27,6 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 IN_A_SHELL = {
     "README.md",
-    "docs/tutorial.md",
     "docs/how-to/install.md",
     "docs/how-to/run-a-campaign.md",  # it starts processes of its own
 }

@@ -18,9 +18,18 @@ RATE = 100 / DUFFING_PERIOD
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    x, v = duffing(60_000)
-    f = 27 * np.cos(2 * np.pi * np.arange(60_000) / 100)
-    path = tmp_path_factory.mktemp("records") / "duffing.csv"
+    """As long as it takes to meet every orbit."""
+    return written(tmp_path_factory.mktemp("records") / "duffing.csv", 60_000)
+
+
+@pytest.fixture(scope="module")
+def short_recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return written(tmp_path_factory.mktemp("records") / "short.csv", 15_000)
+
+
+def written(path: Path, samples: int) -> Path:
+    x, v = duffing(samples)
+    f = 27 * np.cos(2 * np.pi * np.arange(samples) / 100)
     write(Record.from_arrays(RATE, {"x": x, "v": v, "f": f}), path)
     return path
 
@@ -40,11 +49,11 @@ def test_given_a_recorded_drive_then_orbits_lists_the_known_ones(recording: Path
 
 
 def test_given_one_channel_then_it_is_embedded_and_a_table_and_a_figure_come_out(
-    recording: Path, capsys, tmp_path: Path
+    short_recording: Path, capsys, tmp_path: Path
 ) -> None:
     figure = tmp_path / "orbits.svg"
     frequency = 1 / DUFFING_PERIOD
-    line = f"orbits {recording} --channel x --frequency {frequency} --longest 4 --plot {figure}"
+    line = f"orbits {short_recording} --channel x --frequency {frequency} --longest 4 --plot {figure}"
     assert main(line.split()) == 0
     text = capsys.readouterr().out
     assert "delay coordinates of x" in text
@@ -126,10 +135,12 @@ def test_given_noise_or_a_torus_then_neither_exponents_nor_orbits_are_offered(tm
 
 
 def test_given_a_drive_frequency_that_is_wrong_then_the_line_in_the_response_is_taken(
-    recording: Path, capsys
+    short_recording: Path, capsys
 ) -> None:
     wrong = 1.01 / DUFFING_PERIOD
-    found = result(capsys, f"orbits {recording} --channel x --channel v --frequency {wrong} --longest 2")
+    found = result(
+        capsys, f"orbits {short_recording} --channel x --channel v --frequency {wrong} --longest 2"
+    )
     assert found["drive_period"] == pytest.approx(DUFFING_PERIOD, rel=1e-5)
     assert any("the frequency given is wrong" in text for text in found["messages"])
 
@@ -146,9 +157,9 @@ def test_given_a_drive_frequency_that_is_wrong_then_the_line_in_the_response_is_
     ],
 )
 def test_given_a_mistake_then_one_sentence_says_what_to_do(
-    recording: Path, capsys, line: str, words: str
+    short_recording: Path, capsys, line: str, words: str
 ) -> None:
-    assert main(line.format(file=recording).split()) == 1
+    assert main(line.format(file=short_recording).split()) == 1
     error = capsys.readouterr().err
     assert words in error
     assert "Traceback" not in error

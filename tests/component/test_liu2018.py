@@ -107,11 +107,11 @@ def test_given_silverbox_multisines_when_identified_then_the_arrow_is_predicted(
     training = Record.from_arrays(rate, {"u": u[40650:65226], "y": y[40650:65226]})
     model = load_model("silverbox")
     guess = {name: 1.3 * p.value for name, p in model.parameters.items()}
-    result = identify(model.with_values(guess), training, "weak")
+    found = found_by_weak(model.with_values(guess), training, judged=False)
     inputs = Inputs.from_samples(0.0, 1 / rate, u[None, :40500])
     times = np.arange(40500) / rate
     start = np.array([y[0], 0.0])
-    arrow = simulate(model, times, start, result.values(), inputs, rtol=1e-7, atol=1e-9).states[0]
+    arrow = simulate(model, times, start, found, inputs, rtol=1e-7, atol=1e-9).states[0]
     assert np.sqrt(np.mean((arrow - y[:40500]) ** 2)) < 0.6e-3
 
 
