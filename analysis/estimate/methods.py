@@ -9,10 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from importlib import import_module
 from importlib.metadata import EntryPoint
+from itertools import combinations
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from analysis.base.errors import ShakedownError
+import numpy as np
+
+from analysis.base.errors import DataError, ShakedownError
 from analysis.base.plugins import PluginError, load_plugin, package_of, plugged, summary_of
 from analysis.base.progress import SILENT, Progress
 from analysis.base.record import Record
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from analysis.experiment import Experiment
     from analysis.model import Model
 
+_BEGINNING = 64  # samples by which two records are told apart before they are compared whole
 STARTED = 0.3  # of the progress when the method has its start and maximum likelihood begins
 
 
@@ -222,6 +226,25 @@ class Begun:
     said: dict[str, Any]  # every option with its value
 
 
+def _check_copies(records: Sequence[Record]) -> None:
+    """The same samples twice would count as twice the data."""
+    for i, j in combinations(range(len(records)), 2):
+        if _same_samples(records[i], records[j]):
+            raise DataError(
+                f"Records {i + 1} and {j + 1} hold the same samples: give each recording once, or the error "
+                "bars count it twice."
+            )
+
+
+def _same_samples(one: Record, other: Record) -> bool:
+    """Whether two records hold the same channels; their beginnings, which tell nearly always, first."""
+    return set(one.names) == set(other.names) and all(
+        np.array_equal(one[name][:stop], other[name][:stop], equal_nan=True)
+        for stop in (_BEGINNING, None)
+        for name in one.names
+    )
+
+
 def begin(
     model: Model,
     records: Sequence[Record],
@@ -245,6 +268,7 @@ def begin(
     chosen = own(**parts[own]) if isinstance(method, str) else method
     conditions, ending = Conditions(**parts[Conditions]), Ending(**parts[Ending])
     experiment = Experiment(model, records, conditions)
+    _check_copies(experiment.records)
     mine = {f.name: getattr(chosen, f.name) for f in fields(own)}
     said = {**mine, **asdict(conditions), **asdict(ending)}
     share = STARTED if ending.finish else 1.0

@@ -1,6 +1,7 @@
-"""Samples that a sensor cannot have meant: isolated spikes, and stretches pressed against its range.
+"""Samples that a sensor cannot have meant: isolated spikes, stretches pressed against its range, and
+stretches at one value between two jumps (a loose plug).
 
-Both are found from the samples alone and become missing samples, counted and said; a signal that is rough
+All are found from the samples alone and become missing samples, counted and said; a signal that is rough
 everywhere (impacts, coarse sampling) has no spikes by this rule.
 """
 
@@ -20,6 +21,7 @@ _SHORTEST = 20  # samples of an unbroken stretch that is looked at
 _WIDEST = 2  # samples in a row that a spike may span
 _NOISE_BETWEEN = np.sqrt(1.0 + 34.0 / 36.0)  # of a sample less the cubic through two on either side
 _MOST, _NORMAL_MOST = 0.97, 2.170090377584560  # quantile of the distances, and that of a normal variable
+_STUCK, _JUMP = 5, 1.5  # equal samples in a row; times the larger steps elsewhere that make a jump
 _FLAT, _REPEATS = 3, 0.01  # equal samples in a row that show a limit; share of repeats a plain channel has
 
 
@@ -34,13 +36,21 @@ def spikes(row: Array) -> Mask:
     if not pieces:
         return found
     deviations = [np.abs(_off_neighbours(row[a:b])) for a, b in pieces]
-    together = np.concatenate(deviations)
-    level = max(median_deviation(together), float(np.quantile(together, _MOST)) / _NORMAL_MOST)
-    if level == 0.0 or np.mean(together > SPIKE * level) > 5 * _LARGEST_SHARE:
-        return found
-    for (a, b), deviation in zip(pieces, deviations, strict=True):
-        found[a:b] = _isolated(row[a:b], deviation, SPIKE * level)
-    return found if found.sum() <= _LARGEST_SHARE * len(together) else np.zeros_like(found)
+    samples, before = sum(map(len, deviations)), -1
+    while before < found.sum() <= _LARGEST_SHARE * samples:  # what is found no longer raises the level
+        before = int(found.sum())
+        near = np.convolve(found, np.ones(5), "same") > 0.5
+        level = _level(np.concatenate([d[~near[a:b]] for (a, b), d in zip(pieces, deviations, strict=True)]))
+        if level == 0.0 or np.mean(np.concatenate(deviations) > SPIKE * level) > 5 * _LARGEST_SHARE:
+            return np.zeros_like(found)
+        for (a, b), deviation in zip(pieces, deviations, strict=True):
+            found[a:b] |= _isolated(row[a:b], deviation, SPIKE * level)
+    return found if found.sum() <= _LARGEST_SHARE * samples else np.zeros_like(found)
+
+
+def _level(deviations: Array) -> float:
+    """Robust size of the samples' distances from their neighbours, by the rougher parts where it varies."""
+    return max(median_deviation(deviations), float(np.quantile(deviations, _MOST)) / _NORMAL_MOST)
 
 
 def _isolated(values: Array, deviation: Array, limit: float) -> Mask:
@@ -74,6 +84,31 @@ def pressed_flat(row: Array) -> Mask:
         for at_limit in limits:
             if _long_runs(at_limit, _FLAT - 1).any():
                 found |= at_limit
+    return found
+
+
+def dropped_out(row: Array) -> Mask:
+    """Stretches at exactly one value that begin and end with a jump, in a channel without repeats elsewhere.
+
+    A motion that rests begins and ends its rest smoothly. At an end of the record one jump is enough.
+    """
+    found = np.zeros(len(row), dtype=bool)
+    equal = np.concatenate([np.diff(row) == 0.0, [False]])
+    stretches = [(a, b + 1) for a, b in _runs(equal) if b + 1 - a >= _STUCK]
+    inside = np.zeros(len(row), dtype=bool)
+    for a, b in stretches:
+        inside[a:b] = True
+    steps = np.abs(np.diff(row))
+    elsewhere = steps[~(inside[1:] | inside[:-1])]
+    elsewhere = elsewhere[np.isfinite(elsewhere)]
+    if not stretches or len(elsewhere) < _SHORTEST or np.mean(elsewhere == 0.0) >= _REPEATS:
+        return found
+    limit = _JUMP * float(np.quantile(elsewhere, _MOST))
+    sides = [[float(steps[i]) for i in (a - 1, b - 1) if 0 <= i < len(steps)] for a, b in stretches]
+    between_jumps = [bool(s) and all(np.isnan(step) or step > limit for step in s) for s in sides]
+    values = {float(row[a]) for (a, _), sure in zip(stretches, between_jumps, strict=True) if sure}
+    for a, b in stretches:  # one of the same value may begin where the motion passes it
+        found[a:b] = float(row[a]) in values
     return found
 
 

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError
 from analysis.base.gaps import filled
 from analysis.base.record import Record
-from analysis.experiment.outliers import pressed_flat, spikes
+from analysis.experiment.outliers import dropped_out, pressed_flat, spikes
+from analysis.experiment.turns import counted_turns
 from analysis.signal.bandlimited import without_dispersion
 from analysis.signal.inputs import Inputs
 from analysis.signal.smoothing import clean_input
@@ -31,6 +32,11 @@ FLAT = (
     "1 sample of {name} stands at the limit of its range: it counts as missing.",
     "{count} samples of {name} stand at the limit of its range: they count as missing.",
 )
+OUT = (
+    "",  # never a single one
+    "{count} samples of {name} stand at one value between jumps (a loose plug?): they count as missing.",
+)
+TURNED = "{name} starts anew after each turn ({count} times): the turns were counted."
 _EDGE = 10  # samples beside an end or a gap
 _SHORTEST = 8  # samples below which a stretch holds nothing to identify
 
@@ -112,13 +118,15 @@ def read_run(model: Model, record: Record, conditions: Conditions, t0: float, ph
         if name in record:
             channel = record.channels[name]
             outputs[i] = np.where(channel.valid(), channel.data, np.nan)
-            spoilt = spikes(outputs[i]), pressed_flat(outputs[i])
+            outputs[i], turns = counted_turns(model, i, outputs[i])
+            warnings += [TURNED.format(name=name, count=turns)] if turns else []
+            spoilt = spoilt_samples(outputs[i])
             before = without_dispersion(filled(outputs[i]), record.dt, conditions.dispersion)
             outputs[i] = np.where(np.isnan(outputs[i]), np.nan, before)
-            outputs[i, spoilt[0] | spoilt[1]] = np.nan
-            for count, words in zip(map(np.sum, spoilt), (SPIKES, FLAT), strict=True):
-                if count:
-                    warnings.append(words[int(count > 1)].format(count=int(count), name=name))
+            for which, words in zip(spoilt, (OUT, FLAT, SPIKES), strict=True):
+                outputs[i, which] = np.nan
+                if count := int(which.sum()):
+                    warnings.append(words[int(count > 1)].format(count=count, name=name))
     known = np.ones(len(record), dtype=bool)
     samples = np.zeros((len(model.inputs), len(record)))
     noise = np.zeros(len(model.inputs))
@@ -155,6 +163,14 @@ def read_run(model: Model, record: Record, conditions: Conditions, t0: float, ph
         phase,
         tuple(warnings),
     )
+
+
+def spoilt_samples(row: Array) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which samples a loose plug, the limit of the range or spikes have spoilt, each counted once."""
+    out = dropped_out(row)
+    rest = np.where(out, np.nan, row)
+    flat = pressed_flat(rest)
+    return out, flat, spikes(rest) & ~flat
 
 
 def _check(model: Model, record: Record) -> None:

@@ -79,7 +79,7 @@ def judge(fitted: Fitted, progress: Progress = SILENT) -> Judgement:
     curves: dict[str, Curve] = {}
     reasons += _far_from_guess(fitted)
     if evidence.lacking and verdict != "fits" and not unusable:
-        curves, words = missing_force(fitted, evidence.linear, evidence.excerpts, evidence.lacking[0])
+        curves, words = missing_force(fitted, evidence.linear, evidence.excerpts, evidence.lacking)
         reasons += [words] if words else []
     return Judgement(verdict, reasons, bars.estimate, covariance, quantile, [], findings, curves)
 

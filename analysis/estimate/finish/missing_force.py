@@ -31,10 +31,18 @@ _PURE = 3.0  # odd over even part (or the reverse) from which the curve is calle
 
 
 def missing_force(
-    fitted: Fitted, linear: Sequence[Linearisation], regressions: Sequence[Regression], surest: Missing
+    fitted: Fitted,
+    linear: Sequence[Linearisation],
+    regressions: Sequence[Regression],
+    lacking: Sequence[Missing],
 ) -> tuple[dict[str, Curve], str]:
-    """Curves over the states of the equation that lacks the surest term, and what the clearest looks like."""
-    model = fitted.experiment.model
+    """Curves over the states of the equation that lacks the surest term, and what the clearest looks like.
+
+    ``lacking``: the terms that speak against the model, the surest first. The curve is likened to the one
+    that explains most, which need not be the surest: an offset may be known well and explain little.
+    """
+    model, surest = fitted.experiment.model, lacking[0]
+    likest = max((m for m in lacking if m.place == surest.place), key=lambda m: m.gain)
     rates = {f"d{name}/dt": i for i, name in enumerate(model.states)}
     if surest.place not in rates:
         return {}, ""
@@ -55,7 +63,7 @@ def missing_force(
         label = f"{name} [{unit}]" if unit else name
         curves[f"missing in {surest.place} over {name}"] = Curve(*curve, label, f"missing in {surest.place}")
         if sure > clearest:
-            clearest, words = sure, _looks(name, np.array(curve[0]), np.array(curve[1]), surest)
+            clearest, words = sure, _looks(name, np.array(curve[0]), np.array(curve[1]), likest)
     return curves, words
 
 
@@ -82,7 +90,7 @@ def _curve(
     return (x.tolist(), force.tolist(), lower.tolist(), upper.tolist()), sure
 
 
-def _looks(name: str, x: Array, force: Array, surest: Missing) -> str:
+def _looks(name: str, x: Array, force: Array, likest: Missing) -> str:
     """Odd or even about zero, and the term that it grows like."""
     reach = float(min(-x[0], x[-1]))
     parity = ""
@@ -92,4 +100,4 @@ def _looks(name: str, x: Array, force: Array, surest: Missing) -> str:
         odd, even = float(np.std(right - left)), float(np.std(right + left))
         parity = "odd in " if odd > _PURE * even else "even in " if even > _PURE * odd else ""
     shape = f"{parity}{name}" if parity else f"over {name} neither odd nor even"
-    return f"The missing force is {shape}, most like {surest.name}: {100 * surest.share:.2g} % of the force."
+    return f"The missing force is {shape}, most like {likest.name}: {100 * likest.share:.2g} % of the force."

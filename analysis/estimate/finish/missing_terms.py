@@ -113,6 +113,7 @@ def _missing_force(model: Model, motions: Sequence[Along], term: Term, j: int, s
         term.common,
         text=term.text,
         scale=term.scale,
+        gain=float(scored.gains()[j]),
     )
 
 

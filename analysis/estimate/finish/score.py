@@ -45,6 +45,7 @@ class Missing:
     shift: tuple[float, ...] = ()  # of each unknown, if the term were fitted, too; empty: not known
     text: str = ""  # in the model language, {s} for its scale; empty: no term of an equation
     scale: float = 0.0  # of that state, where the term has one
+    gain: float = 0.0  # by which the sum of squared residuals over the noise falls if it is fitted, too
 
     @property
     def speaks_against(self) -> bool:
@@ -143,6 +144,10 @@ class Scores:
         """Coefficient of each term if it were added alone, and its standard error."""
         own = np.where(self.own, np.diag(self.information), np.inf)
         return self.score / own, np.sqrt(np.maximum(np.diag(self.covariance), 0.0)) / own
+
+    def gains(self) -> Array:
+        """By how much the sum of squared residuals falls if a term is added alone."""
+        return np.asarray(self.score * self.coefficients()[0])
 
     def joint(self) -> tuple[float, int]:
         """Statistic and freedom of all columns together."""

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+from analysis.base.errors import DataError
 from analysis.base.identification import Identification
 from analysis.base.record import Channel, Excitation, Record
 from analysis.estimate.finish import fit
@@ -304,3 +305,13 @@ def test_given_many_draws_then_the_initial_value_is_covered_as_often_as_claimed(
         z.append((found.value - motion(1.0)[0, 0]) / found.stderr)
     assert 0.75 < np.std(z) < 1.3
     assert np.mean(np.abs(z) < 1.96) >= 0.85
+
+
+def test_given_one_recording_twice_then_it_is_refused_and_a_repetition_is_not() -> None:
+    record, other = (
+        Record.from_arrays(RATE, {"x": motion(0.0)[0] + NOISE * rng.standard_normal(COUNT)})
+        for rng in (np.random.default_rng(1), np.random.default_rng(2))
+    )
+    with pytest.raises(DataError, match="Records 1 and 3 hold the same samples"):
+        identify(model(), [record, other, record], "weak", finish=False)
+    identify(model(), [record, other], "path", finish=False)

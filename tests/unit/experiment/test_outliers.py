@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from analysis.experiment.outliers import pressed_flat, spikes
+from analysis.experiment.outliers import dropped_out, pressed_flat, spikes
 
 
 def signal(rng: np.random.Generator, noise: float) -> NDArray[np.float64]:
@@ -56,3 +56,28 @@ def test_given_a_limit_then_what_stands_at_it_is_found_and_quantised_samples_are
     np.testing.assert_array_equal(pressed_flat(clipped), (row <= -0.9e-6) | (row >= 1.1e-6))
     assert not pressed_flat(row).any()
     assert not pressed_flat(np.round(row / 5e-8) * 5e-8).any()
+
+
+def test_given_many_spikes_then_the_largest_do_not_hide_the_others() -> None:
+    rng = np.random.default_rng(11)
+    for _ in range(20):
+        row = signal(rng, 0.01)
+        places = rng.choice(np.arange(5, 1995, 10), 19, replace=False)  # just below the share that is allowed
+        row[places] += 1e-6 * rng.choice([-1, 1], 19) * rng.uniform(1, 4, 19)
+        assert set(np.flatnonzero(spikes(row))) == set(places)
+
+
+def test_given_a_loose_plug_then_its_stretches_are_found_and_a_motion_that_rests_is_left_alone() -> None:
+    rng = np.random.default_rng(12)
+    row = signal(rng, 0.01)
+    expected = np.zeros(2000, dtype=bool)
+    for first, stop in ((300, 312), (700, 740), (1970, 2000)):
+        expected[first:stop] = True
+    row[expected] = 0.0
+    np.testing.assert_array_equal(dropped_out(row), expected)
+    t = np.arange(2000) * 0.01
+    resting = 1e-3 * np.where(t < 5.0, 0.0, np.sin(t - 5.0) ** 2)  # at rest until it is struck, in metres
+    assert not dropped_out(resting).any()
+    assert not dropped_out(np.round(row / 5e-8) * 5e-8).any()
+    plastic = np.where(t % 1.0 < 0.4, 0.0, (t % 1.0 - 0.4) * np.exp(0.1 * t))  # stops dead, leaves smoothly
+    assert not dropped_out(plastic).any()
