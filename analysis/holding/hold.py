@@ -19,7 +19,7 @@ from analysis.holding.completed import CompletedModel
 from analysis.holding.correct import unforced
 from analysis.holding.holder import OrbitHolder
 from analysis.holding.linearise import Deviations, linearise
-from analysis.holding.orbit_estimate import estimate_orbit
+from analysis.holding.orbit_estimate import estimate_orbit, shown_of_modes
 from analysis.holding.outlook import MOST_CONTROL, outputs_and_slopes
 from analysis.holding.plant import LoopPlant
 from analysis.holding.regulator import regulate
@@ -260,7 +260,7 @@ class Holding:
         typical = np.sqrt(np.mean(band**2, axis=1))
         states, errors = self._free(look.states, mean, typical, look.command)
         first, second = (self._free(x, y, np.sqrt(2) * typical, c)[0] for x, y, c in look.halves)
-        if plant.modes:  # what the channels show of them is not the model's
+        if plant.modes:  # how much of them the channels show is known to some percent only
             return mean, band, states, (first, second)
         shown = outputs_and_slopes(plant, states, k)[0]
         apart = outputs_and_slopes(plant, first, k)[0] - outputs_and_slopes(plant, second, k)[0]
@@ -273,9 +273,8 @@ class Holding:
         plant = self._plant
         assert self._dev is not None
         free = unforced(self._dev, command) * plant.scale[:, None]
-        if plant.modes:
-            return states + free, np.broadcast_to(errors[:, None], mean.shape)
-        found = estimate_orbit(plant, states, mean, errors, command, self._cycle)
+        own = mean - shown_of_modes(plant, mean.shape[1], self._cycle)
+        found = estimate_orbit(plant, states, own, errors, command, self._cycle)
         return found.states + free, found.errors
 
 

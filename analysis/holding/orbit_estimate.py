@@ -63,6 +63,24 @@ def estimate_orbit(
     return OrbitEstimate(states, np.sqrt(variance))
 
 
+def shown_of_modes(plant: LoopPlant, count: int, multiple: int) -> Array:
+    """[channels, J] what the modes beside the model add to each channel over ``multiple`` periods: their
+    answer to the drive's force, in which the corrections hardly count."""
+    theta = 2 * np.pi * multiple * np.arange(count) / count
+    total = np.zeros((len(plant.channels), count))
+    for mode in plant.modes:
+        place = np.full(count, plant.force[0] / mode.frequency**2)
+        speed = np.zeros(count)
+        for k in range(1, (len(plant.force) + 1) // 2):
+            w = k * plant.omega
+            push = complex(plant.force[2 * k - 1], -plant.force[2 * k])
+            answer = push / (mode.frequency**2 - w**2 + 2j * mode.damping * mode.frequency * w)
+            turning = answer * np.exp(1j * k * theta)
+            place, speed = place + turning.real, speed + (1j * w * turning).real
+        total += np.array(mode.shows) @ np.array([place, speed])
+    return total
+
+
 def _model_part(
     dev: Deviations, d: Array, command: Array, weight: Array, scale: Array
 ) -> tuple[Array, Array]:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.linalg import solve_discrete_are
+from scipy.signal import lsim
 
 from analysis.base.errors import ModelError
 from analysis.dynamics.shooting import periodic_orbit
@@ -17,8 +18,9 @@ from analysis.holding.correct import unforced
 from analysis.holding.hold import mean_and_error, verdict_of
 from analysis.holding.holder import Estimator, OrbitHolder
 from analysis.holding.linearise import linearise, with_commands
+from analysis.holding.orbit_estimate import shown_of_modes
 from analysis.holding.outlook import expected_control, longest_delay
-from analysis.holding.plant import ActuatorPath, LoopPlant
+from analysis.holding.plant import ActuatorPath, LoopPlant, Mode
 from analysis.holding.regulator import WEIGHT, regulate
 from analysis.holding.stretch import Stretch, folded, ticks_of
 from analysis.holding.target import Target, lower_period, same_orbit
@@ -227,3 +229,18 @@ def test_when_an_orbit_repeats_a_shorter_one_or_is_shifted_then_it_is_recognised
 def test_when_the_model_cannot_be_driven_by_the_loop_then_one_sentence() -> None:
     with pytest.raises(ModelError, match="0 measured inputs"):
         _plant(BEAM.replace('"measured"', '"0.3*cos(2*pi*t)"'))
+
+
+def test_when_a_mode_is_driven_then_its_part_in_the_channels_is_that_of_an_integration() -> None:
+    mode = Mode(23.0, 0.02, ((3.0, 0.2),))
+    plant = _plant(modes=(mode,), force=np.array([0.1, 0.3, -0.1, 0.02, 0.05]))
+    found = shown_of_modes(plant, 80, 2)[0]
+    t = np.linspace(0, 60, 240_001)
+    theta = 2 * np.pi * t
+    force = (
+        0.1 + 0.3 * np.cos(theta) - 0.1 * np.sin(theta) + 0.02 * np.cos(2 * theta) + 0.05 * np.sin(2 * theta)
+    )
+    system = ([[0.0, 1.0], [-(23.0**2), -2 * 0.02 * 23.0]], [[0.0], [1.0]], [[3.0, 0.2]], [[0.0]])
+    _, seen, _ = lsim(system, force, t)
+    last = np.searchsorted(t, 58.0 - 1e-9) + 100 * np.arange(80)  # two periods, 40 places in each
+    assert found == pytest.approx(np.asarray(seen)[last], abs=1e-5 * np.abs(found).max())
