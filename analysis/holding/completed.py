@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -21,7 +21,12 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import ShakedownError
 from analysis.base.identification import Identification
+from analysis.base.record import Record
 from analysis.estimate.methods import identify
+from analysis.holding.hold import HeldOrbit, multipliers_on
+from analysis.holding.linearise import linearise
+from analysis.holding.orbit_estimate import shown_of_modes
+from analysis.holding.plant import LoopPlant
 from analysis.model import Model
 from analysis.model.reading import from_tables
 from analysis.validation.subject import Subject
@@ -34,6 +39,7 @@ SCALES = (0.02, 0.08, 0.3)  # of friction, over the spread of its state
 NEW = 1e-3  # share of a term that the model's own terms must leave unexplained
 LOOKED_AT = 4000  # samples on which that is tried
 DRAWS = 24
+UNSURE = 0.1  # share of what a completed model changes in a multiplier that may be wrong
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,21 +50,48 @@ class CompletedModel:
     draws: Sequence[Array]
 
 
-def completed_models(subject: Subject) -> list[CompletedModel]:
-    """The two likeliest completions of the subject's model, best first; none where the weak form fails."""
+def completed_models(subject: Subject, plant: LoopPlant) -> list[CompletedModel]:
+    """The two likeliest completions of the subject's model, best first; none where the weak form fails.
+
+    The record counts without what the plant's modes add to its channels.
+    """
+    record = _without_modes(subject, plant)
     found: list[tuple[float, Identification, Model]] = []
     for scale in SCALES:
         model = _with_terms(subject, scale)
         if model is None:
             break
         try:
-            fit = identify(model, subject.record, "weak", finish=False)
+            fit = identify(model, record, "weak", finish=False)
         except ShakedownError:
             continue
         if fit.residual is not None and np.isfinite(fit.residual.chi2):
             found.append((float(fit.residual.chi2), fit, model))
     found.sort(key=lambda one: one[0])
     return [_completed(model, fit) for _, fit, model in found[:2]]
+
+
+def completed_multipliers(
+    plant: LoopPlant, held: HeldOrbit, completed: Sequence[CompletedModel]
+) -> tuple[NDArray[np.complex128], Array]:
+    """Multipliers of the best completion linearised on an orbit that was held, and their standard errors."""
+    best, *others = (replace(plant, model=c.model) for c in completed)
+    states = held.target.states
+    own = linearise(plant, states).multipliers
+    beside = linearise(others[0], states).multipliers if others else own
+    found, errors = multipliers_on(best, states, held.halves, beside, completed[0].draws)
+    return found, np.hypot(errors, UNSURE * np.abs(found - own))
+
+
+def _without_modes(subject: Subject, plant: LoopPlant) -> Record:
+    record = subject.record
+    if not plant.modes:
+        return record
+    theta = 2 * np.pi * subject.times / subject.base
+    channels = dict(record.channels)
+    for name, shown in zip(plant.channels, shown_of_modes(plant, theta), strict=True):
+        channels[name] = replace(channels[name], data=channels[name].data - shown)
+    return replace(record, channels=channels)
 
 
 def _completed(model: Model, fit: Identification) -> CompletedModel:

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
 from analysis.base.progress import SILENT, Progress
-from analysis.holding.completed import CompletedModel
 from analysis.holding.correct import unforced
 from analysis.holding.holder import OrbitHolder
 from analysis.holding.linearise import Deviations, linearise
@@ -41,7 +40,6 @@ STUCK = 0.7  # of the mean correction before: less is no progress
 DONE = 1.5  # floors of the mean correction below which the target is right
 MEAN_CONTROL, FLOORS = 0.002, 3.0  # mean correction over the amplitude, and over its floor
 SCATTER = 0.1  # rms of the motion about its mean, of the spread
-UNSURE = 0.1  # share of what a completed model changes in a multiplier that may be wrong
 MOVED = 0.5  # rms way of the target, of the spread, beyond which it is another orbit
 
 
@@ -63,6 +61,7 @@ class HeldOrbit:
     multipliers: NDArray[np.complex128] = field(default_factory=lambda: np.empty(0, np.complex128))
     multiplier_errors: Array = field(default_factory=lambda: np.empty(0))
     losses: int = 0
+    halves: tuple[Array, ...] = ()  # [n, J] the orbit's states from each half of the hold
 
     @property
     def held(self) -> bool:
@@ -92,11 +91,9 @@ class Holding:
     def __init__(
         self, rig: LoopRig, plant: LoopPlant, target: Target, draws: Sequence[Array] = (),
         longest_wait: float = LONGEST_WAIT, progress: Progress = SILENT,
-        completed: Sequence[CompletedModel] = (),
     ) -> None:  # fmt: skip
         self._rig, self._plant, self._target, self._first = rig, plant, target, target
         self._draws, self._longest, self._progress = draws, longest_wait, progress
-        self._completed = completed
         self._dev: Deviations | None = None
         self._cycle = target.multiple
         self._wait, self._corrections, self._losses = np.nan, 0, 0
@@ -234,23 +231,12 @@ class Holding:
         verdict, reason = verdict_of(look.mean, look.floor, look.control, look.scatter)
         if verdict == "held" and lower_period(states, plant.scale, self._cycle, plant.nodes):
             verdict, reason = "another orbit", "the motion that was held has a shorter period"
-        multipliers, errors = self._multipliers(states, halves)
+        multipliers, errors = multipliers_on(plant, states, halves, self._first.multipliers, self._draws)
         return HeldOrbit(
             replace(self._target, states=states), verdict, reason, self._wait,
             look.outputs.shape[1] * self._cycle, self._corrections, look.mean, look.floor, look.control,
-            orbit, band, multipliers, errors, self._losses,
+            orbit, band, multipliers, errors, self._losses, halves,
         )  # fmt: skip
-
-    def _multipliers(
-        self, states: Array, halves: tuple[Array, Array]
-    ) -> tuple[NDArray[np.complex128], Array]:
-        if not self._completed:
-            return multipliers_on(self._plant, states, halves, self._first.multipliers, self._draws)
-        best, *others = (replace(self._plant, model=c.model) for c in self._completed)
-        own = linearise(self._plant, states).multipliers
-        beside = linearise(others[0], states).multipliers if others else own
-        found, errors = multipliers_on(best, states, halves, beside, self._completed[0].draws)
-        return found, np.hypot(errors, UNSURE * np.abs(found - own))
 
     def _orbit(self, look: _Look) -> tuple[Array, Array, Array, tuple[Array, Array]]:
         """What each channel shows of the orbit without corrections, its standard error, the states, and
@@ -273,7 +259,8 @@ class Holding:
         plant = self._plant
         assert self._dev is not None
         free = unforced(self._dev, command) * plant.scale[:, None]
-        own = mean - shown_of_modes(plant, mean.shape[1], self._cycle)
+        theta = 2 * np.pi * self._cycle * np.arange(mean.shape[1]) / mean.shape[1]
+        own = mean - shown_of_modes(plant, theta)
         found = estimate_orbit(plant, states, own, errors, command, self._cycle)
         return found.states + free, found.errors
 
@@ -310,7 +297,7 @@ def mean_and_error(cycles: Array) -> tuple[Array, Array]:
 def multipliers_on(
     plant: LoopPlant,
     states: Array,
-    halves: tuple[Array, Array],
+    halves: Sequence[Array],
     beside: NDArray[np.complex128],
     draws: Sequence[Array],
 ) -> tuple[NDArray[np.complex128], Array]:

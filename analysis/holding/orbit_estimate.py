@@ -63,14 +63,13 @@ def estimate_orbit(
     return OrbitEstimate(states, np.sqrt(variance))
 
 
-def shown_of_modes(plant: LoopPlant, count: int, multiple: int) -> Array:
-    """[channels, J] what the modes beside the model add to each channel over ``multiple`` periods: their
-    answer to the drive's force, in which the corrections hardly count."""
-    theta = 2 * np.pi * multiple * np.arange(count) / count
-    total = np.zeros((len(plant.channels), count))
+def shown_of_modes(plant: LoopPlant, theta: Array) -> Array:
+    """[channels, N] what the modes beside the model add to each channel at phases ``theta`` of the drive:
+    their answer to its force, in which corrections hardly count."""
+    total = np.zeros((len(plant.channels), len(theta)))
     for mode in plant.modes:
-        place = np.full(count, plant.force[0] / mode.frequency**2)
-        speed = np.zeros(count)
+        place = np.full(len(theta), plant.force[0] / mode.frequency**2)
+        speed = np.zeros(len(theta))
         for k in range(1, (len(plant.force) + 1) // 2):
             w = k * plant.omega
             push = complex(plant.force[2 * k - 1], -plant.force[2 * k])

@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     if args.out is None and not args.list:
         raise DataError("--out FILE names the recording of what is held.")
     progress = terminal_progress()
-    study = _Study(profile, record, fit, model, channels, args.longest, progress, not args.list)
+    study = _Study(profile, record, fit, model, channels, args.longest, progress)
     if args.list:
         payload = study.listed()
         if not write_json(args.json, plain(payload)):
@@ -149,10 +149,9 @@ class _Study:
 
     def __init__(
         self, profile: RigProfile, record: Record, fit: Identification, model: Model,
-        channels: tuple[str, ...], longest: int, progress: Progress, on_the_rig: bool = True,
+        channels: tuple[str, ...], longest: int, progress: Progress,
     ) -> None:  # fmt: skip
         from analysis import prepare_subject
-        from analysis.holding.completed import completed_models
         from analysis.holding.plant import ActuatorPath
         from analysis.holding.target import orbit_targets
         from analysis.holding.tuning import plant_from_record
@@ -170,7 +169,6 @@ class _Study:
         self.stable = len(shot) - len(self.targets)
         if not self.targets:
             raise DataError("The record shows no unstable periodic orbit that the model has, too.")
-        self.completed = completed_models(self.subject) if on_the_rig else []
 
     def listed(self) -> dict[str, Any]:
         return {
@@ -189,7 +187,7 @@ class _Study:
         return {
             "number": number,
             "periods": target.multiple,
-            "multipliers": [[m.real, m.imag] for m in target.multipliers.tolist()],
+            "multipliers": _pairs(target.multipliers),
             "expected_wait": self.wait(target),
             "expected_control": expected_control(self.plant, target),
             "longest_delay": longest_delay(self.plant, target),
@@ -251,6 +249,8 @@ def _on_the_rig(
     session = LoopSession(profile, args.fast, args.seed, progress)
     work = _Work(session, study, args)
     session.run(lambda: work.run(chosen, out), "holding is over")
+    progress.report(0.95, "multipliers")
+    work.complete()
     return work.result()
 
 
@@ -264,6 +264,7 @@ class _Work:
         self._dither: DitherResult | None = None
         self._plant = study.plant
         self._done: list[dict[str, Any]] = []
+        self._held: dict[int, HeldOrbit] = {}  # what came of each orbit, by its number
 
     def _watch(self) -> None:
         self._session.watch()
@@ -373,7 +374,7 @@ class _Work:
         told = {
             "number": number + 1,
             "periods": target.multiple,
-            "model_multipliers": [[m.real, m.imag] for m in target.multipliers.tolist()],
+            "model_multipliers": _pairs(target.multipliers),
             "expected_wait": self._study.wait(target),
         }
         control = expected_control(self._plant, target)
@@ -387,9 +388,21 @@ class _Work:
         progress = self._session.progress.part(0.0, 1.0)
         held = Holding(
             _Sensors(loop, len(self._plant.channels)), self._plant, target, self._study.draws(),
-            self._args.wait, progress, self._study.completed,
+            self._args.wait, progress,
         ).run(self._args.periods)  # fmt: skip
+        self._held[number + 1] = held
         return told | {"expected_control": control} | _described(held, self._plant)
+
+    def complete(self) -> None:
+        """With the rig at rest: multipliers of the model with what the record shows it to miss."""
+        from analysis.holding.completed import completed_models, completed_multipliers
+
+        held = {number: orbit for number, orbit in self._held.items() if orbit.held}
+        completed = completed_models(self._study.subject, self._plant) if held else []
+        for told in self._done if completed else ():
+            if told["number"] in held:
+                found, errors = completed_multipliers(self._plant, held[told["number"]], completed)
+                told |= {"multipliers": _pairs(found), "multiplier_errors": errors}
 
     def result(self) -> dict[str, Any]:
         path, dither, loop = self._plant.path, self._dither, self._loop
@@ -448,9 +461,13 @@ def _described(held: HeldOrbit, plant: LoopPlant) -> dict[str, Any]:
             for name, row, band in zip(plant.channels, held.orbit, held.band, strict=False)
         },
         "states": dict(zip(names, held.target.states, strict=True)),
-        "multipliers": [[m.real, m.imag] for m in held.multipliers.tolist()],
+        "multipliers": _pairs(held.multipliers),
         "multiplier_errors": held.multiplier_errors,
     }
+
+
+def _pairs(multipliers: np.ndarray[Any, Any]) -> list[list[float]]:
+    return [[m.real, m.imag] for m in multipliers.tolist()]
 
 
 def _multiplier(pairs: list[list[float]]) -> str:

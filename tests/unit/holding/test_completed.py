@@ -9,9 +9,11 @@ import numpy as np
 from analysis import Channel, Record, identify, prepare_subject
 from analysis.dynamics.shooting import periodic_orbit
 from analysis.dynamics.tone_drive import driven_by_a_tone
-from analysis.holding.completed import completed_models
+from analysis.holding.completed import completed_models, completed_multipliers
+from analysis.holding.hold import HeldOrbit
 from analysis.holding.linearise import linearise
 from analysis.holding.plant import ActuatorPath, LoopPlant
+from analysis.holding.target import Target
 from analysis.model import Model
 from analysis.signal.inputs import Inputs
 from analysis.simulation.simulate import simulate
@@ -46,7 +48,6 @@ def test_when_the_model_lacks_terms_then_its_completion_has_the_multipliers_of_t
     record = Record(25.0, {n: Channel(row) for n, row in zip("xvf", (*seen, force), strict=True)})
     fit = identify(model, record, "weak", finish=False)
     subject = prepare_subject(model, record, fit.values())
-    best, second = completed_models(subject)
     # The unstable orbit between the wells, by shooting on the specimen's own equations.
     driven = driven_by_a_tone(specimen, 1.0, 0.3)
     angle = 2 * np.pi * np.arange(8) / 8
@@ -59,6 +60,8 @@ def test_when_the_model_lacks_terms_then_its_completion_has_the_multipliers_of_t
         ActuatorPath(0.15, 0.0, 0.04), np.std(states, axis=1),
     )  # fmt: skip
 
+    best, second = completed_models(subject, plant)
+
     def off(known: Model) -> float:
         found = linearise(replace(plant, model=known), on_it).multipliers[0]
         return float(abs(found / orbit.multipliers[0] - 1))
@@ -67,3 +70,6 @@ def test_when_the_model_lacks_terms_then_its_completion_has_the_multipliers_of_t
     assert off(best.model) < 0.01 and off(second.model) < 0.03
     spread = [linearise(replace(plant, model=best.model), on_it, values=v).multipliers[0] for v in best.draws]
     assert np.std(spread) < 0.01 * abs(orbit.multipliers[0])
+    held = HeldOrbit(Target(1, on_it, orbit.multipliers), "held", "", halves=(on_it, on_it))
+    found, errors = completed_multipliers(plant, held, (best, second))
+    assert abs(found[0] - orbit.multipliers[0]) < 2 * errors[0] < 0.1 * abs(orbit.multipliers[0])

@@ -234,7 +234,7 @@ def test_when_the_model_cannot_be_driven_by_the_loop_then_one_sentence() -> None
 def test_when_a_mode_is_driven_then_its_part_in_the_channels_is_that_of_an_integration() -> None:
     mode = Mode(23.0, 0.02, ((3.0, 0.2),))
     plant = _plant(modes=(mode,), force=np.array([0.1, 0.3, -0.1, 0.02, 0.05]))
-    found = shown_of_modes(plant, 80, 2)[0]
+    found = shown_of_modes(plant, 2 * np.pi * np.arange(80) / 40)[0]
     t = np.linspace(0, 60, 240_001)
     theta = 2 * np.pi * t
     force = (
