@@ -135,12 +135,10 @@ def test_given_noise_or_a_torus_then_neither_exponents_nor_orbits_are_offered(tm
 
 
 def test_given_a_drive_frequency_that_is_wrong_then_the_line_in_the_response_is_taken(
-    short_recording: Path, capsys
+    recording: Path, capsys
 ) -> None:
     wrong = 1.01 / DUFFING_PERIOD
-    found = result(
-        capsys, f"orbits {short_recording} --channel x --channel v --frequency {wrong} --longest 2"
-    )
+    found = result(capsys, f"orbits {recording} --channel x --channel v --frequency {wrong} --longest 2")
     assert found["drive_period"] == pytest.approx(DUFFING_PERIOD, rel=1e-5)
     assert any("the frequency given is wrong" in text for text in found["messages"])
 
