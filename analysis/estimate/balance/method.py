@@ -152,6 +152,7 @@ def _as_start(
             f"The rows miss by {np.sqrt(ratio):.1f} times what the noise explains: the model lacks "
             "something, or the noise is not white. The error bars were widened accordingly."
         )
+    warnings += [_also(problem, rival) for rival in solution.rivals[:1]]
     if problem.phases:
         angles = 2 * np.pi * solution.point.shifts / problem.drive_period()
         for entry, angle in zip(found.described, angles, strict=True):
@@ -179,6 +180,17 @@ def _as_start(
         finishable=not options.plain,
         findings={"orbits": found.described},
         references=[REFERENCE],
+    )
+
+
+def _also(problem: Balance, rival: Solution) -> str:
+    values = ", ".join(
+        f"{name} = {value:.4g}"
+        for name, value in zip(problem.model.free, rival.point.values[problem.free], strict=True)
+    )
+    return (
+        f"Other values balance the orbits as well: {values}. The record does not know the phase of its "
+        "drive, and these orbits do not tell it: record it, bound the parameters, or give more orbits."
     )
 
 

@@ -29,6 +29,10 @@ _STEPS, _STEPS_OF_START = 30, 8  # of a descent, at most: with given weights, an
 _CLOSE = 1e-4  # step in standard errors at which it ends
 _REWEIGHTINGS = 2  # of the generalised least squares; a third moves nothing by 0.002 standard errors
 _TAPER_LEAK = 2.5  # bins of j: sin^4 spreads the drive's line over the neighbours up to two
+_ROUNDING = 1e-12  # variance added to rows of unit variance, so that they stay apart
+_TRIED_SHIFTS = 48  # of the drive's time, over one of its periods
+_MOST_STARTS = 3  # of a descent, from the best of them
+_AS_GOOD = 9.0  # squares, three standard errors: solutions that differ by less fit alike
 _REPETITIONS = 4  # of an orbit, at least, for their scatter to tell the noise
 _POOLED = 9  # rows on each side over which that scatter is averaged
 
@@ -51,6 +55,7 @@ class Solution:
     iterations: int
     converged: bool
     history: list[dict[str, float]] = field(default_factory=list)
+    rivals: list[Solution] = field(default_factory=list)  # others that fit as well, where a phase is unknown
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +135,26 @@ class Balance:
 
     def solve(self, progress: Progress) -> Solution:
         """Iterated least squares; the weights follow from the second round on unless plain."""
-        point = self._with_phases(self.start) if self.phases else self.start
+        if not self.phases:
+            return self._descended(self.start, progress)
+        starts = (self._by_quiet_rows(self.start), *self._by_longest_orbit(self.start))
+        found = [
+            self._descended(start, progress.part(i / len(starts), (i + 1) / len(starts)))
+            for i, start in enumerate(starts)
+        ]
+        found.sort(key=lambda solution: solution.chi2)
+        best = found[0]
+        as_good = best.chi2 + _AS_GOOD * max(best.chi2 / best.dof, 1.0)
+        best.rivals = [one for one in found[1:] if one.chi2 < as_good and self._apart(best, one)]
+        return best
+
+    def _apart(self, one: Solution, other: Solution) -> bool:
+        """Whether two solutions are different ones: by three standard errors in any parameter."""
+        k = len(self.free)
+        difference = (one.point.values - other.point.values)[self.free]
+        return float(difference @ one.information[:k, :k] @ difference) > _AS_GOOD
+
+    def _descended(self, point: Point, progress: Progress) -> Solution:
         history: list[dict[str, float]] = []
         rounds = 1 if self.options.plain else 1 + _REWEIGHTINGS
         iterations, turn = 0, 0
@@ -163,16 +187,19 @@ class Balance:
 
     def pieces(self, point: Point) -> Iterator[tuple[Array, Array]]:
         """Per orbit: residual, and Jacobian over all unknowns."""
-        for number, row in enumerate(self.rows):
-            where = self.model, point.values, point.offsets, point.shifts[number]
-            residual = row.residual(*where)
-            by_p, by_offset, by_shift = row.jacobian(*where, self.free, self.channels)
-            blocks = [by_p, by_offset]
-            if self.phases:
-                own = np.zeros((len(residual), len(self.rows)))
-                own[:, number] = by_shift
-                blocks.append(own)
-            yield residual, np.concatenate(blocks, axis=1)
+        return (self.piece(number, point) for number in range(len(self.rows)))
+
+    def piece(self, number: int, point: Point) -> tuple[Array, Array]:
+        """Residual of one orbit, and its Jacobian over all unknowns."""
+        row, where = self.rows[number], (self.model, point.values, point.offsets, point.shifts[number])
+        residual = row.residual(*where)
+        by_p, by_offset, by_shift = row.jacobian(*where, self.free, self.channels)
+        blocks = [by_p, by_offset]
+        if self.phases:
+            own = np.zeros((len(residual), len(self.rows)))
+            own[:, number] = by_shift
+            blocks.append(own)
+        return residual, np.concatenate(blocks, axis=1)
 
     @property
     def _dof(self) -> int:
@@ -209,12 +236,10 @@ class Balance:
         )
         return seen
 
-    def _with_phases(self, point: Point) -> Point:
-        """A start when the drive's phase is unknown.
-
-        Rows away from the drive's line do not see it: they give the other parameters. Then each orbit's shift
-        is the one, of a grid over the drive period, that balances the rows at the line best.
-        """
+    def _by_quiet_rows(self, point: Point) -> Point:
+        """A start when the drive's phase is unknown: rows away from its line do not see it and give the
+        parameters. Then each orbit's shift is the one, of a grid over the drive period, that balances the
+        rows at the line best."""
         quiet = [np.tile(self._away(row), len(row.equations)) for row in self.rows]
         free = self._seen(point)
         free[len(self.free) :] = False
@@ -224,6 +249,39 @@ class Balance:
         )
         point, period = found.evaluation.point, self.drive_period()
         return replace(point, shifts=np.array([self._best_shift(row, point, period) for row in self.rows]))
+
+    def _by_longest_orbit(self, point: Point) -> list[Point]:
+        """Other starts: the shifts of the longest orbit at which it balances best with the parameters free.
+
+        An orbit of few drive periods has hardly a row away from the drive's line: what those say of the
+        parameters is mere noise, and the shift found with them may belong to another minimum. Without the
+        phase the drive's line fixes no more than the size of a sum that is linear in the parameters: such a
+        condition may have two solutions.
+        """
+        longest = max(range(len(self.rows)), key=lambda i: len(self.rows[i].tests))
+        weigh = _as_they_are if self.options.plain else self._weighting(point)
+        free = self._seen(point)
+        free[len(self.free) :] = False
+        now, period = self.unknowns(point), self.drive_period()
+        tried, costs = [], []
+        for shift in np.arange(_TRIED_SHIFTS) / _TRIED_SHIFTS * period:
+            here = replace(point, shifts=np.full(len(self.rows), shift))
+            residual, jacobian = self.piece(longest, here)
+            rows, slopes = weigh(longest, residual), weigh(longest, jacobian) * free
+            step = bounded_step(slopes.T @ slopes, -slopes.T @ rows, now, self.lower, self.upper, 0.0)
+            tried.append(self.moved(here, step))
+            costs.append(float(np.sum((rows + slopes @ step) ** 2)))
+        lowest = [i for i, c in enumerate(costs) if c <= min(costs[i - 1], costs[(i + 1) % _TRIED_SHIFTS])]
+        lowest.sort(key=lambda i: costs[i])
+        return [self._with_other_shifts(tried[i], longest, period) for i in lowest[:_MOST_STARTS]]
+
+    def _with_other_shifts(self, point: Point, known: int, period: float) -> Point:
+        """The point with the best shift, given its parameters, of every orbit but the known one."""
+        shifts = [
+            point.shifts[i] if i == known else self._best_shift(row, point, period)
+            for i, row in enumerate(self.rows)
+        ]
+        return replace(point, shifts=np.array(shifts))
 
     def _away(self, row: OrbitRows) -> NDArray[np.bool_]:
         """Rows that the taper keeps clear of the drive's line."""
@@ -237,7 +295,7 @@ class Balance:
         return float(length / max(round(cycles), 1))
 
     def _best_shift(self, row: OrbitRows, point: Point, period: float) -> float:
-        grid = np.arange(48) / 48 * period
+        grid = np.arange(_TRIED_SHIFTS) / _TRIED_SHIFTS * period
         costs = [float(np.sum(row.residual(self.model, point.values, point.offsets, s) ** 2)) for s in grid]
         return float(grid[int(np.argmin(costs))])
 
@@ -266,12 +324,18 @@ def _whitening(covariance: Array) -> Array:
     """Inverse Cholesky factor of a covariance, which is overwritten: of a long orbit it is large."""
     from scipy.linalg.lapack import dpotrf, dtrtri
 
-    floor = 1e-12 * np.trace(covariance) / len(covariance) + 1e-300
-    covariance[np.diag_indices_from(covariance)] += floor
+    # Scaled first: the variance of a row grows with the fourth power of its harmonic, and a floor that is
+    # small beside the largest would swamp the lowest harmonics, which tell the most.
+    scale = np.sqrt(np.diag(covariance)) + 1e-150
+    covariance /= scale[:, None]
+    covariance /= scale
+    covariance[np.diag_indices_from(covariance)] += _ROUNDING
     lower, failed = dpotrf(covariance.T, lower=1, clean=1, overwrite_a=1)
     if failed:
         raise np.linalg.LinAlgError("The covariance of the rows is not positive definite.")
-    return np.asarray(dtrtri(lower, lower=1, overwrite_c=1)[0])
+    factor = np.asarray(dtrtri(lower, lower=1, overwrite_c=1)[0])
+    factor /= scale
+    return factor
 
 
 def _pooled_variance(rows: Array, equations: int) -> Array:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 _PLAIN_HARMONICS = 5  # thesis: 3 to 5
 # Harmonics: orbits found in chaos gain nothing from more, known ones may need hundreds.
 _FEWEST, _MOST = 3, 12
-_STANDS_OUT = 4.0  # power of a harmonic's band, in that of the noise
+_STANDS_OUT = 4.0  # power of a harmonic's band, in that of the noise, at least
+_BY_CHANCE = 1e-3  # chance that any band of mere noise is taken for a harmonic
 _FASTEST = 0.2  # cycles a sample: products of states (x^3) of faster ones would be sampled too coarsely
 _BINS = 8  # lines of the spectrum in the band of a harmonic
 _DIGITS = 1e-5  # least noise that is reckoned with, of the signal's spread
@@ -125,6 +126,7 @@ def _harmonics(
 def _above_noise(samples: NDArray[np.float64], noise: float, period: float) -> int:
     """The highest multiple of the frequency 1/``period`` (samples) around which there is more than noise."""
     from scipy.signal import welch
+    from scipy.special import chdtri
 
     good = samples[np.isfinite(samples)]
     length = min(len(good), int(np.ceil(_BINS * period)))
@@ -132,8 +134,13 @@ def _above_noise(samples: NDArray[np.float64], noise: float, period: float) -> i
     floor = 2 * max(noise, _DIGITS * float(good.std())) ** 2
     order = np.rint(frequency * period).astype(int)
     order = order[order <= _FASTEST * period]
-    bands = np.bincount(order, density[: len(order)]) / np.maximum(np.bincount(order), 1)
-    return int(np.max(np.flatnonzero(bands > _STANDS_OUT * floor), initial=0))
+    lines = np.maximum(np.bincount(order), 1)
+    bands = np.bincount(order, density[: len(order)]) / lines
+    # Mere noise gives chi-squared: among the thousands of bands of a long period some exceed any fixed limit.
+    # Two degrees of freedom a line, half of that together: the window makes neighbouring lines alike.
+    freedom = np.maximum(lines, 2.0) * (len(good) // length)
+    limit = np.maximum(_STANDS_OUT, chdtri(freedom, _BY_CHANCE / len(bands)) / freedom)
+    return int(np.max(np.flatnonzero(bands > limit * floor), initial=0))
 
 
 def _turn(record: Record, channels: list[str]) -> float:
