@@ -77,20 +77,23 @@ def test_sequence(frequency: float, rate: float, rms: float, seed: int = 0) -> A
     return min(waves, key=lambda w: float(np.abs(w).max()))
 
 
-def read_test(found: Response, rate: float, sees: str) -> LinearPlant:
-    """The plant from the answers of response (row 0) and force (row 1) to the drive.
+@dataclass(frozen=True, eq=False)
+class _Resonance:
+    """One resonance fitted: (angular frequency, log damping, delay in periods), its size, what is left."""
 
-    DataError where one resonance does not explain them.
-    """
+    shape: Array
+    scale: float
+    left: float  # rms of the residual, of the largest answer
+    period: float  # of the largest answer, s
+    delay_error: float  # s
+
+
+def _one_resonance(w: Array, x: Complex, errors: Array, order: int, delay: float) -> _Resonance:
+    """The resonance that answers most like ``x``; ``delay`` (s) begins the search."""
     from scipy.optimize import least_squares
 
-    w, (x, f), (ex, ef) = found.omega, found.answers, found.errors
-    order = DERIVATIVES[sees]
-    if np.abs(x).max() < LEAST_SEEN * np.median(ex):
-        raise DataError("The response to the linear test drowns in noise.")
-    gain, t_f, t_f_error = _path(w, f, ef)
     top = int(np.argmax(np.abs(x)))
-    trust = np.hypot(ex, 1e-3 * np.abs(x).max())
+    trust = np.hypot(errors, 1e-3 * np.abs(x).max())
     period = 2 * np.pi / w[top]
 
     def unit(p: Array) -> Complex:
@@ -107,15 +110,31 @@ def read_test(found: Response, rate: float, sees: str) -> LinearPlant:
         return np.concatenate([miss.real, miss.imag])
 
     fits = [
-        least_squares(misses, [place, np.log(z), t_f / period], x_scale=[0.01 * w[top], 0.3, 0.02])
+        least_squares(misses, [place, np.log(z), delay / period], x_scale=[0.01 * w[top], 0.3, 0.02])
         for place in w[max(0, top - 1) : top + 2]
         for z in DAMPINGS
     ]
     fit = min(fits, key=lambda one: one.cost)
-    best = fit.x
-    shape = unit(best)
+    shape = unit(fit.x)
     scale = residue(shape)
     left = float(np.sqrt(np.mean(np.abs(x - scale * shape) ** 2)) / np.abs(x).max())
+    jacobian = np.asarray(fit.jac, dtype=np.float64)
+    spread = np.linalg.pinv(jacobian.T @ jacobian) * 2 * fit.cost / (2 * len(w) - 4)
+    return _Resonance(fit.x, scale, left, period, float(np.sqrt(spread[2, 2])) * period)
+
+
+def read_test(found: Response, rate: float, sees: str) -> LinearPlant:
+    """The plant from the answers of response (row 0) and force (row 1) to the drive.
+
+    DataError where one resonance does not explain them.
+    """
+    w, (x, f), (ex, ef) = found.omega, found.answers, found.errors
+    order = DERIVATIVES[sees]
+    if np.abs(x).max() < LEAST_SEEN * np.median(ex):
+        raise DataError("The response to the linear test drowns in noise.")
+    gain, t_f, t_f_error = _path(w, f, ef)
+    fit = _one_resonance(w, x, ex, order, t_f)
+    best, scale, left, period = fit.shape, fit.scale, fit.left, fit.period
     damping, t_x = float(np.exp(best[1])), float(best[2] * period)
     if left > MOST_MISFIT or not 1e-5 < damping < 0.5 or not w[0] < best[0] < w[-1]:
         raise DataError(
@@ -133,9 +152,7 @@ def read_test(found: Response, rate: float, sees: str) -> LinearPlant:
             f"The response lies {abs(skew) / 2 / half:.2f} of a period beside that of a {sees}: say what the "
             "sensor sees, or mend the skew of the channels."
         )
-    jacobian = np.asarray(fit.jac, dtype=np.float64)
-    spread = np.linalg.pinv(jacobian.T @ jacobian) * 2 * fit.cost / (2 * len(w) - 4)
-    error = float(np.hypot(np.sqrt(spread[2, 2]) * period, t_f_error))
+    error = float(np.hypot(fit.delay_error, t_f_error))
     return LinearPlant(
         rate,
         float(best[0]) / (2 * np.pi),

@@ -17,7 +17,8 @@ from app.output import add_json_option, rewrite_line, table, write_json
 if TYPE_CHECKING:
     from analysis import Identification, Record
     from app.desktop.tasks import Embedding
-    from app.report.findings import Findings, OrbitsFound, Study
+    from app.report.findings import Findings, Measured, OrbitsFound, Study
+    from app.session import Session
     from drivers.rig.profile import RigProfile
 
 RIG, MODEL = "two_well_beam", "beam_with_drive"
@@ -38,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from app.desktop.settings import data_folder
     from app.report import write_report
-    from app.report.findings import Findings, Measured, Study, check, orbits_of
+    from app.report.findings import Measured, Study, check, orbits_of
     from app.session import Session, fingerprint
     from drivers.rig.profile import load_rig
     from drivers.virtual.specimens import new_number, with_specimen
@@ -84,16 +85,7 @@ def run(args: argparse.Namespace) -> int:
     say.done(study.validation.verdict if study.validation is not None else "the model could not be checked")
 
     say.step("Writing the report")
-    found = () if orbits is None else (orbits,)
-    findings: Findings = Findings(
-        session.title,
-        session.notes,
-        created=session.created,
-        recordings=(measured,),
-        embedding=embedding,
-        orbits=found,
-        studies=(study,),
-    )
+    findings = _findings(session, measured, embedding, orbits, study)
     files = write_report(findings, folder / "report", say.progress())
     say.done(", ".join(str(f) for f in files))
 
@@ -103,6 +95,22 @@ def run(args: argparse.Namespace) -> int:
     if not write_json(args.json, summary):
         _print(summary)
     return exit_code(result)
+
+
+def _findings(
+    session: Session, measured: Measured, embedding: Embedding, orbits: OrbitsFound | None, study: Study
+) -> Findings:
+    from app.report.findings import Findings
+
+    return Findings(
+        session.title,
+        session.notes,
+        created=session.created,
+        recordings=(measured,),
+        embedding=embedding,
+        orbits=() if orbits is None else (orbits,),
+        studies=(study,),
+    )
 
 
 TITLE = "Two-well beam: from the shaker to the equation of motion"

@@ -71,26 +71,44 @@ def run(args: argparse.Namespace) -> int:
     return 3 if payload["motion"] == "cannot tell" else 0
 
 
+def _exponents(
+    points: NDArray[np.float64], dt: float, theiler: int, noise: float, period: float | None
+) -> tuple[dict[str, Any], list[str]]:
+    """Lyapunov exponents by every method, and a sentence for each that could not tell."""
+    from analysis import ShakedownError, exponent_spectrum, largest_exponent, wolf_exponent
+
+    results: dict[str, Any] = {}
+    messages = []
+    works = {
+        "rosenstein": lambda: largest_exponent(points, dt, theiler=theiler, noise=noise),
+        "kantz": lambda: largest_exponent(points, dt, method="kantz", theiler=theiler, noise=noise),
+        "wolf": lambda: wolf_exponent(points, dt, theiler=theiler),
+        "spectrum": lambda: exponent_spectrum(points, dt, period=period, scale=points.max() - points.min()),
+    }
+    for name, work in works.items():
+        try:
+            results[name] = work()
+        except ShakedownError as error:
+            messages.append(f"{name}: {error}")
+    return results, messages
+
+
 def _analyse(
     samples: NDArray[np.float64], dt: float, args: argparse.Namespace, period: float | None
 ) -> dict[str, Any]:
     import numpy as np
 
     from analysis import (
-        ShakedownError,
         delay_by_autocorrelation,
         delay_by_mutual_information,
         delay_coordinates,
         dimension_of_all,
         examine,
-        exponent_spectrum,
         false_neighbours,
-        largest_exponent,
         mean_period,
         noise_level,
         singular_spectrum,
         theiler_window,
-        wolf_exponent,
     )
 
     progress = terminal_progress()
@@ -119,19 +137,7 @@ def _analyse(
     window = args.window or max(min(int(mean_period(samples) / 4), 60), dimension + 2)
     singular = singular_spectrum(samples, window, noise.value)
     progress.report(0.75, "exponents")
-    results: dict[str, Any] = {}
-    messages = []
-    works = {
-        "rosenstein": lambda: largest_exponent(points, dt, theiler=theiler, noise=noise.value),
-        "kantz": lambda: largest_exponent(points, dt, method="kantz", theiler=theiler, noise=noise.value),
-        "wolf": lambda: wolf_exponent(points, dt, theiler=theiler),
-        "spectrum": lambda: exponent_spectrum(points, dt, period=period, scale=points.max() - points.min()),
-    }
-    for name, work in works.items() if shown else ():
-        try:
-            results[name] = work()
-        except ShakedownError as error:
-            messages.append(f"{name}: {error}")
+    results, messages = _exponents(points, dt, theiler, noise.value, period) if shown else ({}, [])
     progress.report(1.0, "done")
     return {
         "motion": motion,

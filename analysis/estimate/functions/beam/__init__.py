@@ -101,13 +101,12 @@ def _intervals(beam: Beam, count: int) -> dict[str, int]:
     return {k: count for k, p in beam.profiles.items() if count and p.free and p.intervals}
 
 
-def _identification(chosen: Choice, options: Options, gap: list[str]) -> Identification:
-    task, result = chosen.task, chosen.fit
-    system, unknowns = task.system, task.unknowns
-    beam = system.beam
+def _described(chosen: Choice) -> tuple[dict[str, Estimate], dict[str, Curve], list[str]]:
+    """Each unknown as a number or as a curve along the beam, and the places that the data do not reach."""
+    result, unknowns, beam = chosen.fit, chosen.task.unknowns, chosen.task.system.beam
     parameters: dict[str, Estimate] = {}
     curves: dict[str, Curve] = {}
-    warnings: list[str] = [*gap, *chosen.words]
+    warnings: list[str] = []
     x = np.linspace(0.0, beam.length, CURVE_POINTS)
     for block in unknowns.blocks:
         covariance = result.covariance[block.where, block.where]
@@ -136,6 +135,15 @@ def _identification(chosen: Choice, options: Options, gap: list[str]) -> Identif
         warnings += _silent_places(block, x, spread if block.log else spread / np.abs(value))
     if beam.inertia is not None and "EI" in parameters:
         parameters["E"] = _scaled(parameters["EI"], 1.0 / beam.inertia, "Pa")
+    return parameters, curves, warnings
+
+
+def _identification(chosen: Choice, options: Options, gap: list[str]) -> Identification:
+    task, result = chosen.task, chosen.fit
+    system, unknowns = task.system, task.unknowns
+    beam = system.beam
+    parameters, curves, words = _described(chosen)
+    warnings = [*gap, *chosen.words, *words]
     residual = Residual(
         2.0 * result.misfit.cost,
         other={"noise": _pooled(task), "freedom": result.freedom, "samples": float(task.samples)},

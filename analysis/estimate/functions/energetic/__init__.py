@@ -90,8 +90,17 @@ def triples(flat: tuple[float, ...]) -> tuple[KnownValue, ...]:
     return tuple(KnownValue(flat[i], int(flat[i + 1]), flat[i + 2]) for i in range(0, len(flat), 3))
 
 
-def _identification(model: Model, found: Recovery, options: Options) -> Identification:
-    x_name, v_name = oscillator_states(model)
+@dataclass(frozen=True)
+class _Described:
+    """The recovered functions: as curves, as numbers, as what simulates them, and where they are faint."""
+
+    curves: dict[str, Curve]
+    parameters: dict[str, Estimate]
+    functions: dict[str, Any]
+    warnings: list[str]
+
+
+def _described(found: Recovery, x_name: str, v_name: str) -> _Described:
     unknowns, fit = found.unknowns, found.fit
     curves: dict[str, Curve] = {}
     parameters: dict[str, Estimate] = {}
@@ -119,6 +128,14 @@ def _identification(model: Model, found: Recovery, options: Options) -> Identifi
                 curves[name], _ = _curve(points[axis], unknowns.h_rows(*points), fit, where, label, "H")
         rows = unknowns.h_rows(inner, np.zeros(2))
         parameters["k_mean"] = _combination((rows[1] - rows[0]) / (inner[1] - inner[0]), fit, where)
+    return _Described(curves, parameters, functions, warnings)
+
+
+def _identification(model: Model, found: Recovery, options: Options) -> Identification:
+    x_name, v_name = oscillator_states(model)
+    fit = found.fit
+    told = _described(found, x_name, v_name)
+    warnings = list(told.warnings)
     if model.free:
         names = ", ".join(model.free)
         warnings.append(f"The model's own parameters are taken as known, at their guesses: {names}.")
@@ -141,15 +158,15 @@ def _identification(model: Model, found: Recovery, options: Options) -> Identifi
         evaluations=found.evaluations,
         history=fit.history,
         warnings=warnings,
-        parameters=parameters,
+        parameters=told.parameters,
         residual=residual,
         findings={
-            "functions": functions,
+            "functions": told.functions,
             "segments": found.segments,
             "penalty_weights": fit.weights.tolist(),
             "states": [x_name, v_name],
         },
-        curves=curves,
+        curves=told.curves,
         references=REFERENCES,
     )
     written = write_start(start, model.name, model.to_toml(), asdict(options), found.about_time)
