@@ -27,6 +27,11 @@ from analysis.estimate.functions.beam.galerkin import ENDS
 
 Array = NDArray[np.float64]
 
+TABLES = {
+    "name", "beam", "excitation", "sensors", "frequencies", "start", "tip_mass", "load", "section",
+    "supports", "shapes", "responses",
+}  # fmt: skip
+
 
 class Reader:
     """Reads the tables of one file."""
@@ -38,21 +43,7 @@ class Reader:
         return ModelError(f"{self.source}: {message}")
 
     def beam(self, raw: dict[str, Any], text: str) -> Beam:
-        known = {
-            "name",
-            "beam",
-            "excitation",
-            "sensors",
-            "frequencies",
-            "start",
-            "tip_mass",
-            "load",
-            "section",
-            "supports",
-            "shapes",
-            "responses",
-        }
-        self.only(raw, known | set(PROFILES), "the file")
+        self.only(raw, TABLES | set(PROFILES), "the file")
         shape = self.table(raw, "beam")
         self.only(shape, {"length", "length_error", "left", "right", "elements"}, "[beam]")
         length = self.positive(shape, "length", "[beam]")
