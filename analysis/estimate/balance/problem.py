@@ -145,10 +145,10 @@ class Balance:
         found.sort(key=lambda solution: solution.chi2)
         best = found[0]
         as_good = best.chi2 + _AS_GOOD * max(best.chi2 / best.dof, 1.0)
-        best.rivals = [one for one in found[1:] if one.chi2 < as_good and self._apart(best, one)]
+        best.rivals = [one for one in found[1:] if one.chi2 < as_good and self._different(best, one)]
         return best
 
-    def _apart(self, one: Solution, other: Solution) -> bool:
+    def _different(self, one: Solution, other: Solution) -> bool:
         """Whether two solutions are different ones: by three standard errors in any parameter."""
         k = len(self.free)
         difference = (one.point.values - other.point.values)[self.free]
