@@ -1,15 +1,16 @@
 """Measured inputs of a model as a function of time that compiled code can evaluate.
 
 Each channel is a piecewise polynomial on the uniform sample grid: a cubic, or one of degree seven where the
-channel is known to be band-limited. Jumps stay jumps: a stepped channel is held,
-never splined, and the times of the jumps are known so that an integrator can stop and restart there.
+channel is said to be band-limited or has too few samples a period for a cubic. Jumps stay jumps: a stepped
+channel is held, never splined, and the times of the jumps are known so that an integrator can stop and
+restart there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 KINDS = ("cubic", "linear", "hold", "bandlimited")
 
 CUBIC = 4  # coefficients of a cubic
-_REACH = 20  # samples on either side of an interval from which the band-limited curve between them is made
-_KAISER = 6.0  # of its window: true to 1e-3 up to 0.45 of the sample rate
 _COARSE = (
     2e-3  # of the spread, rms: difference of the means over the intervals from which a spline is too coarse
 )
@@ -100,11 +99,12 @@ class Inputs:
         kinds = [kind] * len(data) if isinstance(kind, str) else list(kind)
         if len(kinds) != len(data) or any(k not in KINDS for k in kinds):
             raise DataError(f"Inputs are interpolated by one of {', '.join(KINDS)}, one kind per channel.")
-        coefficients = np.zeros((len(data), data.shape[1], 2 * CUBIC if "bandlimited" in kinds else CUBIC))
-        coefficients[:, -1, 0] = data[:, -1]
+        read = [_PIECES[how](row, dt) for row, how in zip(data, kinds, strict=True)]
+        coefficients = np.zeros((len(data), data.shape[1], max((c.shape[1] for c, _ in read), default=CUBIC)))
         knots: set[int] = set()
-        for row, how, pieces in zip(data, kinds, coefficients, strict=True):
-            knots.update(_PIECES[how](row, dt, pieces))
+        for target, (own, jumped) in zip(coefficients, read, strict=True):
+            target[:, : own.shape[1]] = own
+            knots.update(jumped)
         breaks = t0 + dt * np.array(sorted(knots), dtype=np.float64)
         return cls(float(t0), float(dt), coefficients, breaks)
 
@@ -161,72 +161,58 @@ def jumps(samples: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.flatnonzero((size > 8 * around) & (size > 20 * np.median(size))) + 1
 
 
-def _hold(row: NDArray[np.float64], dt: float, pieces: NDArray[np.float64]) -> list[int]:
-    pieces[:, 0] = row
-    return [int(k) for k in np.flatnonzero(np.diff(row)) + 1]
+Pieces = tuple[NDArray[np.float64], list[int]]  # coefficients [N, powers] and the samples at which it jumps
 
 
-def _linear(row: NDArray[np.float64], dt: float, pieces: NDArray[np.float64]) -> list[int]:
-    pieces[:-1, 0] = row[:-1]
-    pieces[:-1, 1] = np.diff(row) / dt
+def _hold(row: NDArray[np.float64], dt: float) -> Pieces:
+    found = np.zeros((len(row), CUBIC))
+    found[:, 0] = row
+    return found, [int(k) for k in np.flatnonzero(np.diff(row)) + 1]
+
+
+def _linear(row: NDArray[np.float64], dt: float) -> Pieces:
+    found, _ = _hold(row, dt)
+    found[:-1, 1] = np.diff(row) / dt
     bends = np.flatnonzero(np.abs(np.diff(row, 2)) > 1e-12 * (np.ptp(row) or 1.0)) + 1
-    return [int(k) for k in bends]
+    return found, [int(k) for k in bends]
 
 
-def _cubic(row: NDArray[np.float64], dt: float, pieces: NDArray[np.float64]) -> list[int]:
+def _cubic(row: NDArray[np.float64], dt: float) -> Pieces:
     changes = np.count_nonzero(np.diff(row))
     if 0 < changes < 0.05 * len(row):  # plateaus: an input that is stepped, however many steps there are
-        return _hold(row, dt, pieces)
+        return _hold(row, dt)
     edges = [0, *(int(k) for k in jumps(row)), len(row)]
-    for start, stop in pairwise(edges):
-        _spline(row[start:stop], dt, pieces[start:stop])
-    return edges[1:-1]
+    parts = [_smooth(row[start:stop], dt) for start, stop in pairwise(edges)]
+    found = np.zeros((len(row), max(part.shape[1] for part in parts)))
+    for start, part in zip(edges, parts, strict=False):
+        found[start : start + len(part), : part.shape[1]] = part
+    return found, edges[1:-1]
 
 
-def _spline(row: NDArray[np.float64], dt: float, pieces: NDArray[np.float64]) -> None:
+def _smooth(row: NDArray[np.float64], dt: float) -> NDArray[np.float64]:
     """Not-a-knot cubic spline; its last sample holds until the next piece begins.
 
-    A spline loses 7 % of a wave of three samples. Where that shows, each interval gets the cubic through its
-    two samples that has the mean and the first moment of the band-limited curve: what drives a specimen.
+    A spline loses 7 % of a wave of three samples. Where that shows in what drives a specimen, the means over
+    the sample intervals, the band-limited curve takes its place.
     """
-    pieces[-1, 0] = row[-1]
+    found = np.zeros((len(row), CUBIC))
+    found[-1, 0] = row[-1]
     if len(row) < 2:
-        return
+        return found
     from scipy.interpolate import CubicSpline
 
     spline = CubicSpline(np.arange(len(row)) * dt, row, bc_type="not-a-knot")
-    pieces[:-1, :CUBIC] = spline.c[::-1].T
-    inside = slice(_REACH - 1, len(row) - _REACH)
-    if len(row) < 4 * _REACH:
-        return
-    scaled = pieces[inside, :CUBIC] * dt ** np.arange(CUBIC)  # of powers of the time in sample intervals
-    mean, moment = (np.convolve(row, kernel[::-1], "valid") for kernel in _band_limited())
-    if np.sqrt(np.mean((scaled @ (1.0 / np.arange(1, 5)) - mean) ** 2)) < _COARSE * np.std(row):
-        return
-    first, last = row[inside], row[_REACH : len(row) - _REACH + 1]
-    # a bow s (1 - s) (p + q s) over the chord: its mean is p/6 + q/12, its first moment p/12 + q/20
-    left, turned = mean - (first + last) / 2, moment - (first / 6 + last / 3)
-    p, q = 36 * left - 60 * turned, 120 * turned - 60 * left
-    fitted = np.stack([first, last - first + p, q - p, -q], axis=1)
-    pieces[inside, :CUBIC] = fitted / dt ** np.arange(CUBIC)
+    found[:-1] = spline.c[::-1].T
+    if len(row) < 4 * bandlimited.REACH:
+        return found
+    means = (found * dt ** np.arange(CUBIC)) @ (1.0 / np.arange(1, CUBIC + 1))
+    true = bandlimited.interval_means(row)
+    off = means[bandlimited.REACH : len(row) - bandlimited.REACH] - true
+    return bandlimited.pieces(row, dt) if np.sqrt(np.mean(off**2)) > _COARSE * np.std(row) else found
 
 
-@lru_cache(maxsize=1)
-def _band_limited() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Weights [2 reach] of the samples around an interval in the mean, and in the first moment, of the
-    band-limited curve over it: sin(pi s)/(pi s) under Kaiser's window, such that a constant stays one.
-    """
-    nodes, weights = np.polynomial.legendre.leggauss(12)
-    s = 0.5 * (nodes + 1.0)
-    away = s[:, None] - np.arange(1 - _REACH, _REACH + 1)
-    kernel = np.sinc(away) * np.i0(_KAISER * np.sqrt(np.maximum(1.0 - (away / _REACH) ** 2, 0.0)))
-    kernel /= kernel.sum(axis=1, keepdims=True)
-    return 0.5 * weights @ kernel, 0.5 * (weights * s) @ kernel
-
-
-def _bandlimited(row: NDArray[np.float64], dt: float, pieces: NDArray[np.float64]) -> list[int]:
-    pieces[:] = bandlimited.pieces(row, dt)
-    return []
+def _bandlimited(row: NDArray[np.float64], dt: float) -> Pieces:
+    return bandlimited.pieces(row, dt), []
 
 
 _PIECES = {"cubic": _cubic, "linear": _linear, "hold": _hold, "bandlimited": _bandlimited}
