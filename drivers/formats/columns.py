@@ -279,7 +279,7 @@ def _words_on_holes(holes: Sequence[Span]) -> dict[str, str]:
 def _grid(times: Column | None, declared: float | None, length: int, options: Options, source: str) -> Grid:
     """Rate, and which of its samples are there."""
     if times is not None and options.resample is None and times.length > 1:
-        grid = grid_of_times(lambda a, b: _seconds(times, a, b, source), times.length, source)
+        grid = grid_of_times(lambda a, b: _seconds(times, a, b, source), times.length, source, options.rate)
         checked_rate(grid.rate, options.rate, source)
         return grid
     return Grid(_rate(times, declared, length, options, source))

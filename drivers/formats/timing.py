@@ -47,15 +47,40 @@ class _NotUniformError(DataError):
     """Times that are on no uniform grid without holes."""
 
 
-def grid_of_times(times: Times, count: int, source: str) -> Grid:
-    """The uniform grid of times in seconds, of which whole steps may be missing; others are refused."""
+def grid_of_times(times: Times, count: int, source: str, given: float | None = None) -> Grid:
+    """The uniform grid of times in seconds, of which whole steps may be missing; others are refused.
+
+    ``given``: the rate that the user knows, for times printed with too few digits to tell it.
+    """
     try:
         return Grid(rate_of_times(times, count, source))
     except _NotUniformError:
-        grid = _grid_with_holes(times(0, count))
+        all_times = times(0, count)
+        _check_restart(all_times, source)
+        if given is not None and _rounded_at(all_times, given):
+            return Grid(given)
+        grid = _grid_with_holes(all_times)
         if grid is None:
             raise
         return grid
+
+
+def _check_restart(times: NDArray[np.float64], source: str) -> None:
+    """Refuse times that start again: a single one that is out of order is no new measurement."""
+    since = times - times[0]
+    again = np.flatnonzero(since[1:] < 0.5 * since[:-1])
+    if len(again):
+        at = int(again[0]) + 1
+        raise DataError(
+            f"{source} has times that go back from {times[at - 1]:.6g} s to {times[at]:.6g} s "
+            f"at sample {at}: several measurements in one file? Write each into a file of its own."
+        )
+
+
+def _rounded_at(times: NDArray[np.float64], rate: float) -> bool:
+    """Whether every time is that of a uniform grid at a rate, to the nearest sample."""
+    off = (times - times[0]) * rate - np.arange(len(times))
+    return bool(np.ptp(off) <= 1.0)
 
 
 def _grid_with_holes(times: NDArray[np.float64]) -> Grid | None:
@@ -149,7 +174,7 @@ def rate_of_times(times: Times, count: int, source: str) -> float:
         ):  # times printed with few digits are uniform still
             raise _NotUniformError(
                 f"{source} is not sampled uniformly: a time is off by {worst:.3g} s at sample {where}, "
-                f"the mean step being {interval:.6g} s (--resample HZ interpolates)."
+                f"the mean step being {interval:.6g} s (`shakedown convert --resample HZ` interpolates)."
             )
     doubt = min(max(2 * worst / (interval * (count - 1)), 1e-13), 1e-4)
     return simplest(1 / interval, doubt)

@@ -291,3 +291,20 @@ def test_given_a_single_T_then_what_stands_in_it_tells_whether_it_is_the_time(tm
 
     assert (read(timed).rate, read(timed).names) == (50.0, ("x",))
     assert read(warm, rate=50.0).names == ("T", "x")
+
+
+def test_given_times_with_too_few_digits_when_the_rate_is_known_then_it_counts(tmp_path: Path) -> None:
+    path = tmp_path / "coarse.csv"
+    path.write_text("t,x\n" + "\n".join(f"{round(k / 60, 2)},{k * k}" for k in range(100)))
+    with pytest.raises(DataError, match="not sampled uniformly"):
+        read(path)
+    assert (read(path, rate=60.0).rate, len(read(path, rate=60.0))) == (60.0, 100)
+    with pytest.raises(DataError, match="not sampled uniformly"):
+        read(path, rate=62.0)
+
+
+def test_given_times_that_start_again_then_the_place_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "blocks.csv"
+    path.write_text("t,x\n" + "\n".join(f"{k % 40 / 50},{k * k}" for k in range(100)))
+    with pytest.raises(DataError, match=r"go back from 0\.78 s to 0 s at sample 40"):
+        read(path)
