@@ -7,6 +7,7 @@ Counted are the lines of the body behind the docstring. Branches and parameters 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -39,12 +40,21 @@ def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return body[-1].end_lineno - body[0].lineno + 1 if body else 0  # type: ignore[operator]
 
 
+def functions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Those below a node; only statements are entered, which is several times faster than `ast.walk`."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield child
+        if isinstance(child, ast.stmt):
+            yield from functions(child)
+
+
 def long_functions() -> set[str]:
     found = set()
     for layer in ("analysis", "drivers", "app"):
         for file in sorted((ROOT / layer).rglob("*.py")):
-            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and body_lines(node) > MOST:
+            for node in functions(ast.parse(file.read_text(encoding="utf-8"))):
+                if body_lines(node) > MOST:
                     found.add(f"{file.relative_to(ROOT).as_posix()} {node.name}")
     return found
 
