@@ -112,11 +112,13 @@ class Experiment:
         other.conditions = replace(self.conditions, noise=noise)
         return other
 
-    def with_sensors(self, offsets: tuple[str, ...], delays: tuple[str, ...]) -> Experiment:
-        """The same experiment with other offsets and delays of the outputs unknown."""
+    def with_sensors(
+        self, offsets: tuple[str, ...], delays: tuple[str, ...], drifts: tuple[str, ...]
+    ) -> Experiment:
+        """The same experiment with other offsets, delays and drifts of the outputs unknown."""
         other = copy(self)
         other.__dict__.pop("unknowns", None)
-        other.conditions = replace(self.conditions, offsets=offsets, delays=delays)
+        other.conditions = replace(self.conditions, offsets=offsets, delays=delays, drifts=drifts)
         return other
 
     def with_inputs(self, kind: InputKind, denoise: bool) -> Experiment:

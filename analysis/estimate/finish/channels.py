@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-OFFSET, DELAY, DISPERSION = "offset", "delay", "dispersion"
+OFFSET, DELAY, DRIFT, DISPERSION = "offset", "delay", "drift", "dispersion"
+SENSOR_FAULTS = (OFFSET, DELAY, DRIFT)
 CHANNELS = "all channels"
 _HALF = 0.15  # samples around half a sample within which an early input looks like one that is held
 
@@ -34,7 +35,7 @@ _HALF = 0.15  # samples around half a sample within which an early input looks l
 def channel_faults(
     fitted: Fitted, linear: Sequence[Linearisation], regressions: Sequence[Regression]
 ) -> list[Missing]:
-    """Offset and delay of every output, delay of every input that is taken as exact.
+    """Offset, delay and drift of every output, delay of every input that is taken as exact.
 
     The delay of a noisy input is left to the outputs: the slope of its noise would pass for a delay.
     """
@@ -115,9 +116,10 @@ def _of_output(
     columns, moved, whole = [], [], []
     for part in linear:
         rows = part.stretch.outputs - part.residuals.T * part.stretch.sigma[:, None]  # of the model
-        shifts = np.zeros((part.q, part.N, 2))
+        shifts = np.zeros((part.q, part.N, 3))
         shifts[i, :, 0] = 1.0
         shifts[i, :, 1] = -np.gradient(np.nan_to_num(rows[i]), part.stretch.times)
+        shifts[i, :, 2] = part.stretch.times - part.stretch.origin
         columns.append(output_columns(part, shifts))
         moved.append(shifts[i])
         whole.append(np.nan_to_num(part.stretch.outputs[i]))
@@ -125,7 +127,7 @@ def _of_output(
     size = _power(whole)
     return [
         _missing(scored, j, kind, name, _power([rows[:, j] for rows in moved]), size)
-        for j, kind in enumerate((OFFSET, DELAY))
+        for j, kind in enumerate(SENSOR_FAULTS)
     ]
 
 
@@ -164,6 +166,11 @@ def fault_words(fault: Missing, interval: float, inputs: Sequence[str], outputs:
         return (
             f"The sensor of {fault.place} seems to have an offset of {fault.coefficient:.3g} ± "
             f"{fault.stderr:.2g} ({size}): the option offsets={fault.place} fits it."
+        )
+    if fault.name == DRIFT:
+        return (
+            f"The zero of the sensor of {fault.place} seems to drift by {fault.coefficient:.3g} ± "
+            f"{fault.stderr:.2g} a unit of time ({size}): the option drifts={fault.place} fits it."
         )
     samples = fault.coefficient / interval
     way = "late" if samples > 0 else "early"

@@ -13,7 +13,9 @@ from analysis.estimate.finish.autoregression import Autoregression
 from analysis.estimate.finish.channels import (
     DELAY,
     DISPERSION,
+    DRIFT,
     OFFSET,
+    SENSOR_FAULTS,
     channel_faults,
     dispersion,
     dispersion_words,
@@ -158,12 +160,12 @@ class Evidence:
         """What the channels lack, if that explains the residual best and moves every part alike: a delay, or
         an input in an output."""
         surest = self.lacking[0] if self.lacking else None
-        return surest if surest is not None and surest.shift and surest.name != OFFSET else None
+        return surest if surest is not None and surest.shift and surest.name not in (OFFSET, DRIFT) else None
 
     @property
     def fault(self) -> Missing | None:
-        """An offset or a delay of a channel that the fit lacks, if that explains the residual best."""
-        return self.lacking[0] if self.lacking and self.lacking[0].name in (OFFSET, DELAY) else None
+        """An offset, delay or drift of a channel that the fit lacks, if that explains the residual best."""
+        return self.lacking[0] if self.lacking and self.lacking[0].name in SENSOR_FAULTS else None
 
     def _missing_words(self) -> list[str]:
         sure = self.lacking
@@ -174,7 +176,7 @@ class Evidence:
             return [fault_words(self.fault, interval, self.inputs, self.outputs)]
         if sure[0].name == DISPERSION:
             return [dispersion_words(sure[0])]
-        others = [m for m in sure[1:] if m.name not in (OFFSET, DELAY, DISPERSION)][:3]
+        others = [m for m in sure[1:] if m.name not in (*SENSOR_FAULTS, DISPERSION)][:3]
         alike = [m.name if m.place == sure[0].place else f"{m.name} in {m.place}" for m in others]
         return [missing_words(sure[0], alike)]
 

@@ -72,7 +72,7 @@ def judge(fitted: Fitted, progress: Progress = SILENT) -> Judgement:
     leaves = "" if unusable else does_not_last(fitted)
     verdict, reasons = _verdict(evidence, bars, unusable, _units(fitted), leaves)
     covariance = np.array(bars.errors.covariance)
-    for i in (*undetermined_parameters(fitted.information), *(elsewhere.concerned if elsewhere else ())):
+    for i in (*_undetermined(fitted), *(elsewhere.concerned if elsewhere else ())):
         covariance[i, i] = np.inf
     quantile = np.full(len(fitted.estimate), bars.errors.quantile)
     findings = {**evidence.figures(), **bars.figures()}
@@ -122,7 +122,7 @@ def _unusable(fitted: Fitted, ended: bool) -> list[str]:
     if not np.all(np.isfinite(fitted.estimate)):
         words.append("The estimate is not finite.")
         return words
-    names = [fitted.names[i] for i in undetermined_parameters(fitted.information)]
+    names = [fitted.names[i] for i in _undetermined(fitted)]
     if names:
         words.append(f"The data do not determine {', '.join(names)}.")
     if not names and _none_is_known(fitted):
@@ -130,6 +130,22 @@ def _unusable(fitted: Fitted, ended: bool) -> list[str]:
     if fitted.dof <= 0:
         words.append(f"There are no more samples than unknowns ({len(fitted.estimate)}).")
     return [*words, *fitted.start.findings.get(RIVALS, []), *_absurd(fitted)]
+
+
+def _undetermined(fitted: Fitted) -> list[int]:
+    """Unknowns without any trace in the data: a direction of no information, or an error that is absurd.
+
+    The second kind is what an unknown initial state takes up: of its information only rounding is left.
+    """
+    found = set(undetermined_parameters(fitted.information))
+    error = np.sqrt(np.diag(covariance_of(fitted.information)))
+    parameters = list(fitted.experiment.model.parameters.values())
+    for i, (unknown, value) in enumerate(zip(fitted.unknowns, fitted.estimate, strict=True)):
+        if unknown.kind == "parameter":
+            size = max(abs(float(value)), abs(parameters[unknown.index].value))
+            if size > 0 and error[i] > _ABSURD * size:
+                found.add(i)
+    return sorted(found)
 
 
 def _units(fitted: Fitted) -> list[str]:

@@ -1,7 +1,7 @@
-"""A fault of a channel fitted along: an offset of a sensor, or a delay between channels.
+"""A fault of a channel fitted along: offset or drift of a sensor, or a delay between channels.
 
 The score test names the fault (see channels.py). It then becomes an unknown of the fit, as if the options
-``offsets=`` or ``delays=`` had been given: it has a value and an error, and the
+``offsets=``, ``drifts=`` or ``delays=`` had been given: it has a value and an error, and the
 errors of the others are those with it unknown.
 """
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import ShakedownError
 from analysis.base.progress import SILENT, Progress
-from analysis.estimate.finish.channels import DELAY, looks_held
+from analysis.estimate.finish.channels import DELAY, DRIFT, OFFSET, looks_held
 from analysis.estimate.finish.evidence import FAULT
 from analysis.estimate.finish.fit import fit
 from analysis.estimate.finish.fitted import Fitted
@@ -33,7 +33,7 @@ _LEAST_DELAY = 0.05  # samples: less may be anything, such as noise on an input 
 
 @dataclass(frozen=True)
 class Fault:
-    """What the score test names: a delay [time] or an offset [the channel's unit]."""
+    """What the score test names: a delay [time], an offset [the channel's unit] or a drift [that a time]."""
 
     kind: str
     channel: str
@@ -67,14 +67,14 @@ def _with_fault(fitted: Fitted, fault: Fault, progress: Progress) -> Fitted | No
     # After an input that was recorded late all outputs seem early.
     added = (fault.channel,) if fault.channel in outputs else outputs
     late = fault.kind == DELAY
-    offsets = conditions.offsets if late else (*conditions.offsets, *added)
-    delays = tuple(dict.fromkeys((*conditions.delays, *added))) if late else conditions.delays
-    if len(set(offsets)) < len(offsets) or (late and delays == conditions.delays):
-        return None  # known already
+    known = {OFFSET: conditions.offsets, DELAY: conditions.delays, DRIFT: conditions.drifts}
+    if all(name in known[fault.kind] for name in added):
+        return None
+    known[fault.kind] = tuple(dict.fromkeys((*known[fault.kind], *added)))
     samples = fault.size / fitted.pieces[0].run.dt
     if late and abs(samples) < _LEAST_DELAY:
         return None
-    tried = [experiment.with_sensors(offsets, delays)]
+    tried = [experiment.with_sensors(known[OFFSET], known[DELAY], known[DRIFT])]
     if (
         late
         and conditions.inputs == "auto"
@@ -103,8 +103,10 @@ def _words(fitted: Fitted, judgement: Judgement, fault: Fault) -> str:
         if unknown.kind == fault.kind
     }
     if fault.kind != DELAY:
-        value, error = found[f"{fault.kind} {fault.channel}"]
-        size = f"{value:.3g} ± {error:.1g}"
+        own = [pair for name, pair in found.items() if name.startswith(f"{fault.kind} {fault.channel}")]
+        size = ", ".join(f"{value:.3g} ± {error:.1g}" for value, error in own)
+        if fault.kind == DRIFT:
+            return f"The zero of {fault.channel} drifts by {size} a unit of time, fitted with the parameters."
         return f"The sensor of {fault.channel} has an offset of {size}, fitted with the parameters."
     if not found:
         inputs = " and ".join(fitted.experiment.model.inputs)

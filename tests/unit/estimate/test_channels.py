@@ -99,6 +99,20 @@ def test_given_an_offset_then_it_is_fitted_along() -> None:
     assert max(off(found)) < 4
 
 
+def test_given_a_zero_that_drifts_then_it_is_fitted_along() -> None:
+    there = record(1)
+    row = there["x"]
+    rate = 0.3 * row.std() / (N * DT)
+    drifting = Record.from_arrays(
+        1 / DT, {"x": row + rate * DT * np.arange(N), "a": there["a"], "f": there["f"]}
+    )
+    result = identify(MODEL, drifting)
+    assert result.verdict == "fits" and "zero of x drifts by" in result.reasons[0]
+    found = result.parameters["drift x"]
+    assert abs(found.value - rate) < 4 * found.stderr < 0.1 * rate
+    assert max(off(result)) < 4
+
+
 def test_given_a_late_channel_and_a_missing_term_then_the_delay_does_not_make_it_fit() -> None:
     stiff = Model.from_equations(
         {"x": "v", "v": "b*f - c*v"},

@@ -134,8 +134,8 @@ def test_given_inputs_then_the_least_chance_counts_as_often_as_it_was_looked_for
 def faulty(**conditions: Any) -> tuple[Any, list[str]]:
     made: list[str] = []
 
-    def with_sensors(offsets: Any, delays: Any) -> str:
-        made.append(f"{','.join(offsets)}|{','.join(delays)}")
+    def with_sensors(offsets: Any, delays: Any, drifts: Any) -> str:
+        made.append("|".join([",".join(offsets), ",".join(delays), *drifts]))
         return "sensors"
 
     experiment = about(
@@ -150,6 +150,8 @@ def faulty(**conditions: Any) -> tuple[Any, list[str]]:
     [
         (Fault("offset", "x", 0.3), {}, ["x|"]),
         (Fault("offset", "x", 0.3), {"offsets": ("x",)}, []),
+        (Fault("drift", "y", 0.3), {"offsets": ("x",)}, ["x||y"]),
+        (Fault("drift", "y", 0.3), {"drifts": ("y",)}, []),
         (Fault("delay", "x", 0.03), {}, ["|x"]),
         (Fault("delay", "x", 0.0051), {}, ["|x"]),
         (Fault("delay", "x", 0.0049), {}, []),  # less than a twentieth of a sample
@@ -257,7 +259,7 @@ def test_given_half_a_sample_between_force_and_output_then_the_force_looks_held(
     assert not looks_held("x", 0.5, (), outputs)
 
 
-def test_given_an_output_then_offset_and_delay_move_it_by_one_and_against_its_slope(
+def test_given_an_output_then_offset_delay_and_drift_move_it_by_one_against_its_slope_and_by_the_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The model's output is t squared: measured less what is left, which is given over the noise."""
@@ -265,18 +267,20 @@ def test_given_an_output_then_offset_and_delay_move_it_by_one_and_against_its_sl
     left = np.sin(t)
     part = about(
         stretch=about(
-            outputs=np.vstack([np.full(50, 9.0), t**2 + 0.5 * left]), sigma=np.array([1.0, 0.5]), times=t
+            outputs=np.vstack([np.full(50, 9.0), t**2 + 0.5 * left]), sigma=np.array([1.0, 0.5]), times=t,
+            origin=-2.0,
         ),
         residuals=np.column_stack([np.zeros(50), left]), q=2, N=50,
     )  # fmt: skip
     moved: list[np.ndarray] = []
     monkeypatch.setattr(channels_module, "output_columns", lambda part, shifts: moved.append(shifts))
-    scored = Scores(np.array([2.0, 3.0]), np.eye(2), np.eye(2), np.ones(2, bool), np.zeros((1, 2)), 1e6)
+    scored = Scores(np.array([2.0, 3.0, 4.0]), np.eye(3), np.eye(3), np.ones(3, bool), np.zeros((1, 3)), 1e6)
     monkeypatch.setattr(channels_module, "tested", lambda *_: scored)
-    offset, delay = _of_output(cast(Any, None), cast(Any, [part, part]), [], 1, "y")
+    offset, delay, drift = _of_output(cast(Any, None), cast(Any, [part, part]), [], 1, "y")
     assert not moved[0][0].any() and np.all(moved[0][1, :, 0] == 1.0)
     assert moved[0][1, 1:-1, 1] == pytest.approx(-2 * t[1:-1])
-    assert (offset.name, delay.name, offset.place) == ("offset", "delay", "y")
+    assert moved[0][1, :, 2] == pytest.approx(t + 2.0)
+    assert (offset.name, delay.name, drift.name, offset.place) == ("offset", "delay", "drift", "y")
     size = np.sum(part.stretch.outputs[1] ** 2)
     assert offset.share == pytest.approx(2.0 * np.sqrt(50 / size))
     assert delay.share == pytest.approx(3.0 * np.sqrt(np.sum(moved[0][1, :, 1] ** 2) / size))

@@ -11,6 +11,7 @@ from scipy.interpolate import CubicSpline
 from scipy.signal import lfilter
 from scipy.stats import norm
 
+from analysis import identify
 from analysis.base.record import Record
 from analysis.estimate.finish.evidence import gather
 from analysis.estimate.finish.fit import fit
@@ -275,3 +276,18 @@ def test_given_records_that_disagree_then_the_error_is_their_spread():
     same = judge(ring_downs((0.53, 0.53, 0.53)))
     assert same.verdict == "fits"
     assert np.sqrt(same.covariance[0, 0]) < 0.005
+
+
+def test_given_a_constant_that_an_unknown_start_takes_up_then_it_is_undetermined() -> None:
+    """w + d and b + d make the same motion: no record of x tells b, not even one that is not followed."""
+    t = np.arange(600) * 0.1
+    rng = np.random.default_rng(5)
+    x = np.cos(0.9 * t) + 0.2 * np.cos(2.7 * t) + 0.01 * rng.standard_normal(len(t))
+    model = Model.from_equations(
+        {"x": "b - w", "w": "e*(x + a)"},
+        {"e": {"guess": 0.7}, "a": {"guess": 0.1}, "b": {"guess": 0.4, "lower": 0.0}},
+        outputs={"x": "x"},
+    )
+    result = identify(model, Record.from_arrays(10.0, {"x": x}))
+    assert result.verdict == "cannot tell" and not np.isfinite(result.parameters["b"].stderr)
+    assert any("do not determine b" in words for words in result.reasons)
