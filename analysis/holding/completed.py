@@ -80,7 +80,8 @@ def completed_multipliers(
     own = linearise(plant, states).multipliers
     beside = linearise(others[0], states).multipliers if others else own
     found, errors = multipliers_on(best, states, held.halves, beside, completed[0].draws)
-    return found, np.hypot(errors, UNSURE * np.abs(found - own))
+    unsure = 1.0 if plant.modes else UNSURE  # how much of a mode the record shows is known to percents only
+    return found, np.hypot(errors, unsure * np.abs(found - own))
 
 
 def _without_modes(subject: Subject, plant: LoopPlant) -> Record:
