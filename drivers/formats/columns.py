@@ -83,6 +83,16 @@ class Found:
     metadata: dict[str, Any] = field(default_factory=dict)
     close: Callable[[], None] | None = None
 
+    def touch(self) -> None:
+        """Read both ends of each column, then close the file."""
+        try:
+            for column in self.columns:
+                column.read(0, min(1, column.length))
+                column.read(max(0, column.length - 1), column.length)
+        finally:
+            if self.close is not None:
+                self.close()
+
 
 class ColumnRecording(Recording):
     """Columns of a file as a recording, read from the file piece by piece."""

@@ -45,14 +45,7 @@ def touch(path: Path) -> None:
         with ContainerRecording(path) as recording:
             _touch_ends(recording)
         return
-    found = _found(path)
-    try:
-        for column in found.columns:
-            column.read(0, min(1, column.length))
-            column.read(max(0, column.length - 1), column.length)
-    finally:
-        if found.close is not None:
-            found.close()
+    _found(path).touch()
 
 
 def _touch_ends(recording: Recording) -> None:

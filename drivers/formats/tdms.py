@@ -29,14 +29,7 @@ def open_file(path: Path, options: Options) -> Recording:
 
 def touch(path: Path) -> None:
     """Open the file and read both ends of each channel, as ``open_file`` and later reading will."""
-    found = _found(path)
-    try:
-        for column in found.columns:
-            column.read(0, min(1, column.length))
-            column.read(max(0, column.length - 1), column.length)
-    finally:
-        if found.close is not None:
-            found.close()
+    _found(path).touch()
 
 
 def _found(path: Path) -> Found:
