@@ -27,7 +27,7 @@ class Dimension:
     value: float
     stderr: float
     estimates: tuple[float, ...]  # slope in each embedding
-    folds: float  # what was added to the slopes
+    added: float  # to their median
     curve: CorrelationDimension  # of the embedding chosen
 
     @property
@@ -47,6 +47,7 @@ def dimension_of_all(
     noise: float,
     period: float | None,
     rng: np.random.Generator,
+    least: float = 0.0,
 ) -> Dimension:
     """Correlation dimension over several delays and dimensions.
 
@@ -57,7 +58,8 @@ def dimension_of_all(
     Where a chaotic flow folds, points crowd as one over the root of the distance from the fold, and the
     correlation sum goes as r^D ln(R/r), R being the size of the attractor (Grassberger and Procaccia 1983, on
     the logistic map): the slope lies below D by up to 1/ln(R/r), and nothing in a decade of radii tells by
-    how much of it. Half of it is added, and the whole counts as the width of what is not known.
+    how much of it. The dimension lies anywhere between, but not below ``least``: that of a chaotic flow lies
+    above 2, since it does not shrink along the flow nor along the direction of growth.
     """
     x = np.asarray(samples, dtype=np.float64)
     thin = max(len(x) // _LONGEST, 1) if period is None else 1
@@ -76,13 +78,14 @@ def dimension_of_all(
         level = noise * np.sqrt(size)
         found.append(correlation_dimension(points, theiler=max(theiler // thin, 1), noise=level))
     slopes = np.array([f.value for f in found])
-    folds = _folds(found[0])
-    value = float(np.nanmedian(slopes)) + folds if np.isfinite(slopes).any() else float("nan")
+    slope = float(np.nanmedian(slopes)) if np.isfinite(slopes).any() else float("nan")
+    low, high = max(slope, least), max(slope + _folds(found[0]), least)
+    value = 0.5 * (low + high)
     spread = float(np.nanstd(slopes, ddof=1)) if np.sum(np.isfinite(slopes)) > 1 else abs(value)
     errors = [f.stderr for f in found if np.isfinite(f.stderr)]
     chance = float(np.median(errors)) if errors else abs(value)
-    parts = (chance, spread, _bend(found[0]), 2 * folds * _UNIFORM)
-    return Dimension(value, float(np.linalg.norm(parts)), tuple(slopes.tolist()), folds, found[0])
+    parts = (chance, spread, _bend(found[0]), (high - low) * _UNIFORM)
+    return Dimension(value, float(np.linalg.norm(parts)), tuple(slopes.tolist()), value - slope, found[0])
 
 
 def _bend(curve: CorrelationDimension) -> float:
@@ -94,6 +97,6 @@ def _bend(curve: CorrelationDimension) -> float:
 
 
 def _folds(curve: CorrelationDimension) -> float:
-    """Half of what folds can take from the slope at the middle of the radii."""
+    """What folds can take from the slope at the middle of the radii."""
     size = 2 * curve.radii[-1]  # rms distance of two points
-    return float(0.5 / np.log(size / np.sqrt(curve.region[0] * curve.region[1])))
+    return float(1.0 / np.log(size / np.sqrt(curve.region[0] * curve.region[1])))

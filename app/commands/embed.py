@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+FINELY = 8  # samples a turn from which on a record shows a flow
 RULES = ("information", "zero", "minimum", "fraction")
 
 
@@ -133,7 +134,10 @@ def _analyse(
     if shown:
         progress.report(0.6, "correlation dimension")
         unfolded = dimension if period is None else max(dimension - 1, 2)  # the phase stands for one
-        correlation = dimension_of_all(samples, delay, unfolded, theiler, noise.value, period, rng)
+        # Of a map (few samples a turn) nothing is known beforehand.
+        flow = motion.kind == "chaotic" and mean_period(samples) > FINELY
+        least = 2.0 if flow else 0.0
+        correlation = dimension_of_all(samples, delay, unfolded, theiler, noise.value, period, rng, least)
     window = args.window or max(min(int(mean_period(samples) / 4), 60), dimension + 2)
     singular = singular_spectrum(samples, window, noise.value)
     progress.report(0.75, "exponents")

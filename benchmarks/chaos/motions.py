@@ -89,7 +89,7 @@ def chaotic_draw(name: str, seed: int, noises: list[float]) -> list[dict[str, An
         x = clean + noise * clean.std() * rng.standard_normal(SAMPLES)
         begun = time.process_time()
         motion = examine(x, flow.dt, period=flow.samples_a_period, rng=rng)
-        size = _dimension(x, flow.samples_a_period, rng)
+        size = _dimension(x, flow.samples_a_period, rng, 2.0 if motion.kind == "chaotic" else 0.0)
         found.append(
             {
                 "noise": noise,
@@ -107,12 +107,12 @@ def _plain(found: Exponent | Dimension) -> dict[str, float]:
     return {name: float(getattr(found, name)) for name in ("value", "stderr", "lower", "upper")}
 
 
-def _dimension(x: Array, period: float | None, rng: np.random.Generator) -> Dimension:
+def _dimension(x: Array, period: float | None, rng: np.random.Generator, least: float) -> Dimension:
     noise, theiler = noise_level(x).value, theiler_window(x)
     delay = delay_by_mutual_information(x, 1.0).samples
     dimension = false_neighbours(x, delay, theiler=theiler, noise=noise).dimension
     unfolded = dimension if period is None else max(dimension - 1, 2)
-    return dimension_of_all(x, delay, unfolded, theiler, noise, period, rng)
+    return dimension_of_all(x, delay, unfolded, theiler, noise, period, rng, least)
 
 
 def regular(count: int, noises: Sequence[float], cluster: str | None) -> None:

@@ -88,6 +88,10 @@ def test_given_a_folded_band_then_the_error_holds_the_dimension_that_slopes_do_n
     assert max(found.estimates) < 1.95
     assert found.value == pytest.approx(2.013, abs=0.1)
     assert found.lower < 2.013 < found.upper
+    flow = dimension_of_all(x, 6, 3, 30, level, None, np.random.default_rng(0), least=2.0)
+    assert 2.0 <= flow.value == pytest.approx(2.013, abs=0.1)
+    assert flow.lower < 2.013 < flow.upper
+    assert flow.stderr < found.stderr
 
 
 def test_given_too_little_then_one_sentence_says_so() -> None:
