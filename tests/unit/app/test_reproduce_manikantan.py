@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.reproduce import make_table
-from app.reproduce.rows import BETTER, UNATTAINABLE
+from app.reproduce.rows import BETTER, UNATTAINABLE, VERDICTS
 
 
 def test_given_the_upper_bounds_then_our_runs_are_fewer_than_any_printed_strategy_needs() -> None:
@@ -27,6 +27,10 @@ def test_given_noise_then_most_of_our_estimates_lie_within_their_errors() -> Non
 
 def test_given_the_damper_then_only_the_known_combinations_are_claimed() -> None:
     table = make_table("manikantan2020-8")
+    for row in table.rows:
+        assert row.verdict.startswith(VERDICTS)
+        assert row.ours is not None or row.plain is not None
+    assert all(len(x) == len(y) for figure in table.figures for x, y in figure.curves.values())
     for row in table.rows[-3:]:
         assert row.ours == pytest.approx(row.actual, rel=1e-3)
         assert row.published == pytest.approx(row.actual, rel=2e-3)
