@@ -118,7 +118,7 @@ def surrogate_tests(
     own = _error(rest + kept, space)
     errors = np.empty(SURROGATES)
     for k in range(SURROGATES):
-        progress.report(k / SURROGATES, "surrogates")
+        progress.report(k / SURROGATES, "Comparing with noise of the same spectrum")
         errors[k] = _error(iaaft(rest, rng) + kept, space)
     tests = [SurrogateTest(kind, own, errors)]
     if space.period is not None:

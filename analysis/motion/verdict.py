@@ -110,7 +110,7 @@ def examine(
         return _nearly_regular(lines, level**2 / float(np.var(x)), entropy)
     space = _space(thin, level, None if period is None else period / stride)
     recurrence = recurrence_quantities(delay_coordinates(thin, space.dimension, space.delay), space.theiler)
-    progress.report(0.15, "surrogates")
+    progress.report(0.15, "Comparing with noise of the same spectrum")
     tests = tuple(surrogate_tests(thin, space, lines, rng, progress.part(0.15, 0.6)))
     walk = zero_one(_walk(x, period), rng)
     found = Motion(

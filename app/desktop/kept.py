@@ -4,8 +4,8 @@
     work/findings.pickle  orbits and checks: arrays, for this version of the program alone
     work/NUMBER/          the same for a project. Not in its folder: what came by mail is never unpickled
 
-Written when the window closes, the texts also a moment after they were changed. A file that cannot be read,
-or that belongs to somebody else, is passed over: the work then begins anew.
+Written when the window closes, and a moment after anything of it changed: who loses the window loses seconds.
+A file that cannot be read, or that belongs to somebody else, is passed over: the work then begins anew.
 """
 
 from __future__ import annotations
@@ -59,8 +59,15 @@ class Kept:
         }
         _write(folder / "work.json", json.dumps(text).encode())
         if findings:
-            data = pickle.dumps({n: self.findings[n] for n in FINDINGS if n in self.findings})
-            _write(folder / "findings.pickle", data if len(data) <= MOST else pickle.dumps({}))
+            found = {n: self.findings[n] for n in FINDINGS if n in self.findings}
+            data = pickle.dumps((self.record, self._newest(), found))
+            _write(folder / "findings.pickle", data if len(data) <= MOST else pickle.dumps(("", "", {})))
+
+    def _newest(self) -> str:
+        """What tells the newest fit from others."""
+        if not self.results:
+            return ""
+        return json.dumps([self.results[-1].model_text, self.results[-1].values()], sort_keys=True)
 
     @classmethod
     def load(cls, project: str = "") -> Kept:
@@ -80,8 +87,11 @@ class Kept:
         with contextlib.suppress(Exception):
             path = _folder(project) / "findings.pickle"
             if _is_ours(path):
-                found = pickle.loads(path.read_bytes())
-                kept.findings = {name: found[name] for name in FINDINGS if name in found}
+                record, newest, found = pickle.loads(path.read_bytes())
+                if record == kept.record:  # the texts may be newer: findings of another record are not theirs
+                    kept.findings = {name: found[name] for name in FINDINGS if name in found}
+                    if newest != kept._newest():
+                        kept.findings.pop("validation", None)
         return kept
 
 

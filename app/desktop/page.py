@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PyQt6.QtWidgets import QVBoxLayout, QWidget
 
 from app.desktop.workbench import Workbench
+from app.desktop.worker import Job
 
 
 class Page(QWidget):
@@ -14,6 +17,7 @@ class Page(QWidget):
         super().__init__()
         self.setObjectName("page")
         self.bench = bench
+        self.job: Job | None = None  # the page's own work that runs elsewhere
         self.theme = bench.theme
         gap = bench.theme.px(12)
         self.body = QVBoxLayout(self)
@@ -25,3 +29,18 @@ class Page(QWidget):
 
     def on_hide(self) -> None:
         """Another page has come to the front: stop what only serves the eye."""
+
+    def mine(self, job: Job, listener: Callable[..., object]) -> Callable[..., None]:
+        """``listener``, which hears of ``job`` only until the page has left it."""
+
+        def heard(*answer: object) -> None:
+            if job is self.job:
+                listener(*answer)
+
+        return heard
+
+    def leave_job(self) -> None:
+        """End the work that runs: it is of a record or a fit that is no longer in hand."""
+        if self.job is not None:
+            self.job.cancel()
+            self.job = None

@@ -128,15 +128,6 @@ class Embedding:
     dimension: int
 
 
-@dataclass(frozen=True, eq=False)
-class Suggestion:
-    """A suggested embedding with the curves behind it."""
-
-    delay: Any  # analysis.reconstruct.delay.Delay
-    dimension: Any  # analysis.reconstruct.dimension.FalseNeighbours
-    motion: str  # the verdict on the motion in words: its kind first, then the reasons
-
-
 def verdict_on(record: Record, samples: Samples, frequency: float, progress: Progress) -> Any:
     """Motion that the samples show, "cannot tell" of too few; ``frequency`` of the drive in Hz, 0: none."""
     from analysis import Motion, drive_frequency, examine
@@ -148,24 +139,26 @@ def verdict_on(record: Record, samples: Samples, frequency: float, progress: Pro
         return Motion("cannot tell", (str(error).rstrip("."),))
 
 
-def suggest_embedding(record: Record, channel: str, method: str, progress: Progress) -> Suggestion:
-    """Delay and dimension that suit a channel, each with its curve and a sentence where the data are weak."""
-    from analysis import delay_by_autocorrelation, delay_by_mutual_information, false_neighbours
+def suggest_delay(record: Record, channel: str, method: str, progress: Progress) -> Any:
+    """Delay that suits a channel, with its curve and a sentence where the data are weak."""
+    from analysis import delay_by_autocorrelation, delay_by_mutual_information
 
     progress.report(0.1, "Choosing the delay")
-    samples = whole(record, channel)
     choose = delay_by_mutual_information if method == "information" else delay_by_autocorrelation
-    delay = choose(samples, record.dt)
+    delay = choose(whole(record, channel), record.dt)
     quarter = quarter_period(record)
     if quarter is not None and delay.samples > quarter:
         words = "A quarter of the drive's period was taken: a longer delay folds the motion over itself."
         delay = replace(delay, samples=quarter, time=quarter * record.dt, message=words)
-    progress.report(0.3, "Choosing the dimension")
-    dimension = false_neighbours(samples, delay.samples)
+    return delay
+
+
+def judge_motion(record: Record, channel: str, progress: Progress) -> str:
+    """What kind of motion a channel shows, in words: its kind first, then the reasons."""
+    progress.report(0.0, "Judging the motion")
     drive = record.excitation
     frequency = drive.frequency if drive is not None and drive.waveform == "sine" else 0.0
-    motion = verdict_on(record, samples, frequency, progress.part(0.4, 1.0))
-    return Suggestion(delay, dimension, str(motion))
+    return str(verdict_on(record, whole(record, channel), frequency, progress))
 
 
 def quarter_period(record: Record) -> int | None:

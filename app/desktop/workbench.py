@@ -19,6 +19,7 @@ from app.desktop.opening import rig_of, rig_paths
 from app.desktop.rigdesk import RigDesk
 from app.desktop.settings import Settings
 from app.desktop.theme import Theme
+from app.desktop.widgets.basics import timer
 from app.desktop.worker import Workers
 from app.project import Project
 from drivers.base.files import read_text
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from analysis import Identification, Model, Record
 
 CHECKING = "The model's text is being checked."
+KEEPING = 2000  # ms without a change before the work is written down for the next start
 MOST_RESULTS = 20  # fits that are kept for the next start
 FINISHING = 30.0  # s given to the rig's process of a window that was lost
 MOST_IN_HAND = 40_000_000  # samples of all channels together
@@ -97,6 +99,12 @@ class Workbench(QObject):
         self._fitted: RecordInHand | None = None  # the record that the newest result was found from
         self.results: list[Identification] = []  # newest last; the last one is in hand
         self.findings: dict[str, Any] = {}  # what pages hand on to later ones; cleared with the record
+        self._bringing_back = False  # the record of the last time is being read
+        self._found_more = False  # findings that are not on disk yet
+        self._keeping = timer(self, KEEPING, self.keep_work, single=True)
+        for changed in (self.record_changed, self.result_changed, self.finding_changed):
+            changed.connect(lambda *_: self.keep_soon(findings=True))
+        self.model_changed.connect(self.keep_soon)
 
     @property
     def record(self) -> RecordInHand | None:
@@ -123,8 +131,6 @@ class Workbench(QObject):
         job = self.workers.run(f"Opening {path.name}", read_file, path)
         job.done.connect(lambda answer: self._taken(answer[0], answer[1], path))
         job.failed.connect(lambda text: self.say(text, "bad"))
-
-    # -- from one start to the next
 
     # -- the project
 
@@ -188,6 +194,8 @@ class Workbench(QObject):
             except ShakedownError as error:
                 self.say(f"Not kept in the project: {error}", "warn")
 
+    # -- from one start to the next
+
     def kept(self) -> Kept:
         """The work in hand, for the next start."""
         record, fitted = self._record, self._fitted
@@ -207,11 +215,16 @@ class Workbench(QObject):
         if not kept.record or not path.is_file():
             self._restore_findings(kept, None)
             return
+        self._bringing_back = True
         job = self.workers.run(f"Opening {path.name}", read_file, path)
         job.done.connect(
             lambda answer: self._restore_findings(kept, RecordInHand(answer[0], path.stem, path))
         )
         job.failed.connect(lambda text: self.say(text, "warn"))
+        job.ended.connect(self._brought_back)
+
+    def _brought_back(self) -> None:
+        self._bringing_back = False
 
     def _restore_findings(self, kept: Kept, record: RecordInHand | None) -> None:
         """Only while nothing newer is in hand."""
@@ -337,10 +350,19 @@ class Workbench(QObject):
     def go(self, page: str) -> None:
         self.asked_for.emit(page)
 
-    def keep_work(self, findings: bool = True) -> None:
-        """Write down what is in hand; ``findings``: the arrays too."""
+    def keep_soon(self, findings: bool = False) -> None:
+        """Have the work written down a moment after the last change; ``findings``: the arrays too."""
+        self._found_more = self._found_more or findings
+        self._keeping.start()
+
+    def keep_work(self) -> None:
+        """Write down what is in hand, unless that of the last time is still on its way here."""
+        if self._bringing_back:
+            self._keeping.start()
+            return
         try:
-            self.kept().save(findings)
+            self.kept().save(self._found_more)
+            self._found_more = False
         except OSError as error:
             self.say(f"The work in hand could not be kept: {error.strerror or error}.", "warn")
 
@@ -349,6 +371,7 @@ class Workbench(QObject):
         self.rig.close()
         self.settings.recording = ""  # it is saved
         self.keep_work()
+        self._keeping.stop()
         self.workers.close()
         self.settings.save()
 

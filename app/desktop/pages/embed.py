@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,9 @@ from app.desktop.page import Page
 from app.desktop.pages.orbits import DRIVES
 from app.desktop.plots.plot import Plot
 from app.desktop.plots.space import SpaceView
-from app.desktop.tasks import Embedding, Suggestion
+from app.desktop.tasks import Embedding
 from app.desktop.widgets.basics import Card, Empty, button, label, sentence, set_role, timer
 from app.desktop.workbench import RecordInHand, Workbench
-from app.desktop.worker import Job
 
 POINTS = 20_000  # drawn
 
@@ -35,8 +35,9 @@ class EmbedPage(Page):
 
     def __init__(self, bench: Workbench) -> None:
         super().__init__(bench)
-        self.job: Job | None = None
+        self._next: list[Callable[[], None]] = []  # what follows the job that runs
         self.delay, self.dimension = 1, 3
+        self._about_delay = self._about_dimension = ""  # what is to be said of the suggested ones
         self.longest_delay = 1
         self._shown: RecordInHand | None = None  # the record that the curves are of
         self.stack = QStackedWidget()
@@ -134,6 +135,10 @@ class EmbedPage(Page):
         self.stack.setCurrentIndex(0 if record is None else 1)
         if record is None:
             return
+        if self.job is not None:  # of the record before: its answer would be taken for one of this record
+            self._next.clear()
+            self.leave_job()
+            self._ended()
         names = record.record.names
         self.channel.clear()
         self.channel.addItems([n for n in names if n not in DRIVES] or list(names))
@@ -145,58 +150,76 @@ class EmbedPage(Page):
             self.run()
 
     def run(self) -> None:
-        """Have delay and dimension suggested."""
+        """Have a delay suggested and the motion drawn with it, then the dimension, then the verdict."""
         record = self.bench.record
         if record is None or self.job is not None or not self.channel.currentText():
             return
-        self._start(
-            self.bench.workers.run(
-                "Choosing delay and dimension", tasks.suggest_embedding, record.record,
-                self.channel.currentText(), self.method.currentData(),
-            )
-        )  # fmt: skip
-        assert self.job is not None
-        self.job.done.connect(self._suggested)
+        self.verdict.setText("")
+        self._next = [self._count, self._judge]
+        self._start("Choosing the delay", self._suggested, tasks.suggest_delay, self.method.currentData())
 
-    def _start(self, job: Job) -> None:
-        self.job = job
-        job.stepped.connect(lambda step: self._say(step.message, "small"))
-        job.failed.connect(lambda text: self._say(text, "bad"))
-        job.cancelled.connect(lambda: self._say("Cancelled.", "small"))
-        job.ended.connect(self._ended)
+    def _start(self, title: str, done: Callable[[Any], None], task: Callable[..., Any], *args: Any) -> None:
+        """Begin a task on the signal that is chosen."""
+        assert self.bench.record is not None
+        signal = self.bench.record.record, self.channel.currentText()
+        self.job = job = self.bench.workers.run(title, task, *signal, *args)
+
+        job.stepped.connect(self.mine(job, lambda step: self._say(step.message, "small")))
+        job.done.connect(self.mine(job, done))
+        job.failed.connect(self.mine(job, lambda text: self._broken(text, "bad")))
+        job.cancelled.connect(self.mine(job, lambda: self._broken("Cancelled.", "small")))
+        job.ended.connect(self.mine(job, self._ended))
         self.run_button.setEnabled(False)
+
+    def _broken(self, text: str, role: str) -> None:
+        self._next.clear()
+        self._say(text, role)
 
     def _ended(self) -> None:
         self.job = None
-        self.run_button.setEnabled(True)
+        if self._next:
+            self._next.pop(0)()
+        else:
+            self.run_button.setEnabled(True)
 
-    def _suggested(self, found: Suggestion) -> None:
+    def _count(self) -> None:
+        """The false neighbours belong to a delay."""
+        self._start("Choosing the dimension", self._dimension_found, tasks.count_false_neighbours, self.delay)
+
+    def _judge(self) -> None:
+        self._start("Judging the motion", self._judged, tasks.judge_motion)
+
+    def _suggested(self, delay: Any) -> None:
         record = self.bench.record
-        if record is None:
-            return
-        kind, _, why = found.motion.partition(": ")
-        self.verdict.setText(sentence(f"Motion: <b>{kind}</b>. {why[:1].upper()}{why[1:]}"))
-        set_role(self.verdict, "warn" if kind == "cannot tell" else "")
-        delay, milliseconds = found.delay, 1e3 * record.record.dt
+        assert record is not None
+        milliseconds = 1e3 * record.record.dt
         kept = self.bench.findings.get("embedding") if self._shown is not record else None  # of the last time
         if kept is not None and kept.channel != self.channel.currentText():
             kept = None
         self._shown = record
-        self.delay = delay.samples if kept is None else kept.delay
+        self._about_delay = delay.message
+        self.delay, self.dimension = (delay.samples, 3) if kept is None else (kept.delay, kept.dimension)
+        if kept is not None:  # chosen by hand: not counted anew
+            self._next = [self._judge]
+            _place(self.dimension_line, (1, 10), self.dimension)
         unit = "info [bits]" if self.method.currentData() == "information" else "correlation [–]"
         self.delay_plot.item.setLabel("left", unit)
         self.delay_curve.setData(np.asarray(delay.lags) * milliseconds, np.asarray(delay.curve))
         self.longest_delay = int(delay.lags[-1])
         bounds = (milliseconds, self.longest_delay * milliseconds)
         _place(self.delay_line, bounds, self.delay * milliseconds)
-        self._counted(found.dimension)
-        if kept is not None:
-            self.dimension = kept.dimension
-            _place(self.dimension_line, (1, 10), self.dimension)
-            self._draw()
-        self._say(
-            " ".join(filter(None, (delay.message, found.dimension.message))) or self._summary(), "small"
-        )
+        self._draw()
+
+    def _dimension_found(self, found: Any) -> None:
+        self._counted(found)
+        self._about_dimension = found.message
+
+    def _judged(self, motion: str) -> None:
+        kind, _, why = motion.partition(": ")
+        self.verdict.setText(sentence(f"Motion: <b>{kind}</b>. {why[:1].upper()}{why[1:]}"))
+        set_role(self.verdict, "warn" if kind == "cannot tell" else "")
+        about = " ".join(filter(None, (self._about_delay, self._about_dimension)))
+        self._say(about or self._summary(), "small")
 
     def _counted(self, found: Any) -> None:
         dimensions, fractions = np.asarray(found.dimensions, dtype=float), 100 * np.asarray(found.fractions)
@@ -221,19 +244,14 @@ class EmbedPage(Page):
             self._later.start()
 
     def _recount(self) -> None:
-        """The false neighbours belong to a delay: count them again for the one chosen by hand."""
-        record = self.bench.record
-        if record is None or self.job is not None:
+        """Count again for the delay chosen by hand; what is being worked out of the old one is left."""
+        if self.bench.record is None or self.job is not None:
             return
-        self._start(
-            self.bench.workers.run(
-                "Choosing the dimension", tasks.count_false_neighbours, record.record,
-                self.channel.currentText(), self.delay,
-            )
-        )  # fmt: skip
-        assert self.job is not None
-        self.job.done.connect(self._counted)
-        self.job.done.connect(lambda found: self._say(found.message or self._summary(), "small"))
+        self._start("Choosing the dimension", self._recounted, tasks.count_false_neighbours, self.delay)
+
+    def _recounted(self, found: Any) -> None:
+        self._counted(found)
+        self._say(found.message or self._summary(), "small")
 
     def _dimension_dragged(self) -> None:
         chosen = max(1, round(self.dimension_line.value()))

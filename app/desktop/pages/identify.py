@@ -36,7 +36,6 @@ class IdentifyPage(Page):
 
     def __init__(self, bench: Workbench) -> None:
         super().__init__(bench)
-        self.job: Job | None = None
         self._fitting: RecordInHand | None = None  # the record that the fit in progress is made to
         self._said_missing = ""
         self.chosen = ""  # which orbits the fit in progress balances, in words

@@ -20,7 +20,6 @@ from app.desktop.widgets.flow import FlowLayout
 from app.desktop.widgets.number import Count, Number
 from app.desktop.words import with_minus
 from app.desktop.workbench import Workbench
-from app.desktop.worker import Job
 
 TILES = 60  # shown at most
 DRIVES = ("drive", "f", "force", "w", "y")  # channels that are no motion of the specimen
@@ -31,7 +30,6 @@ class OrbitsPage(Page):
 
     def __init__(self, bench: Workbench) -> None:
         super().__init__(bench)
-        self.job: Job | None = None
         self.space: Space | None = None
         self.found: Any = None
         self.shown: list[Any] = []  # the orbits of the tiles: confirmed ones first, then the others
@@ -127,6 +125,8 @@ class OrbitsPage(Page):
             self.channels.addItem(
                 " and ".join(names) if len(names) > 1 else f"{names[0]} and its past", names
             )
+        self.leave_job()  # its orbits would be taken for orbits of this record
+        self.run_button.setEnabled(True)
         drive = record.record.excitation
         self.frequency.setValue(drive.frequency if drive is not None else 0.0)
         self._show(None, None)
@@ -144,15 +144,15 @@ class OrbitsPage(Page):
             self._say(str(error), "bad")
             return
         dimension, delay = self._embedding(names)
-        self.job = self.bench.workers.run(
+        self.job = job = self.bench.workers.run(
             "Finding orbits", tasks.find_orbits, record.record, names, dimension, delay, frequency,
             longest, epsilon,
         )  # fmt: skip
-        self.job.stepped.connect(lambda step: self._say(step.message, "small"))
-        self.job.done.connect(lambda answer: self._show(*answer))
-        self.job.failed.connect(lambda text: self._say(text, "bad"))
-        self.job.cancelled.connect(lambda: self._say("Cancelled.", "small"))
-        self.job.ended.connect(self._ended)
+        job.stepped.connect(self.mine(job, lambda step: self._say(step.message, "small")))
+        job.done.connect(self.mine(job, lambda answer: self._show(*answer)))
+        job.failed.connect(self.mine(job, lambda text: self._say(text, "bad")))
+        job.cancelled.connect(self.mine(job, lambda: self._say("Cancelled.", "small")))
+        job.ended.connect(self.mine(job, self._ended))
         self.run_button.setEnabled(False)
 
     def _embedding(self, names: tuple[str, ...]) -> tuple[int | None, int | None]:

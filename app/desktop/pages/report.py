@@ -38,7 +38,6 @@ from app.desktop.widgets.basics import (
 )
 from app.desktop.widgets.verdictbanner import VerdictBanner
 from app.desktop.workbench import Workbench
-from app.desktop.worker import Job
 from app.report import templates, write_report
 from app.report.findings import Findings, Measured, OrbitsFound, Study
 
@@ -79,7 +78,6 @@ class ReportPage(Page):
 
     def __init__(self, bench: Workbench) -> None:
         super().__init__(bench)
-        self.job: Job | None = None
         self.paths: tuple[Path, Path] | None = None
         theme = self.theme
         self.ticks: dict[str, QCheckBox] = {}

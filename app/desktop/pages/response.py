@@ -50,7 +50,6 @@ from app.desktop.widgets.basics import (
 from app.desktop.widgets.number import Number
 from app.desktop.words import plain, with_minus
 from app.desktop.workbench import RecordInHand, Workbench
-from app.desktop.worker import Job
 
 SEGMENTS = (0, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)  # frequency lines; 0: chosen
 OVERLAPS = (0, 50, 67, 75)  # per cent
@@ -64,7 +63,6 @@ class ResponsePage(Page):
 
     def __init__(self, bench: Workbench) -> None:
         super().__init__(bench)
-        self.job: Job | None = None
         self.found: Responded | None = None
         self._shown: RecordInHand | None = None
         self._again = False

@@ -29,7 +29,6 @@ from app.desktop.widgets.basics import Card, Empty, button, label, progress_bar,
 from app.desktop.widgets.evidence import EvidenceBox
 from app.desktop.widgets.verdictbanner import SHOWN, VerdictBanner
 from app.desktop.workbench import Workbench
-from app.desktop.worker import Job
 from app.output import as_words
 
 if TYPE_CHECKING:
@@ -52,7 +51,6 @@ class ValidatePage(Page):
 
     def __init__(self, bench: Workbench) -> None:
         super().__init__(bench)
-        self.job: Job | None = None
         self.validation: Validation | None = None
         self.plots: list[PanelPlot] = []
         self.stack = QStackedWidget()
@@ -173,7 +171,7 @@ class ValidatePage(Page):
     def _result_changed(self) -> None:
         ready = self.bench.result is not None and self.bench.record is not None
         self.stack.setCurrentIndex(1 if ready else 0)
-        self.validation = None
+        self._forget()
         self._judge()
         if ready and "validation" in self.bench.findings:  # of the last time
             self._show(self.bench.findings["validation"])
@@ -200,7 +198,7 @@ class ValidatePage(Page):
         data = record.record.cut(0, min(LONG, len(record.record)))
         mapping = self.bench.findings.get("mapping", {})
         text = result.model_text or model.text
-        self.job = self.bench.workers.run(
+        self.job = job = self.bench.workers.run(
             "Validating",
             tasks.validate_model,
             text,
@@ -211,11 +209,11 @@ class ValidatePage(Page):
             self.evidence.transfer,
             result.stated_miss,
         )
-        self.job.stepped.connect(self._step)
-        self.job.done.connect(self._show)
-        self.job.failed.connect(lambda text: self._say(text, "bad"))
-        self.job.cancelled.connect(lambda: self._say("Cancelled; nothing is lost.", "muted"))
-        self.job.ended.connect(self._ended)
+        job.stepped.connect(self.mine(job, self._step))
+        job.done.connect(self.mine(job, self._show))
+        job.failed.connect(self.mine(job, lambda text: self._say(text, "bad")))
+        job.cancelled.connect(self.mine(job, lambda: self._say("Cancelled; nothing is lost.", "muted")))
+        job.ended.connect(self.mine(job, self._ended))
         self.run_button.setEnabled(False)
         self.cancel_button.show()
         self.bar.show()
@@ -223,12 +221,19 @@ class ValidatePage(Page):
 
     def _start_anew(self) -> None:
         """Other evidence: what runs is for the old one."""
+        self._forget()
+        self.run()
+
+    def _forget(self) -> None:
+        """What was found, or is being worked out, is of something else than what is in hand now."""
         self.validation = None
-        if self.job is None:
-            self.run()
-        else:
-            self.job.ended.connect(self.run)
-            self.cancel()
+        self.leave_job()
+        self._ended()
+        self.list.clear()
+        for words in (self.state, self.sentence):
+            words.setText("")
+        for part in (self.grid_holder, self.table):
+            part.hide()
 
     def cancel(self) -> None:
         if self.job is not None:

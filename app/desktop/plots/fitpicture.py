@@ -19,7 +19,7 @@ EMPTY = "Measured and model appear here after a fit."
 
 
 class FitPlot(Plot):
-    """Measured as a wide pale line, the model as a thin one on it; the rest on an axis of its own."""
+    """Measured as a wide pale line, the model as a thin one on it; the residual on an axis of its own."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme, "Fit", "", "", "The model, started anew now and then, on the measured signal")
@@ -32,15 +32,20 @@ class FitPlot(Plot):
         self.head.insertWidget(1, self.output)
         self.item.getAxis("bottom").setStyle(showValues=False)
         self.item.getAxis("bottom").setHeight(0)
-        self.rest = self.add_row("time [s]", "rest")
+        self.rest = self.add_row("time [s]", "residual")
         self.rest.getAxis("left").setTickDensity(0.4)
-        self.view.ci.layout.setRowStretchFactor(0, 3)
+        self.view.ci.layout.setRowStretchFactor(0, 2)
         self.view.ci.layout.setRowStretchFactor(1, 1)
         self._measured, self._model = self.curve(self.item, 6, "measured"), self.curve(self.item, 1, "model")
         self._measured.pen_of = self._pale
         self._measured.setPen(self._pale(6))
         self._rest = self.curve(self.rest, 1, "measured − model")
-        self.readout.setText(EMPTY)
+        self.show_words(EMPTY)
+
+    def _number_axes(self, on: bool) -> None:
+        """Numbers beside a picture that is not there would mean nothing."""
+        for axis in (self.item.getAxis("left"), self.rest.getAxis("left"), self.rest.getAxis("bottom")):
+            axis.setStyle(showValues=on)
 
     def _pale(self, index: int) -> Any:
         colour = pg.mkColor(self.theme.colours.data[index])
@@ -53,6 +58,7 @@ class FitPlot(Plot):
         self.output.hide()
         for curve in (self._measured, self._model, self._rest):
             curve.setData([], [])
+        self._number_axes(False)
         self.readout.setText(words)
         self.readout.setToolTip(words)
 
@@ -77,7 +83,7 @@ class FitPlot(Plot):
         self._model.setData(picture.times, model)
         self._rest.setData(picture.times, measured - model)
         self.item.setLabel("left", axis_text(picture.names[index], picture.units[index]))
-        self.rest.setLabel("left", "rest")
+        self._number_axes(True)
         size = float(np.nanmax(np.abs(measured - model), initial=0.0))
         self.rest.setYRange(-1.1 * size or -1.0, 1.1 * size or 1.0, padding=0)
         words = f"fit {fit_text(picture.fit[index])}, started anew every {picture.stretch:.3g} s"

@@ -57,6 +57,18 @@ class Axis(pg.AxisItem):
                 self.label.setHtml(text)
         super().resizeEvent(ev)
 
+    def tickSpacing(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, float]]:
+        """Numbers one above another have room for their height: a low axis has fewer of them."""
+        levels: list[tuple[float, float]] = super().tickSpacing(minVal, maxVal, size)
+        font = self.style["tickFont"]
+        if self.orientation != "left" or self.logMode or font is None or not levels or size <= 0:
+            return levels
+        least = QFontMetrics(font).height() * (maxVal - minVal) / size
+        if levels[0][0] >= least:
+            return levels
+        decade = 10.0 ** np.floor(np.log10(least))
+        return [(next(n * decade for n in (1, 2, 5, 10) if n * decade >= least), 0.0), *levels]
+
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
         """Numbers with the true minus sign, as everywhere else in the window."""
         return [localised(text.replace("-", "−")) for text in super().tickStrings(values, scale, spacing)]

@@ -25,7 +25,6 @@ from app.desktop.widgets.parameters import ParameterTable
 from app.desktop.workbench import CHECKING, Workbench
 from drivers.base.files import read_text
 
-KEEPING = 2000  # ms without a key before the text is written down for the next start
 SMALLEST = 0.32  # of a formula's resolution: below it nobody can read the indices
 TYPING = 350  # ms without a key before the text is checked
 
@@ -132,7 +131,6 @@ class ModelCard(Card):
         self.verdict.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.add(self.verdict)
         self._later = timer(self, TYPING, self.check, single=True)
-        self._keep = timer(self, KEEPING, lambda: bench.keep_work(findings=False), single=True)
         self.editor.textChanged.connect(self._typed)
         self._list()
 
@@ -198,7 +196,7 @@ class ModelCard(Card):
         if self.text() == self.bench.model_text:
             return  # only its colours changed
         self.bench.model_text = self.text()
-        self._keep.start()
+        self.bench.keep_soon()
         model = self.bench.model
         if model is None or model.text != self.text():
             self.bench.miss_model(CHECKING)
@@ -276,6 +274,8 @@ class ModelCard(Card):
         self.parameters.setEnabled(False)
         self.picture.setEnabled(False)  # it shows the last text that was understood
         self.picture.update()
+        if self.bench.model is None:  # there is no mathematics to show, only the text to be mended
+            self.tabs.setCurrentWidget(self.editor)
         self.bench.miss_model(problem)
 
     def _say(self, text: str, role: str) -> None:

@@ -11,6 +11,7 @@ from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QTextCursor
 from pytestqt.qtbot import QtBot
 
+from analysis.base.identification import Estimate, Identification
 from analysis.base.record import Excitation, Record
 from app.desktop.kept import Kept
 from app.desktop.pages.identify import IdentifyPage
@@ -123,8 +124,37 @@ def test_given_kept_files_that_are_damaged_or_anybodys_then_the_work_begins_anew
     (work / "work.json").write_text('{"model": "x"}')
     (work / "findings.pickle").write_bytes(b"not a pickle")
     assert Kept.load() == Kept(model="x")
-    (work / "findings.pickle").write_bytes(pickle.dumps({"mapping": {"x": "x"}}))
+    (work / "findings.pickle").write_bytes(pickle.dumps(("", "", {"mapping": {"x": "x"}})))
     (work / "findings.pickle").chmod(0o600)
     assert Kept.load().findings == {"mapping": {"x": "x"}}
     (work / "findings.pickle").chmod(0o666)  # anybody may have written it: it is not even opened
     assert Kept.load().findings == {}
+
+
+def test_given_findings_of_an_earlier_record_or_fit_when_loaded_then_they_are_left_out(folders: Path) -> None:
+    fits = [Identification("path", "m", True, {"k": Estimate.normal(k, 0.1)}) for k in (1.0, 2.0)]
+    found = {"orbits": "of the record", "validation": "of the fit"}
+    Kept("a.h5", results=fits[:1], findings=found).save()
+    assert Kept.load().findings == found
+    Kept("a.h5", results=fits).save(findings=False)  # a newer fit, its validation not on disk
+    assert Kept.load().findings == {"orbits": "of the record"}
+    Kept("b.h5", results=fits[:1]).save(findings=False)
+    assert Kept.load().findings == {}
+
+
+def test_given_a_window_that_is_lost_when_started_again_then_record_and_fit_are_back(
+    make_window: Make, qtbot: QtBot, folders: Path
+) -> None:
+    path = folders / "swing.h5"
+    write(_swing(), path)
+    lost = make_window("identify", begin=False)
+    lost.bench.take_file(path)
+    qtbot.waitUntil(lambda: lost.bench.record is not None and lost.bench.model is not None, timeout=LONG)
+    lost.bench.take_result(Identification("path", "m", True, {"k": Estimate.normal(4.0, 0.1)}))
+    qtbot.waitUntil(lambda: bool(Kept.load().results), timeout=LONG)  # nobody closes it
+    kept = Kept.load()
+    assert (kept.record, kept.results_of) == (str(path), str(path))
+    again = make_window("identify", begin=False)
+    again.bench._bringing_back = True  # its record is still being read: what is on disk stays
+    again.bench.keep_work()
+    assert Kept.load() == kept
