@@ -44,8 +44,26 @@ from drivers.instruments.discovery import ASKED, Device, Terminals
 from drivers.instruments.teds import ASKED as TEDS
 from drivers.instruments.teds import SensorData
 
-RATES = (1024, 2048, 2560, 5120, 10240, 12800, 25600, 44100, 48000, 51200)  # Hz
-SOUND_RATE = 48000  # Hz, that every sound card has
+RATES = (
+    1000,
+    1024,
+    2000,
+    2048,
+    2560,
+    5000,
+    5120,
+    10000,
+    10240,
+    12800,
+    20000,
+    25600,
+    44100,
+    48000,
+    50000,
+    51200,
+)
+FIRST_RATE = 2048  # Hz
+OWN_RATES = {"sound": 48000, "opendaq": 2000}  # Hz, that every device of the kind can do exactly
 NAMES = ("x", "v", "a", "f", "drive", "strain")  # what channels are usually called
 HEADINGS = ("Name", "Connected to", "Sensor", "Calibration", "Stop beyond")
 WIDTHS = (110, 172, 0, 140, 130)  # of these columns; the sensor takes the rest
@@ -108,7 +126,7 @@ class NewRigDialog(QDialog):
         self.devices.itemActivated.connect(lambda _: self.turn(1))
         self.rate = QComboBox()
         self.rate.addItems([f"{rate} Hz" for rate in RATES])
-        self.rate.setCurrentIndex(1)
+        self.rate.setCurrentIndex(RATES.index(FIRST_RATE))
         self.rate.currentIndexChanged.connect(
             lambda _: self._set(rate=float(RATES[self.rate.currentIndex()]))
         )
@@ -156,9 +174,9 @@ class NewRigDialog(QDialog):
         self.draft = RigDraft(
             device.kind, device.address, before.rate, limits=before.limits, generators=self._generators
         )
-        if device.kind == "sound":
-            self.rate.setCurrentIndex(RATES.index(SOUND_RATE))
-            self.draft = replace(self.draft, rate=float(SOUND_RATE), card=before.card)
+        if (rate := OWN_RATES.get(device.kind)) is not None:
+            self.rate.setCurrentIndex(RATES.index(rate))
+            self.draft = replace(self.draft, rate=float(rate), card=before.card)
         self._show_card_rows(device.kind == "sound")
         self._fill_channels()
         self._follow()

@@ -105,6 +105,11 @@ class OpendaqSource:
             raise RigError(
                 f"The device samples at {self.rate:g} Hz and not at {profile.rate:g} Hz: set it so."
             )
+        if abs(self.rate - round(self.rate)) > 1e-6 * self.rate:
+            raise RigError(
+                f"The device samples at {self.rate:.7g} Hz, and openDAQ reads whole numbers of Hz only: "
+                "set a rate that divides 1 000 000, such as 2000 Hz."
+            )
         self._reader: Any = None
 
     def _set(self, settings: dict[str, Any], rate: float) -> None:

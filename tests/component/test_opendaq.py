@@ -115,3 +115,8 @@ def test_given_a_mistake_in_the_profile_then_one_sentence() -> None:
         OpendaqSource(profile(1, **{"daqref://device0": "daqref://nobody"}))
     with pytest.raises(RigError, match="there is no signal 'AI77'"):
         OpendaqSource(profile(1, AI0="AI77"))
+
+
+def test_given_a_rate_that_its_clock_cannot_divide_then_it_is_refused_before_nothing_arrives() -> None:
+    with pytest.raises(RigError, match=r"samples at 2049\.18 Hz.*such as 2000 Hz"):
+        OpendaqSource(profile(1, **{f"rate = {RATE}": "rate = 2048.0"}))

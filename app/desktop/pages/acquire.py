@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PyQt6.QtCore import Qt
+from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
@@ -26,6 +27,7 @@ from app.desktop.widgets.views import Views
 from app.desktop.workbench import Workbench
 from drivers.base.protocols import Block
 
+LOW = 560  # height of a page on which sliders and the button that records have room
 SPANS = (0.5, 1.0, 2.0, 4.0, 10.0, 30.0, 60.0)  # s
 
 
@@ -124,6 +126,11 @@ class AcquirePage(Page):
         self.body.addLayout(whole, 1)
 
     # -- living
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        """On a low screen the room is for the button that records."""
+        super().resizeEvent(event)
+        self.drive_panel.show_sliders(self.height() >= self.theme.px(LOW))
 
     def on_hide(self) -> None:
         self.bench.settings.layout["acquire.plots"] = self.splitter.sizes()

@@ -37,6 +37,7 @@ class EmbedPage(Page):
         super().__init__(bench)
         self._next: list[Callable[[], None]] = []  # what follows the job that runs
         self.delay, self.dimension = 1, 3
+        self._kept_dimension: int | None = None  # that somebody chose the last time
         self._about_delay = self._about_dimension = ""  # what is to be said of the suggested ones
         self.longest_delay = 1
         self._shown: RecordInHand | None = None  # the record that the curves are of
@@ -197,11 +198,8 @@ class EmbedPage(Page):
         if kept is not None and kept.channel != self.channel.currentText():
             kept = None
         self._shown = record
-        self._about_delay = delay.message
+        self._about_delay, self._kept_dimension = delay.message, None if kept is None else kept.dimension
         self.delay, self.dimension = (delay.samples, 3) if kept is None else (kept.delay, kept.dimension)
-        if kept is not None:  # chosen by hand: not counted anew
-            self._next = [self._judge]
-            _place(self.dimension_line, (1, 10), self.dimension)
         unit = "info [bits]" if self.method.currentData() == "information" else "correlation [–]"
         self.delay_plot.item.setLabel("left", unit)
         self.delay_curve.setData(np.asarray(delay.lags) * milliseconds, np.asarray(delay.curve))
@@ -213,6 +211,10 @@ class EmbedPage(Page):
     def _dimension_found(self, found: Any) -> None:
         self._counted(found)
         self._about_dimension = found.message
+        if self._kept_dimension is not None:
+            self.dimension = self._kept_dimension
+            _place(self.dimension_line, (1, 10), self.dimension)
+            self._draw()
 
     def _judged(self, motion: str) -> None:
         kind, _, why = motion.partition(": ")

@@ -30,6 +30,7 @@ from app.desktop.widgets.devices import DevicesPanel
 from app.desktop.widgets.leaverig import may_leave_rig
 from app.desktop.widgets.selftest import SelfTest
 from app.desktop.widgets.specimen import SpecimenLine
+from app.desktop.words import counted
 from app.desktop.workbench import Workbench
 from app.project import NAME as PROJECT
 from drivers.rig.profile import RigProfile, load_rig
@@ -174,14 +175,14 @@ class RigPage(Page):
             self._follow()
             return
         profile = self.profile
+        self.specimen.show_rig(name)
         self.title.setText(profile.name)
         self.about.setText(profile.description)
         kind = "Virtual rig" if profile.virtual else "Real instruments"
-        drive = "" if profile.drive is None else f"  ·  drives {profile.drive.kind}"
-        self.facts.setText(
-            f"{kind}  ·  {profile.rate:g} samples per second  ·  {len(profile.channels)} channels"
-            f"  ·  at most {profile.limits.peak:g} V{drive}"
-        )
+        drive = f"  ·  at most {profile.limits.peak:g} V" if "exciter" in profile.instruments else ""
+        drive += "" if profile.drive is None else f"  ·  drives {profile.drive.kind}"
+        channels = counted(len(profile.channels), "channel")
+        self.facts.setText(f"{kind}  ·  {profile.rate:g} samples per second  ·  {channels}{drive}")
         self.channels.show_profile(profile, self._paths()[name])
         self.calibration.show_profile(profile)
         self._follow()

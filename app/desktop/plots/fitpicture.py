@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyqtgraph as pg
+from PyQt6.QtGui import QResizeEvent
 from PyQt6.QtWidgets import QComboBox
 
 from app.desktop.plots.plot import Plot, axis_text
@@ -15,6 +16,8 @@ from app.desktop.words import plain, with_minus
 if TYPE_CHECKING:
     from app.desktop.tasks import FitPicture
 
+LOW = 190  # height of a card that has no room for the residual
+NO_LIMIT = 16_777_215  # Qt's own
 EMPTY = "Measured and model appear here after a fit."
 
 
@@ -42,10 +45,21 @@ class FitPlot(Plot):
         self._rest = self.curve(self.rest, 1, "measured − model")
         self.show_words(EMPTY)
 
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        """In a low card the room is for the signals; the residual is drawn where it can be read."""
+        super().resizeEvent(event)
+        low = self.height() < self.theme.px(LOW)
+        layout, axis = self.view.ci.layout, self.rest.getAxis("left")
+        layout.setRowMaximumHeight(1, self.rest.getAxis("bottom").height() + 2 if low else NO_LIMIT)
+        self._rest.setVisible(not low)
+        axis.setStyle(showValues=not low and self.picture is not None)
+        axis.showLabel(not low)
+
     def _number_axes(self, on: bool) -> None:
         """Numbers beside a picture that is not there would mean nothing."""
-        for axis in (self.item.getAxis("left"), self.rest.getAxis("left"), self.rest.getAxis("bottom")):
+        for axis in (self.item.getAxis("left"), self.rest.getAxis("bottom")):
             axis.setStyle(showValues=on)
+        self.rest.getAxis("left").setStyle(showValues=on and self.height() >= self.theme.px(LOW))
 
     def _pale(self, index: int) -> Any:
         colour = pg.mkColor(self.theme.colours.data[index])

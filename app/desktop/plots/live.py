@@ -507,7 +507,8 @@ class Section(LivePlot):
         self._dots.setData(xs, ys)
         self._newest.setData(xs[-1:], ys[-1:])
         if not self.cross.isChecked() and self.feed.phase_known:
-            self.readout.setText(f"{len(xs)} periods")
+            self.readout.setText(f"n = {len(xs)}")
+            self.readout.setToolTip("Periods of the drive, one point each")
 
 
 def _kinds_differ(feed: Feed) -> bool:

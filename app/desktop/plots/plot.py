@@ -38,12 +38,16 @@ class Axis(pg.AxisItem):
         return
 
     def labelString(self) -> str:
-        """The label, shortened in its middle where a long name would lie over that of the next row."""
+        """The label, without its unit or shortened where it would lie over that of the next row."""
         whole = self.labelText
         if self.orientation == "left" and self.label is not None and self.size().height() > 0:
             metrics = QFontMetrics(self.label.font())
             room = int(self.size().height())
-            self.labelText = metrics.elidedText(whole, Qt.TextElideMode.ElideMiddle, room)
+            name = whole.partition(" [")[0]
+            text = (
+                whole if metrics.horizontalAdvance(whole) <= room else name
+            )  # on a low axis without its unit
+            self.labelText = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, room)
         try:
             return str(super().labelString())
         finally:

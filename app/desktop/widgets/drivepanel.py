@@ -127,7 +127,7 @@ class DrivePanel(Card):
     """
 
     def __init__(self, bench: Workbench) -> None:
-        super().__init__(bench.theme, "Drive", "What the shaker does")
+        super().__init__(bench.theme)  # its tab is its heading
         self.bench, self.rig = bench, bench.rig
         theme = bench.theme
         self.kind = QComboBox()
@@ -186,6 +186,11 @@ class DrivePanel(Card):
             box.edited.connect(self._show_unapplied)
         self.rig.opened.connect(self.reload)
         self.rig.drive_changed.connect(lambda _: self.follow(self.rig.drive()))
+
+    def show_sliders(self, on: bool) -> None:
+        """Without them the panel is lower: numbers and arrow keys do the same."""
+        for _, slider in self._sliders():
+            slider.setVisible(on)
 
     def _sliders(self) -> tuple[tuple[Number, DriveSlider], ...]:
         return (self.frequency, self.frequency_slider), (self.amplitude, self.amplitude_slider)

@@ -165,6 +165,7 @@ class LivePanel(QWidget):
         self.bands.take(result, seconds)
         rows = [f"{name} = {with_error(e)} {e.unit}".rstrip() for name, e in result.parameters.items()]
         self.values.setText(sentence("\n".join(rows)))
+        self.values.setMinimumHeight(self.values.heightForWidth(self.values.width()))  # no row under another
         worst = max((_relative(e.value, e.stderr) for e in result.parameters.values()), default=math.inf)
         if worst <= self.precision.value() / 100:
             self._say(f"Enough data: every parameter is known to {plain(100 * worst, 2)} %.", "good")

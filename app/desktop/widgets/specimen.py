@@ -17,6 +17,7 @@ class SpecimenLine(QWidget):
     def __init__(self, bench: Workbench) -> None:
         super().__init__()
         self.bench = bench
+        self._beside = bench.rig.name  # rig that is chosen in the list
         self.words = label("", "small", wrap=True)
         self.reveal_button = button(
             "Reveal", self.reveal, "Show what the parameters of this specimen really are"
@@ -37,17 +38,20 @@ class SpecimenLine(QWidget):
         rig = self.bench.rig.rig
         return rig.profile if rig is not None else None
 
+    def show_rig(self, name: str) -> None:
+        """Only beside the rig that it is clamped to."""
+        self._beside = name
+        self.follow()
+
     def follow(self) -> None:
         """Show the specimen of the rig that is open now; nothing where there is none to guess."""
         profile = self._profile
-        number = 0 if profile is None else number_of(profile)
+        number = 0 if profile is None or self.bench.rig.name != self._beside else number_of(profile)
         self.setVisible(number > 0)
         if number == 0 or profile is None:
             return
-        most = 100 * max(scatters(profile).values())
         self.words.setText(
-            f"Specimen {number}: its parameters differ by up to {most:.0f} % from the model's guesses. "
-            "Identify it, then see how close you came."
+            f"Specimen {number}: nobody knows its parameters. Identify it, then see how close you came."
         )
         self.reveal_button.setEnabled(True)
 
