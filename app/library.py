@@ -274,7 +274,18 @@ def preview(source: Path, options: Options, progress: Progress) -> Preview:
                 tuple(spec.unit for spec in about.channels), recording.rate, len(recording), first,
             )  # fmt: skip
     except ShakedownError as error:
-        return Preview(str(error), lines=_lines_of(source, str(error)))
+        return Preview(str(error), _columns_of(source, options), lines=_lines_of(source, str(error)))
+
+
+def _columns_of(source: Path, options: Options) -> Guesses:
+    """The columns of a file whose times cannot be read, so that another one can be chosen; empty if none."""
+    from drivers.formats import open_lazily
+
+    try:
+        with open_lazily(source, options=replace(options, time="", rate=1.0, resample=None)) as recording:
+            return recording.guesses or Guesses()
+    except ShakedownError:
+        return Guesses()
 
 
 def _lines_of(source: Path, problem: str) -> tuple[tuple[int, str], ...]:

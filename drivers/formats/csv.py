@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import csv
 import re
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from io import TextIOWrapper
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TextIO
 
 import numpy as np
@@ -52,21 +55,46 @@ class Layout:
     columns: int
     trailing: bool = False  # a delimiter ends each line
     titles: int = 0  # the line of the header row, counted from 1; 0: none
+    text: tuple[int, ...] = ()  # columns of words, such as remarks: they are left out
 
 
 def open_file(path: Path, options: Options) -> Recording:
     """The table as a recording (in memory: text has no way to be read in pieces)."""
-    layout = detect(path, options)
-    columns = read_columns(path, layout)
-    recording = recording_from(found_table(path.name, layout.names, columns), options)
+    with _without_wide_characters(path) as plain:
+        layout = detect(plain, options)
+        columns = read_columns(plain, layout)
+    names = layout.names
+    if names is not None:
+        columns = [column for i, column in enumerate(columns) if i not in layout.text]
+        names = [name for i, name in enumerate(names) if i not in layout.text]
+    recording = recording_from(found_table(path.name, names, columns), options)
     separator = next(word for word, sign in SEPARATORS.items() if sign == layout.delimiter)
     recording.guesses = replace(
         recording.guesses or Guesses(),
         separator=separator,
         decimal=DECIMALS[layout.decimal_comma],
         header=layout.titles,
+        left_out=tuple((layout.names or [])[i] for i in layout.text),
     )
     return recording
+
+
+@contextmanager
+def _without_wide_characters(path: Path) -> Iterator[Path]:
+    """The file, or a copy in UTF-8 of one in UTF-16, as spreadsheets write text; it says so in two bytes."""
+    with open_regular(path) as file:
+        if file.read(2) not in (BOM_UTF16_LE, BOM_UTF16_BE):
+            yield path
+            return
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / path.name
+        with (
+            TextIOWrapper(open_regular(path), encoding="utf-16", errors="replace") as wide,
+            copy.open("w", encoding="utf-8") as narrow,
+        ):
+            while part := wide.read(BLOCK):
+                narrow.write(part)
+        yield copy
 
 
 def write_file(recording: Recording, path: Path) -> None:
@@ -91,7 +119,7 @@ def write_file(recording: Recording, path: Path) -> None:
 
 def found_table(source: str, names: list[str] | None, columns: list[NDArray[np.float64]]) -> Found:
     """Columns with the names and units of their titles."""
-    titles = [split_unit(n) for n in names] if names else [("", "")] * len(columns)
+    titles = [split_unit(n) for n in names] if names else [(f"c{i + 1}", "") for i in range(len(columns))]
     found = Found(source)
     for (name, unit), array in zip(titles, columns, strict=True):
         found.columns.append(column_of(name, array, unit))
@@ -137,7 +165,18 @@ def detect(path: Path, options: Options = AS_IT_LOOKS) -> Layout:
     if not body and not header:
         raise DataError(f"{path.name} holds no table of numbers.")
     trailing = bool(body) and delimiter is not None and not _cells(body[0], delimiter)[-1]
-    return Layout(delimiter, decimal_comma, names, skip, width, trailing, titles)
+    text = _text_columns([_cells(row, delimiter) for row in body], width) if names else ()
+    return Layout(delimiter, decimal_comma, names, skip, width, trailing, titles, text)
+
+
+def _text_columns(rows: list[list[str]], width: int) -> tuple[int, ...]:
+    """Titled columns in which nothing even begins like a number, in all of the rows that were looked at."""
+    found = []
+    for i in range(width):
+        filled = [row[i] for row in rows if i < len(row) and row[i]]
+        if filled and not any(_looks_numeric(c) or _NUMBER.fullmatch(c) for c in filled):
+            found.append(i)
+    return tuple(found) if len(rows) > 1 and len(found) < width else ()
 
 
 def read_columns(path: Path, layout: Layout) -> list[NDArray[np.float64]]:
@@ -184,12 +223,17 @@ def _load_carefully(path: Path, layout: Layout) -> NDArray[np.float64]:
                 ended = ended or number
                 continue
             if ended:
-                raise DataError(f"{path.name}, line {ended}: no numbers, and more of them behind it.")
+                raise DataError(
+                    f"{path.name}, line {ended}: no numbers, and more of them behind it. "
+                    "Where a second table begins, tell the line of its titles (--header LINE)."
+                )
             if len(_trimmed(cells)) > layout.columns:
                 raise _wrong_width(path.name, number, len(_trimmed(cells)), layout)
             row = [
                 clocks.setdefault(i, StampClock()).read(c)
                 if _is_clock(c, layout, i)
+                else np.nan
+                if i in layout.text
                 else _number(c, layout, path.name, number, i)
                 for i, c in enumerate(cells[: layout.columns])
             ]

@@ -92,12 +92,12 @@ UNITS = frozenset(
 
 
 def split_unit(title: str) -> tuple[str, str]:
-    """``x [mm]``, ``x (mm)`` and ``x/mm`` as name and unit."""
+    """``x [mm]``, ``x (mm)``, ``x/mm`` and ``x, mm`` as name and unit."""
     title = title.strip()
     if match := re.fullmatch(r"(.*?)\s*\[([^\[\]]*)\]", title, re.DOTALL):
         return match[1], match[2].strip()
     match = re.fullmatch(r"(.*\S)\s*\(([^()]+)\)", title, re.DOTALL) or re.fullmatch(
-        r"([^/]*\S)\s*/\s*(.+)", title, re.DOTALL
+        r"([^/,]*\S)\s*[/,]\s*(.+)", title, re.DOTALL
     )
     return (match[1], match[2].strip()) if match and is_unit(match[2]) else (title, "")
 

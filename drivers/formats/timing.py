@@ -232,7 +232,10 @@ def resampled(
     if len(times) < 4:
         raise DataError(f"{source} has too few samples to resample.")
     if not (np.isfinite(times).all() and (np.diff(times) > 0).all()):
-        raise DataError(f"{source} has times that do not increase: it cannot be resampled.")
+        raise DataError(
+            f"{source} has times that do not increase: it cannot be resampled. "
+            "Where they are rounded, leave them out (--time none) and give the rate (--rate HZ)."
+        )
     if not all(np.isfinite(a).all() for a in arrays):
         raise DataError(f"{source} has samples that are not numbers: it cannot be resampled.")
     ends = _ends_of_stretches(times)

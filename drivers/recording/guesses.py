@@ -16,6 +16,7 @@ class Guesses:
     separator: str = ""
     decimal: str = ""
     header: int = 0
+    left_out: tuple[str, ...] = ()  # columns of words
 
     def words(self) -> list[str]:
         """One line for each guess."""
@@ -23,6 +24,7 @@ class Guesses:
         if self.separator:
             line = f"titles in line {self.header}" if self.header else "no titles"
             found.append(f"separator {self.separator}, decimal {self.decimal}, {line}")
+        found += [f"column {name} holds no numbers and is left out" for name in self.left_out]
         if len(self.tables) > 1:
             found.append(f"table {self.table} of {len(self.tables)}: {self.tables[self.table - 1]}")
         return found

@@ -35,7 +35,12 @@ ROWS = 8  # of numbers shown
 DRAWN = 4000  # samples of the plot
 AS_FOUND = "as found"
 NONE = "none"
-FIELDS = {"--resample HZ": "Resample to", "--rate HZ": "Sample rate"}
+FIELDS = {
+    "--resample HZ": "Resample to",
+    "--rate HZ": "Sample rate",
+    "--header LINE": "Titles in line",
+    "--time none": "Times: none",
+}
 NAME, UNIT = 0, 1  # rows of the table above the numbers
 
 
@@ -163,6 +168,8 @@ class ImportDialog(QDialog):
         if found.problem:
             self.state.setText(in_this_window(found.problem))
             set_role(self.state, "bad")
+            if found.guesses.columns:  # only its times are not understood
+                self._offer(found)
             self._show_lines(found)
             self._draw(Preview())
             return

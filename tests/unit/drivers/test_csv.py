@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
 from drivers.formats import open_lazily, read, write
+from drivers.formats.options import Options
 
 
 def table(tmp_path: Path, text: str, name: str = "a.csv") -> Path:
@@ -308,3 +309,36 @@ def test_given_times_that_start_again_then_the_place_is_said(tmp_path: Path) -> 
     path.write_text("t,x\n" + "\n".join(f"{k % 40 / 50},{k * k}" for k in range(100)))
     with pytest.raises(DataError, match=r"go back from 0\.78 s to 0 s at sample 40"):
         read(path)
+
+
+def test_given_a_column_of_words_then_it_is_left_out_and_said(tmp_path: Path) -> None:
+    path = tmp_path / "remarks.csv"
+    rows = "".join(f'"{i / 100:.2f}";"{i * 0.5:.1f}";"ok; fine"\n'.replace(".", ",") for i in range(20))
+    path.write_text('"Time, s";"Displacement, mm";"Comment"\n' + rows)
+    with open_lazily(path) as recording:
+        assert (recording.names, recording.rate, recording.unit("Displacement")) == (
+            ("Displacement",),
+            100.0,
+            "mm",
+        )
+        np.testing.assert_allclose(recording.values("Displacement", 0, 20), 0.5 * np.arange(20))
+        assert recording.guesses is not None
+        assert "column Comment holds no numbers and is left out" in recording.guesses.words()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+def test_given_a_table_in_utf_16_then_it_is_read(tmp_path: Path, encoding: str) -> None:
+    text = "Zeit\tWeg\nms\tµm\n" + "".join(f"{10 * i},0\t{i},5\n" for i in range(20))
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    path = tmp_path / "wide.txt"
+    path.write_bytes((mark + text).encode(encoding))
+    with open_lazily(path) as recording:
+        assert (recording.rate, recording.unit("Weg")) == (100.0, "µm")
+        np.testing.assert_allclose(recording.values("Weg", 0, 20), np.arange(20) + 0.5)
+
+
+def test_given_no_titles_then_a_column_can_be_chosen_for_the_times(tmp_path: Path) -> None:
+    path = tmp_path / "bare.dat"
+    path.write_text("".join(f"{i / 50:.2f} {i}\n" for i in range(20)))
+    with open_lazily(path, options=Options(time="c1")) as recording:
+        assert (recording.names, recording.rate) == (("c2",), 50.0)
