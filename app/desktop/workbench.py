@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -269,6 +269,8 @@ class Workbench(QObject):
     def take_result(self, result: Identification, record: RecordInHand | None = None) -> None:
         """Put a fit in hand; ``record``: what it was found from, by default the record in hand."""
         self._fitted = record or self._record
+        if not result.recordings and self._fitted is not None and self._fitted.path is not None:
+            result = replace(result, recordings=[{"file": str(self._fitted.path)}])
         self.results.append(result)
         name = self._fitted.name if self._fitted is not None else "record"
         self._keep(lambda project: projects.keep_fit(project, result, name))
@@ -282,6 +284,20 @@ class Workbench(QObject):
                 self.results[place] = new
                 return True
         return False
+
+    def results_of_record(self) -> list[Identification]:
+        """The fits that were made to the record in hand; those of others are none of its report."""
+        record = self._record
+        if record is None:
+            return []
+        name = record.path.name if record.path is not None else ""
+        own = []
+        for result in self.results:
+            files = [Path(str(r.get("file", ""))).name for r in result.recordings]
+            newest = result is self.result and self._fitted is not None and self._fitted.is_same(record)
+            if name in files if files else newest:
+                own.append(result)
+        return own
 
     def result_is_of(self) -> str:
         """“an earlier model” or “an earlier record”, if the newest result is of one; empty otherwise."""

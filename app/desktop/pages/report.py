@@ -181,13 +181,13 @@ class ReportPage(Page):
 
     def _follow(self) -> None:
         """What is not there cannot be ticked."""
-        bench = self.bench
+        bench, own = self.bench, self.bench.results_of_record()
         there = {
             "recording": bench.record is not None,
             "embedding": "embedding" in bench.findings,
             "orbits": "orbits" in bench.findings,
-            "fits": bool(bench.results),
-            "earlier": len(bench.results) > 1,
+            "fits": bool(own),
+            "earlier": len(own) > 1,
             "checks": "validation" in bench.findings,
             "again": bench.record is not None,
         }
@@ -210,9 +210,10 @@ class ReportPage(Page):
         record, found = self.bench.record, self.bench.findings
         if record is None:
             return None
-        results = list(self.bench.results)
-        studies = [Study(r) for r in results[:-1]]
-        studies += [Study(r, found.get("validation"), record.record) for r in results[-1:]]
+        results, newest = self.bench.results_of_record(), self.bench.result
+        studies = [
+            Study(r) if r is not newest else Study(r, found.get("validation"), record.record) for r in results
+        ]
         orbits = [OrbitsFound(record.name, *found["orbits"])] if "orbits" in found else []
         return Findings(
             self.title.text().strip() or self.title.placeholderText(),

@@ -16,7 +16,7 @@ from app.desktop.words import plain, with_minus
 if TYPE_CHECKING:
     from app.desktop.tasks import FitPicture
 
-LOW = 190  # height of a card that has no room for the residual
+LOW = 150  # height of a card that has no room for the residual
 NO_LIMIT = 16_777_215  # Qt's own
 EMPTY = "Measured and model appear here after a fit."
 

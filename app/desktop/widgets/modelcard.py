@@ -90,6 +90,7 @@ class ModelCard(Card):
         super().__init__(bench.theme, "Model")
         self.bench, theme = bench, bench.theme
         self.source = ""
+        self._saved = ""  # text of the file that the source names
         self._running = False
         self._again = False
         self.chooser = QComboBox()
@@ -146,29 +147,22 @@ class ModelCard(Card):
         """Take a model of the library by its name, or a file by its path."""
         from drivers.library import model_files
 
-        path = model_files().get(name, Path(name))
-        at = self.chooser.findData(str(path))
-        self.chooser.setCurrentIndex(at)
-        self.load(path, name)
+        self.load(model_files().get(name, Path(name)), name)
 
     def restore(self, text: str, source: str) -> bool:
         """Bring back a text; whether it is nobody's but the user's: written, and not saved to a file."""
         from drivers.library import model_files
 
         path = model_files().get(source, Path(source) if source else None)
-        self.chooser.setCurrentIndex(self.chooser.findData(str(path)) if path is not None else -1)
         try:
             saved = path.read_text(encoding="utf-8") if path is not None else ""
         except (OSError, UnicodeDecodeError):
             saved = ""
-        self.source = source
+        self.source, self._saved = source, saved
         self.editor.setPlainText(text)
+        self._name_text()
         self.check()
-        own = text != saved
-        if own:
-            self.chooser.setCurrentIndex(-1)
-            self.chooser.setPlaceholderText("your own text, not saved")
-        return own
+        return text != saved
 
     def load(self, path: Path, source: str) -> None:
         try:
@@ -176,14 +170,25 @@ class ModelCard(Card):
         except DataError as error:
             self.bench.say(str(error), "bad")
             return
-        self.source = source
+        self.source, self._saved = source, text
         self.editor.setPlainText(text)
+        self._name_text()
         self.check()
+
+    def _name_text(self) -> None:
+        """The library's name for the text, as long as it is the library's."""
+        from drivers.library import model_files
+
+        path = model_files().get(self.source, Path(self.source)) if self._is_saved() else None
+        self.chooser.setCurrentIndex(-1 if path is None else self.chooser.findData(str(path)))
+        own = "your own text, not saved" if path is None else path.name
+        self.chooser.setPlaceholderText(own)
+
+    def _is_saved(self) -> bool:
+        return bool(self.source) and self.text() == self._saved
 
     def take_text(self, text: str) -> None:
         """A text that was found or made elsewhere; Ctrl+Z in the editor brings back the one before."""
-        self.chooser.setCurrentIndex(-1)
-        self.chooser.setPlaceholderText("your own text, not saved")
         self.source = ""
         self.editor.replace_text(text)
         self.check()
@@ -196,6 +201,7 @@ class ModelCard(Card):
         if self.text() == self.bench.model_text:
             return  # only its colours changed
         self.bench.model_text = self.text()
+        self._name_text()
         self.bench.keep_soon()
         model = self.bench.model
         if model is None or model.text != self.text():
@@ -218,7 +224,7 @@ class ModelCard(Card):
             "Reading the model",
             tasks.check_model,
             self.text(),
-            Path(self.source or "model").name,
+            Path(self.source).name if self._is_saved() else "model",
             theme.colours.text,
             15 * theme.scale,
             quiet=True,
@@ -289,7 +295,6 @@ class ModelCard(Card):
     def _open(self) -> None:
         name, _ = QFileDialog.getOpenFileName(self, "Open a model", str(Path.home()), "Models (*.toml)")
         if name:
-            self.chooser.setCurrentIndex(-1)
             self.load(Path(name), name)
 
     def _save(self) -> None:
@@ -303,7 +308,8 @@ class ModelCard(Card):
         except OSError as error:
             self.bench.say(f"The model could not be saved: {error.strerror}.", "bad")
             return
-        self.source = name
+        self.source, self._saved = name, self.text()
+        self._name_text()
 
 
 def _names(model: Model) -> list[str]:

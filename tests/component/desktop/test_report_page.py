@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 
 from analysis import Record
+from analysis.base.identification import Estimate, Identification
 from app.desktop.pages.report import NO_TEMPLATE, ReportPage
 from app.desktop.window import MainWindow
 from app.report import templates
@@ -40,3 +42,23 @@ def test_given_what_is_filled_in_when_saved_as_a_template_then_another_report_ta
     (templates.folder() / "ours.toml").write_text("soup = 1")
     other.use_template("ours")
     assert "not known" in second.notice._text.text() and other.template.currentText() == NO_TEMPLATE
+
+
+def test_given_fits_of_another_record_then_they_are_no_part_of_the_report(
+    make_window: Callable[..., MainWindow], tmp_path: Path
+) -> None:
+    window = make_window("report", begin=False)
+    page, bench = window.page, window.bench
+    assert isinstance(page, ReportPage)
+    flat = Record.from_arrays(100.0, {"x": np.zeros(9)})
+    fits = [Identification("path", name, True, {"k": Estimate.normal(4.0, 0.1)}) for name in "ab"]
+    bench.take_record(flat, "run1", tmp_path / "run1.h5")
+    bench.take_result(fits[0])
+    bench.take_record(flat, "run2", tmp_path / "run2.h5")
+    assert not page.ticks["fits"].isEnabled()
+    found = page.findings()
+    assert found is not None and not found.studies
+    bench.take_result(fits[1])
+    found = page.findings()
+    assert found is not None and [study.result.model for study in found.studies] == ["b"]
+    assert page.ticks["fits"].isEnabled() and not page.ticks["earlier"].isEnabled()
