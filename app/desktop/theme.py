@@ -212,6 +212,7 @@ def stylesheet(c: Colours, scale: float) -> str:
 
     QPushButton, QToolButton {{ background: {c.surface}; border: 1px solid {c.border}; border-radius: {px(8)};
         padding: {px(5)} {px(14)}; min-height: {px(28)}; }}
+    QFileDialog QToolButton {{ padding: {px(3)}; }}
     QPushButton:hover, QToolButton:hover {{ border-color: {c.accent}; }}
     QPushButton:focus, QToolButton:focus {{ border: 2px solid {c.accent}; }}
     QPushButton:pressed, QToolButton:pressed {{ background: {c.accent_soft}; }}

@@ -379,6 +379,7 @@ class Workbench(QObject):
         try:
             self.kept().save(self._found_more)
             self._found_more = False
+            self.settings.save()
         except OSError as error:
             self.say(f"The work in hand could not be kept: {error.strerror or error}.", "warn")
 
