@@ -233,7 +233,6 @@ class RecordingsPage(Page):
 
     def _read(self, entries: list[Entry]) -> None:
         self.entries = {e.path: e for e in entries}
-        self.empty.text.setText(NONE)
         self.empty.button.show()
         self._fill()
 
@@ -299,6 +298,10 @@ class RecordingsPage(Page):
             self.list.setCurrentRow(rows.index(keep))
         elif rows:
             self.list.setCurrentRow(0)
+        elif self.entries:
+            self.empty.text.setText("No recording contains all these words.")
+        else:
+            self.empty.text.setText(NONE)
         self._chosen()
 
     def chosen_entries(self) -> list[Entry]:

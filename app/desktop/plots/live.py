@@ -195,7 +195,8 @@ class Spectrogram(LivePlot):
         )  # fmt: skip
         self._bar.axis.tickStrings = lambda values, scale, spacing: [f"{10**v:.2g}" for v in values]
         self._bar.axis.setTickSpacing(1.0, 1.0)
-        self.readout.setText(axis_text("colour: amplitude", unit))
+        self.readout.setText(f"[{unit or '–'}]")
+        self.readout.setToolTip(axis_text("The colour is the amplitude", unit))
         self._bar.setImageItem(self._image, insert_in=self.item)
         self._colour_bar()
         self._top = 0.0
