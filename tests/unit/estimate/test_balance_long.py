@@ -51,6 +51,24 @@ def balanced(one: Model, seed: int, phase: float | None) -> Identification:
     return identify(one, record(seed, phase), "balance", finish=False, orbits=(1,), starts=(SAMPLES,))
 
 
+def in_units(length: float, time: float, phase: float | None) -> np.ndarray:
+    """Values and errors, back in the units of ``TRUTH``, from every hundredth sample."""
+    units = {"c": 1 / time, "k": time**-2, "q": (time * length) ** -2}
+    scaled = Model.from_equations(
+        {"x": "v", "v": f"-c*v - k*x - q*x**3 + {1.2 * length / time**2!r}*cos({DRIVE / time!r}*t)"},
+        {name: {"guess": 1.2 * value * units[name], "lower": 0.0} for name, value in TRUTH.items()},
+    )
+    x, v = (record(0, phase)[name][::100] for name in ("x", "v"))
+    rate, drive = SAMPLES / 100 * DRIVE / (2 * np.pi * time), DRIVE / (2 * np.pi * time)
+    coarse = Record.from_arrays(
+        rate, {"x": length * x, "v": length / time * v}, excitation=Excitation(drive, 1.2, phase)
+    )
+    start = SAMPLES // 100
+    result = identify(scaled, coarse, "balance", finish=False, orbits=(1,), starts=(start,))
+    found = [(result.parameters[n].value, result.parameters[n].stderr) for n in TRUTH]
+    return np.array([np.array(pair) / units[n] for n, pair in zip(TRUTH, found, strict=True)])
+
+
 def errors(result: Identification) -> list[float]:
     return [abs(result.parameters[n].value - v) / result.parameters[n].stderr for n, v in TRUTH.items()]
 
@@ -96,3 +114,10 @@ def test_given_no_phase_and_two_solutions_then_the_other_one_is_named() -> None:
     right = max(errors(result)) < 4
     assert right == (result.parameters["k"].value > 0)
     assert ("k = -0.7" in said) if right else ("k = 1.5" in said)
+
+
+@pytest.mark.parametrize("phase", [0.0, None])
+def test_given_other_units_then_the_relative_answer_is_the_same(phase: float | None) -> None:
+    known = in_units(1.0, 1.0, phase)
+    for length, time in ((1e-9, 1.0), (1e6, 1.0), (1.0, 1e-3), (1.0, 1e3)):
+        assert in_units(length, time, phase) == pytest.approx(known, rel=1e-6)
