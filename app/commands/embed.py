@@ -94,14 +94,22 @@ def _exponents(
     return results, messages
 
 
+def _delays(samples: NDArray[np.float64], dt: float) -> dict[str, Any]:
+    """The delay by every rule."""
+    from analysis import delay_by_autocorrelation, delay_by_mutual_information
+
+    by_correlation = {
+        rule: delay_by_autocorrelation(samples, dt, rule) for rule in ("zero", "minimum", "fraction")
+    }
+    return {"information": delay_by_mutual_information(samples, dt), **by_correlation}
+
+
 def _analyse(
     samples: NDArray[np.float64], dt: float, args: argparse.Namespace, period: float | None
 ) -> dict[str, Any]:
     import numpy as np
 
     from analysis import (
-        delay_by_autocorrelation,
-        delay_by_mutual_information,
         delay_coordinates,
         dimension_of_all,
         examine,
@@ -118,12 +126,7 @@ def _analyse(
     progress.report(0.5, "delay")
     noise = noise_level(samples)
     theiler = args.theiler if args.theiler is not None else theiler_window(samples)
-    delays = {
-        "information": delay_by_mutual_information(samples, dt),
-        "zero": delay_by_autocorrelation(samples, dt, "zero"),
-        "minimum": delay_by_autocorrelation(samples, dt, "minimum"),
-        "fraction": delay_by_autocorrelation(samples, dt, "fraction"),
-    }
+    delays = _delays(samples, dt)
     delay = _chosen_delay(args.delay, delays)
     progress.report(0.55, "false neighbours")
     false = false_neighbours(samples, delay, theiler=theiler, noise=noise.value)
