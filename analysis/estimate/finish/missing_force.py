@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from analysis.base.identification import Z95, Curve
 from analysis.estimate.finish.linearised import Linearisation, Regression
-from analysis.estimate.finish.missing_terms import Along, tested
+from analysis.estimate.finish.missing_terms import Along, state_sizes, tested
 from analysis.estimate.finish.score import Missing, Scores, combined, force_columns
-from analysis.estimate.finish.terms import Term, own_states
+from analysis.estimate.finish.terms import Term, candidate_terms, own_states
 
 if TYPE_CHECKING:
     from analysis.estimate.finish.fitted import Fitted
+    from analysis.model import Model
 
 Array = NDArray[np.float64]
 
@@ -63,7 +64,8 @@ def missing_force(
         label = f"{name} [{unit}]" if unit else name
         curves[f"missing in {surest.place} over {name}"] = Curve(*curve, label, f"missing in {surest.place}")
         if sure > clearest:
-            clearest, words = sure, _looks(name, np.array(curve[0]), np.array(curve[1]), likest)
+            own = _symmetry(model, linear, likest, equation, state)
+            clearest, words = sure, _looks(name, np.array(curve[0]), np.array(curve[1]), likest, own)
     return curves, words
 
 
@@ -90,14 +92,43 @@ def _curve(
     return (x.tolist(), force.tolist(), lower.tolist(), upper.tolist()), sure
 
 
-def _looks(name: str, x: Array, force: Array, likest: Missing) -> str:
-    """Odd or even about zero, and the term that it grows like."""
+def _symmetry(
+    model: Model, linear: Sequence[Linearisation], likest: Missing, equation: int, state: int
+) -> str:
+    """Whether a term is odd or even in a state; empty for one that is neither or not known."""
+    found = [
+        term
+        for term in candidate_terms(model, state_sizes(linear))
+        if term.name == likest.name and term.equation == equation
+    ]
+    if not found:
+        return ""
+    stretch = linear[0].stretch
+    mirrored = stretch.states.copy()
+    mirrored[state] *= -1.0
+    inputs = Along(model, linear[0]).inputs(stretch.times)
+    here, there = found[0].values(stretch.states, inputs), found[0].values(mirrored, inputs)
+    rounding = 1e-9 * float(np.abs(here).max())
+    if np.abs(here - there).max() <= rounding:
+        return "even"
+    return "odd" if np.abs(here + there).max() <= rounding else ""
+
+
+def _looks(name: str, x: Array, force: Array, likest: Missing, own: str) -> str:
+    """Odd or even about zero, where the term that it grows like is so, too (``own``); and that term."""
     reach = float(min(-x[0], x[-1]))
     parity = ""
     if reach > 0:
         place = np.linspace(0.0, reach, _POINTS)
         right, left = np.interp(place, x, force), np.interp(-place, x, force)
         odd, even = float(np.std(right - left)), float(np.std(right + left))
-        parity = "odd in " if odd > _PURE * even else "even in " if even > _PURE * odd else ""
-    shape = f"{parity}{name}" if parity else f"over {name} neither odd nor even"
-    return f"The missing force is {shape}, most like {likest.name}: {100 * likest.share:.2g} % of the force."
+        parity = "odd" if odd > _PURE * even else "even" if even > _PURE * odd else ""
+    agrees = parity == own
+    shape = (
+        f"{parity} in {name}, "
+        if parity and agrees
+        else f"over {name} neither odd nor even, "
+        if agrees
+        else ""
+    )
+    return f"The missing force is {shape}most like {likest.name}: {100 * likest.share:.2g} % of the force."

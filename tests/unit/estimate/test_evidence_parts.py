@@ -96,20 +96,24 @@ def test_given_a_delay_then_it_is_said_in_samples_with_the_option_that_fits(
 
 
 @pytest.mark.parametrize(
-    ("shape", "said"),
+    ("shape", "own", "said"),
     [
-        (lambda x: x**3, "odd in x"),
-        (lambda x: x**2, "even in x"),
-        (lambda x: x**3 + x**2, "over x neither odd nor even"),
-        (lambda x: x**3 + 0.2 * x**2, "odd in x"),
+        (lambda x: x**3, "odd", "odd in x, "),
+        (lambda x: x**2, "even", "even in x, "),
+        (lambda x: x**3 + x**2, "", "over x neither odd nor even, "),
+        (lambda x: x**3 + 0.2 * x**2, "odd", "odd in x, "),
+        (lambda x: x**3, "even", ""),  # a curve that is not like the term says nothing of its symmetry
+        (lambda x: x**2, "", ""),
     ],
 )
-def test_given_a_missing_force_then_its_symmetry_is_named(shape: Any, said: str) -> None:
+def test_given_a_missing_force_then_the_symmetry_that_its_term_has_is_named(
+    shape: Any, own: str, said: str
+) -> None:
     x = np.linspace(-1.5, 2.0, 60)
-    words = _looks("x", x, shape(x), Missing("x^3", "dv/dt", 9.0, 1.0, 0.1, 0.034))
-    assert words == f"The missing force is {said}, most like x^3: 3.4 % of the force."
-    one_sided = _looks("x", x + 3.0, shape(x), Missing("x^3", "dv/dt", 9.0, 1.0, 0.1, 0.034))
-    assert "neither" in one_sided
+    missing = Missing("x^3", "dv/dt", 9.0, 1.0, 0.1, 0.034)
+    words = _looks("x", x, shape(x), missing, own)
+    assert words == f"The missing force is {said}most like x^3: 3.4 % of the force."
+    assert "neither" in _looks("x", x + 3.0, shape(x), missing, "")
 
 
 def test_given_coefficients_of_polynomials_then_the_curve_and_its_band_are_theirs() -> None:
