@@ -306,14 +306,14 @@ class ReportPage(Page):
         if findings is None or self.job is not None:
             return
         target = self.bench.settings.library_folder.parent / "reports" / findings.recordings[0].name
-        self.job = self.bench.workers.run(
+        self.job = job = self.bench.workers.run(
             "Writing the report", write_with_logo, findings, target, self.bench.settings.report_logo
         )
-        self.job.stepped.connect(lambda step: self._say(step.message, "small"))
-        self.job.done.connect(self._done)
-        self.job.failed.connect(lambda text: self._say(text, "bad"))
-        self.job.cancelled.connect(lambda: self._say("Cancelled.", "small"))
-        self.job.ended.connect(self._ended)
+        job.stepped.connect(lambda step: self._say(step.message, "small"))
+        job.done.connect(self._done)
+        job.failed.connect(lambda text: self._say(text, "bad"))
+        job.cancelled.connect(lambda: self._say("Cancelled.", "small"))
+        job.ended.connect(self._ended)
         self.write_button.setEnabled(False)
 
     def _ended(self) -> None:

@@ -193,7 +193,7 @@ class ResponsePage(Page):
             box.setEnabled(averaged)
         self.period.setEnabled(self.method.currentText() != AVERAGE)
         self._say("Computing …", "small")
-        self.job = self.bench.workers.run(
+        self.job = job = self.bench.workers.run(
             "Computing the response",
             tasks.respond,
             record.record,
@@ -207,9 +207,9 @@ class ResponsePage(Page):
             self.period.value() or None,
             quiet=True,
         )
-        self.job.done.connect(self._show)
-        self.job.failed.connect(self._failed)
-        self.job.ended.connect(self._ended)
+        job.done.connect(self._show)
+        job.failed.connect(self._failed)
+        job.ended.connect(self._ended)
 
     def _ended(self) -> None:
         self.job = None
