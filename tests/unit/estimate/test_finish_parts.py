@@ -143,7 +143,7 @@ def test_given_parts_and_records_then_each_test_has_its_own_degrees_of_freedom(
     alone = (np.full(3, 7.0), honest.Errors(np.eye(3)))
     monkeypatch.setattr(errors, "_records_alone", lambda *_: alone)
 
-    def bars(records: int, of_inputs: float = 0.0) -> errors.ErrorBars:
+    def bars(records: int, of_inputs: float = 0.0, hint: float = 2.2) -> errors.ErrorBars:
         fitted = fitted_of(
             estimate=np.zeros(3), information=np.eye(3), input_covariance=of_inputs * np.eye(3), chi2=15.0,
             dof=15, pieces=[about(states=np.zeros((2, 20)))],
@@ -151,7 +151,8 @@ def test_given_parts_and_records_then_each_test_has_its_own_degrees_of_freedom(
                 runs=[None] * records, conditions=about(noise={"x"}), model=about(outputs=("x",))
             ),
         )  # fmt: skip
-        evidence = about(processes=white, regressions=whole, lacking=[], moves=None)
+        missing = [about(t=-hint), about(t=1.0)]
+        evidence = about(processes=white, regressions=whole, missing=missing, lacking=[], moves=None)
         return errors.error_bars(fitted, evidence, SILENT)
 
     assert bars(1).kind == "ideal" and used == [7]
@@ -162,9 +163,14 @@ def test_given_parts_and_records_then_each_test_has_its_own_degrees_of_freedom(
     assert apart.kind == "records" and apart.estimate[0] == 7.0
     chances = iter([0.5, 0.5, 0.011])
     assert bars(2).kind == "ideal"
-    chances = iter([0.5, 0.009] * 2)
+    chances = iter([0.5, 0.009])
+    scatter = bars(1)
+    assert scatter.kind == "scatter" and scatter.estimate[0] == 0.0
+    chances = iter([0.5, 0.009])
+    assert bars(1, hint=2.4).kind == "parts"  # two hints together
+    chances = iter([0.5, 0.0009] * 2)
     spread = bars(1)
-    assert spread.kind == "parts"
+    assert spread.kind == "parts" and spread.estimate[0] == 9.0
     # what is unknown of the inputs moves all parts alike: their spread does not show it
     wider = bars(1, 0.25).errors.covariance - spread.errors.covariance
     assert wider == pytest.approx(0.25 * np.eye(3))
