@@ -36,7 +36,8 @@ class Job(QObject):
     done = pyqtSignal(object)  # whatever the function returned
     failed = pyqtSignal(str)  # one sentence
     cancelled = pyqtSignal()
-    ended = pyqtSignal()  # after any of the three
+    over = pyqtSignal()  # after any of the three: for the pool, which hears it whoever is let go of
+    ended = pyqtSignal()  # after that
 
     def __init__(self, title: str, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -56,7 +57,7 @@ class Job(QObject):
         self._cancel.set()
 
     def silence(self) -> None:
-        """Let go of all listeners, also of what is on its way to them."""
+        """Let go of all listeners but the pool, also of what is on its way to them."""
         for signal in (self.stepped, self.done, self.failed, self.cancelled, self.ended):
             with contextlib.suppress(TypeError, RuntimeError):  # nobody listened
                 signal.disconnect()
@@ -116,7 +117,7 @@ class Workers(QObject):
         """Run ``function(*args, progress)`` elsewhere; returns at once."""
         job = Job(title, self)
         self.jobs.append(job)
-        job.ended.connect(lambda: self._forget(job))
+        job.over.connect(lambda: self._forget(job))
         carrier = threading.Thread(target=self._carry, args=(job, function, args), daemon=True)
         # Not before the caller has connected: a short job is over at once. (A lambda keeps the thread alive.)
         QTimer.singleShot(0, lambda: carrier.start())
@@ -187,6 +188,7 @@ class Workers(QObject):
                 job.failed.emit(payload)
             else:
                 job.cancelled.emit()
+            job.over.emit()
             job.ended.emit()
 
     def _listen(self, job: Job, process: _Process) -> tuple[str, Any]:

@@ -79,3 +79,16 @@ def test_given_running_work_when_the_pool_is_closed_then_nobody_hears_of_it_and_
     heard.clear()
     qtbot.wait(200)
     assert not heard and not qtlog.records
+
+
+def test_given_work_whose_listeners_were_let_go_of_when_it_ends_then_the_pool_forgets_it(
+    qtbot: QtBot, workers: Workers
+) -> None:
+    job = workers.run("long", desktop_jobs.patient)
+    heard: list[object] = []
+    job.ended.connect(lambda: heard.append("ended"))
+    qtbot.waitUntil(lambda: job.fraction > 0, timeout=GUARD)
+    job.silence()
+    job.cancel()
+    qtbot.waitUntil(lambda: not workers.jobs, timeout=GUARD)
+    assert not job.running and not heard
