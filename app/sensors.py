@@ -78,7 +78,11 @@ class Sensor:
 
 def by_teds(told: SensorData) -> Sensor:
     """The sensor that tells of itself; what it says is asked again whenever the rig is opened."""
-    return Sensor(told.name, told.kind, told.unit, told.sensitivity, range=5.0, teds=True)
+    day = told.calibrated
+    due = None if day is None or not told.valid_days else day + timedelta(told.valid_days)
+    return Sensor(
+        told.name, told.kind, told.unit, told.sensitivity, range=5.0, calibrated=day, due=due, teds=True
+    )
 
 
 def database() -> Path:

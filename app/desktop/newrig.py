@@ -384,6 +384,8 @@ class NewRigDialog(QDialog):
         self._forget_sensor()
         self._fill_channels()
         self._follow()
+        if not self.state.text():  # the table has no room for the sensitivity
+            self._say(f"Taken: {told.words}.", "small")
 
     def _forget_sensor(self) -> None:
         self._told = None

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 from drivers.instruments.nidaq_errors import OTHER_SENSOR, UNSUPPORTED
-from drivers.instruments.teds import SensorData
+from drivers.instruments.teds import SensorData, with_calibration
 from drivers.rig.profile import ChannelProfile, RigError
 
 STANDARD_GRAVITY = 9.80665
@@ -73,10 +74,11 @@ def sensor_data(terminal: str, session: Any) -> SensorData:
     finally:
         task.close()
     place = _place(terminal, session)
-    return SensorData(
+    told = SensorData(
         kind, unit, found.sensitivity, int(place.teds_mfg_id), int(place.teds_model_num),
         int(place.teds_serial_num),
     )  # fmt: skip
+    return with_calibration(told, place.teds_bit_stream, date.today())
 
 
 def _current(terminal: str, session: Any) -> float:
@@ -100,6 +102,8 @@ def _add_teds(
 ) -> tuple[ChannelProfile, Any]:
     from nidaqmx.constants import AccelSensitivityUnits, ForceIEPESensorSensitivityUnits, ForceUnits
 
+    place = _place(terminal, session)
+    place.configure_teds("")  # reads the sensor that is plugged in now; the driver keeps what it read before
     common = {"current_excit_val": channel.excitation_current}
     if channel.kind == "iepe":
         created = channels.add_teds_ai_accel_chan(
@@ -119,7 +123,6 @@ def _add_teds(
             sensitivity /= 4.4482216152605
     created.ai_max = channel.range / sensitivity
     created.ai_min = -channel.range / sensitivity
-    place = _place(terminal, session)
     named = f"TEDS: maker {place.teds_mfg_id}, model {place.teds_model_num}, serial number "
     sensor = f"{channel.sensor} ({named}{place.teds_serial_num})".strip()
     return replace(channel, sensitivity=float(sensitivity), sensor=sensor), created

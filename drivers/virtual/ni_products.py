@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from datetime import date
 
 X_SERIES, M_SERIES, USB, C_MODULE, CHASSIS = 15858, 14643, 14646, 14659, 14658  # product categories
 
@@ -54,6 +55,25 @@ class Teds:
     maker: int = 16
     model: int = 352
     serial: int = 4711
+    calibrated: date | None = None
+    valid_days: int = 365
+
+    def memory(self) -> bytes:
+        """What is written in the sensor: template 25 of IEEE 1451.4, without the sensor's dynamics."""
+        per_unit = self.sensitivity / 1000 / (9.80665 if self.kind == "accel" else 1.0)
+        steps = round(math.log(per_unit / 5e-7) / math.log(1.0003))
+        days = 0 if self.calibrated is None else (self.calibrated - date(1998, 1, 1)).days
+        fields = (
+            (self.maker, 14), (self.model, 15), (1, 5), (0, 6), (self.serial, 24), (0, 2), (25, 8),
+            (int(self.kind == "force"), 1), (0, 1), (steps, 16),
+            (0, 8 + 2 + 6 + 1 + 1 + 8 + 5),  # corner, direction, mass, sign, no dynamics, reference Hz, °C
+            (days, 16), (0, 15), (self.valid_days, 12), (0, 11 + 3),
+        )  # fmt: skip
+        bits, place = 0, 0
+        for value, length in fields:
+            bits |= value << place
+            place += length
+        return bits.to_bytes(-(-place // 8), "little")
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from drivers.virtual.simulated_device import (
     NO_DEVICE,
     NO_ROOM,
     NO_TEDS,
+    NO_TEDS_FILE,
     NOT_RESERVED,
     OTHER_SENSOR,
     OVERRUN,
@@ -67,6 +68,7 @@ class DeviceServer:
         self.device = device
         self._tasks: dict[str, Task] = {}
         self._count = 0
+        self._teds_read: dict[str, Teds] = {}  # by input; kept until it is asked again
         self.fail_next: deque[tuple[str, int]] = deque()  # (call, error number): errors on request
 
     def call(self, name: str, request: Any) -> dict[str, Any]:
@@ -127,6 +129,16 @@ class DeviceServer:
         return {
             "value": _known({0x21DA: teds.maker, 0x21DB: teds.model, 0x21DC: teds.serial}, r.attribute_raw)
         }
+
+    def do_GetPhysicalChanAttributeBytes(self, r: Any) -> dict[str, Any]:
+        return {"value": _known({0x21DF: self._teds(r.physical_channel).memory()}, r.attribute_raw)}
+
+    def do_ConfigureTEDS(self, r: Any) -> None:
+        """Read the sensor that is plugged in; a file in its place is not there."""
+        if r.file_path:
+            raise DaqFailure(NO_TEDS_FILE)
+        self._teds_read.pop(r.physical_channel, None)
+        self._teds_read[r.physical_channel] = self._plugged_in(r.physical_channel)
 
     def do_GetDeviceAttributeUInt32(self, r: Any) -> dict[str, Any]:
         self._check_device(r.device_name)
@@ -230,15 +242,21 @@ class DeviceServer:
         self._add_input(r, "force", self._teds(r.physical_channel, "force").sensitivity)
 
     def _teds(self, physical: str, kind: str = "") -> Teds:
-        """The data of the sensor at an input, which is of the kind that is asked for."""
+        """The data that were read of the sensor at an input, which is of the kind that is asked for."""
+        teds = self._teds_read.get(physical)
+        if teds is None:
+            raise DaqFailure(NO_TEDS, details=f"Physical Channel Name: {physical}")
+        if kind not in ("", teds.kind):
+            raise DaqFailure(OTHER_SENSOR, details=f"Physical Channel Name: {physical}")
+        return teds
+
+    def _plugged_in(self, physical: str) -> Teds:
         terminal = self._terminal(physical, self.device.wiring)
         if not self.device.rack.devices[physical.partition("/")[0]].reads_teds:
             raise DaqFailure(TEDS_UNSUPPORTED)
         teds = self.device.wiring[terminal].teds
         if teds is None:
             raise DaqFailure(NO_TEDS, details=f"Physical Channel Name: {physical}")
-        if kind not in ("", teds.kind):
-            raise DaqFailure(OTHER_SENSOR, details=f"Physical Channel Name: {physical}")
         return teds
 
     def _add_input(self, r: Any, kind: str, sensitivity: float | None = None) -> None:

@@ -45,7 +45,7 @@ NO_DEVICE, NO_CHANNEL, BUSY, NO_ROOM, EXPIRED, INVALID_TASK = (
 
 BAD_VALUE, MULTI_DEVICE, NOT_RESERVED = -200077, -200558, -200983
 NO_TERMINAL, NO_LINES = -89120, -89125
-NO_TEDS, TEDS_UNSUPPORTED, OTHER_SENSOR = -200709, -200741, -200756
+NO_TEDS, TEDS_UNSUPPORTED, OTHER_SENSOR, NO_TEDS_FILE = -200709, -200741, -200756, -200784
 NETWORK_UNRESERVED, NETWORK_TAKEN = -201388, -201420
 
 MESSAGES = {
@@ -66,6 +66,7 @@ MESSAGES = {
     NO_LINES: "No registered trigger lines could be found between the devices in the route.",
     NO_TEDS: "TEDS sensor not detected.",
     OTHER_SENSOR: "TEDS sensor is not compatible with the measurement type.",
+    NO_TEDS_FILE: "Virtual TEDS data file was not found.",
     TEDS_UNSUPPORTED: "TEDS are not supported on the given device.",
     NETWORK_UNRESERVED: "Network device is not reserved by the host.",
     NETWORK_TAKEN: "Network device is reserved by another host.",

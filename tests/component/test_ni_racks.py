@@ -294,6 +294,13 @@ def test_given_an_input_then_its_sensor_tells_what_it_is_before_any_rig_is_there
         sensor_data("cDAQ1Mod1/ai2", {}, rack.session)
 
 
+def test_given_another_sensor_at_the_same_input_then_it_is_read_anew(bench: Open) -> None:
+    rack = bench(compact_daq(), cDAQ1Mod1_ai0=Wire("drive", teds=Teds(102.0)))
+    assert sensor_data("cDAQ1Mod1/ai0", {}, rack.session).serial == 4711
+    rack.device.wiring["cDAQ1Mod1/ai0"].teds = Teds(98.0, serial=12)
+    assert sensor_data("cDAQ1Mod1/ai0", {}, rack.session).serial == 12
+
+
 # -- devices in use
 
 
