@@ -16,7 +16,7 @@ def plain(value: float, digits: int = 2) -> str:
 
 def with_minus(text: str) -> str:
     """Numbers in a text with the true minus sign."""
-    return re.sub(r"(?<![\w.])-(?=\d)|(?<=e)-(?=\d)", "−", text)
+    return re.sub(r"(?<![\w.])-(?=\d)|(?<=\de)-(?=\d)", "−", text)
 
 
 def counted(count: int, thing: str) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis import Estimate, Identification, ShakedownError, __version__, interval_ends, with_error
+from app.desktop.words import with_minus
 from app.output import as_words
 from app.report.blocks import Block, Document, Formulae, Grid, Heading, Listing, Paragraph, Picture
 from app.report.findings import PARTS, Findings, Measured, OrbitsFound, Study
@@ -29,7 +30,7 @@ LIBRARIES = ("numpy", "scipy", "numba", "matplotlib", "h5py")
 
 def document(findings: Findings) -> Document:
     """The report of these findings."""
-    made = datetime.now().astimezone().isoformat(timespec="minutes")
+    made = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M (UTC%z)")
     findings, missing = _without(findings)
     parts: list[Block] = [*_summary(findings)]
     if missing:
@@ -46,7 +47,16 @@ def document(findings: Findings) -> Document:
         parts += _provenance(findings)
     by = f"{findings.author}, " if findings.author else ""
     subtitle = f"{by}Shakedown {__version__}, written {made}"
-    return Document(findings.title, subtitle, parts, findings.logo)
+    return Document(findings.title, subtitle, [_with_minus(part) for part in parts], findings.logo)
+
+
+def _with_minus(block: Block) -> Block:
+    """Numbers in words and tables with the true minus sign; what is typed again stays as it is."""
+    if isinstance(block, Paragraph):
+        return replace(block, text=with_minus(block.text))
+    if isinstance(block, Grid):
+        return replace(block, rows=[[with_minus(str(cell)) for cell in row] for row in block.rows])
+    return block
 
 
 def _without(findings: Findings) -> tuple[Findings, list[str]]:

@@ -61,9 +61,11 @@ class DriveStatus:
     def text(self) -> str:
         """Such as ``SINE 7.5 Hz 1.50 V``; the state alone while nothing plays."""
         if self.state in ("ramping", "playing"):
-            pitch = f" {self.frequency:g} Hz" if self.frequency else ""
+            planned = self.waveform == "segments"  # parts one after another: no frequency of their own
+            name = "PLAN" if planned else self.waveform.upper()
+            pitch = f" {self.frequency:g} Hz" if self.frequency and not planned else ""
             loop = f" + loop {self.correction:.2f}" if self.correction >= 0.005 else ""
-            return f"{self.waveform.upper()}{pitch} {self.amplitude:.2f}{loop} {self.unit}".rstrip()
+            return f"{name}{pitch} {self.amplitude:.2f}{loop} {self.unit}".rstrip()
         return {"latched": "STOPPED", "tripped": "TRIPPED"}.get(self.state, self.state.upper())
 
     @property

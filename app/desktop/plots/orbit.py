@@ -53,8 +53,11 @@ class OrbitTile(QAbstractButton):
         y = area.bottom() + px(20)
         for row, text in enumerate(self._lines):
             if row == 1:
-                painter.setFont(self._theme.font(11))
                 painter.setPen(QColor(c.muted))
+            for size in (11, 10, 9) if row else ():
+                painter.setFont(self._theme.font(size))
+                if painter.fontMetrics().horizontalAdvance(text) <= area.width():
+                    break
             shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(area.width()))
             painter.drawText(QPointF(area.left(), y + row * px(16)), shown)
 

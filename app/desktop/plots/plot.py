@@ -14,7 +14,7 @@ from PyQt6.QtCore import QPointF, QRect, QRectF, Qt
 from PyQt6.QtGui import QFontMetrics, QKeyEvent, QPainter, QPixmap, QResizeEvent
 from PyQt6.QtWidgets import QApplication, QFileDialog, QGraphicsItem, QGraphicsView, QMenu
 
-from app.desktop.numbers import localised
+from app.desktop.numbers import decimal_mark, localised
 from app.desktop.plots.cursors import Cursors
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import Card, IconButton, Readout
@@ -352,10 +352,14 @@ class Plot(Card):
         self._cache_axes(True)
 
     def copy_values(self) -> None:
-        """What is drawn to the clipboard, with tabs between the columns, as spreadsheets take it."""
+        """What is drawn to the clipboard, with tabs between the columns, as spreadsheets take it.
+
+        They read numbers by the locale: 1.234 with a point would be a thousand where a comma is the mark.
+        """
         board = QApplication.clipboard()
         assert board is not None
-        board.setText("\n".join("\t".join(map(str, row)) for row in self.table()))
+        head, *values = ("\t".join(map(str, row)) for row in self.table())
+        board.setText("\n".join([head, *(row.replace(".", decimal_mark()) for row in values)]))
 
     def _ask_and_export(self, kind: str) -> None:
         suggested = self.title.lower().replace(" ", "-") + "." + kind

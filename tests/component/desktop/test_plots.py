@@ -163,7 +163,7 @@ def test_given_any_size_then_a_number_is_written_without_a_power_of_ten(value: f
 def test_given_counts_and_signs_then_words_and_minus_are_right() -> None:
     assert [counted(n, "step") for n in (0, 1, 2)] == ["0 steps", "1 step", "2 steps"]
     assert with_minus("-0.28 ± 0.01") == "−0.28 ± 0.01" and with_minus("1e-05") == "1e−05"
-    assert with_minus("a-b x-1") == "a-b x-1"  # names keep their hyphens
+    assert with_minus("a-b x-1 sine-2026-11") == "a-b x-1 sine-2026-11"  # names keep their hyphens
     assert [fit_text(f) for f in (99.987, 85.2, 100.0, -3e5)] == [
         "99.987 %",
         "85 %",
@@ -206,6 +206,9 @@ def test_given_a_reader_of_decimal_commas_then_axes_readouts_tiles_and_tables_ha
     QLocale.setDefault(QLocale(QLocale.Language.German))
     try:
         assert plot.item.getAxis("left").tickStrings([-0.5], 1.0, 0.5) == ["−0,5"]
+        plot.copy_values()  # a spreadsheet reads 0.99 by its locale, too
+        rows = QApplication.clipboard().text().splitlines()
+        assert rows[0] == "time [s]\trun x [mm]" and rows[2] == f"0,01\t{np.exp(-0.01):.9g}".replace(".", ",")
         plot.readout.setText("x -7.25 mm")
         assert plot.readout.text() == "x −7,25 mm"
         assert value_text(-0.5) == "−0,5"

@@ -47,6 +47,15 @@ def test_given_parts_left_out_then_they_are_named_and_the_verdict_stays() -> Non
     assert not any("k 2" in text for text in bare) and any("the fits" in text for text in bare)
 
 
+def test_given_negative_numbers_then_the_minus_is_a_true_one_and_names_keep_their_hyphens() -> None:
+    record = Record.from_arrays(10.0, {"x": np.sin(np.arange(50.0))})
+    fit = Identification("path", "sine-2", True, {"k": Estimate.normal(-2.0, 0.1)})
+    made = document(Findings("t", recordings=[Measured("sine-2", record, "abc")], studies=[Study(fit)]))
+    cells = [cell for b in made.blocks if isinstance(b, Grid) for row in b.rows for cell in row]
+    assert "−2.00 ± 0.10" in cells and "sine-2" in " ".join(cells)
+    assert "T" not in made.subtitle.partition("written ")[2].partition(" (UTC")[0]
+
+
 def test_given_a_logo_then_it_stands_in_both_files_and_what_is_no_picture_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "logo.png"
     imsave(path, np.ones((2 * HIGHEST, 600, 3)))

@@ -52,3 +52,8 @@ def test_given_a_full_disk_then_the_rig_is_refused_in_a_sentence_and_nothing_is_
     with pytest.raises(InstrumentError, match="where STOP finds its drive, cannot be written"):
         guarded._new_page({})
     assert not list(tmp_path.iterdir())
+
+
+def test_given_a_plan_then_its_name_and_size_are_said_and_no_frequency() -> None:
+    assert DriveStatus("playing", "segments", 0.2, 3.2, 1.0, "V").text == "PLAN 3.20 V"
+    assert DriveStatus("playing", "sine", 7.5, 1.5, 1.0, "V").text == "SINE 7.5 Hz 1.50 V"
