@@ -76,14 +76,16 @@ def rewrite_line(stream: TextIO, text: str) -> None:
     terminal.flush()
 
 
-def add_json_option(parser: argparse.ArgumentParser) -> None:
+FORCE = "write also over recordings, models and what the command reads"
+FORCE_BUT_RECORDINGS = "write also over an older result; what a rig records never replaces a file"
+
+
+def add_json_option(parser: argparse.ArgumentParser, force: str = FORCE) -> None:
     """Options of every command that gives a result."""
     parser.add_argument(
         "--json", metavar="FILE", help="write the result as JSON; - for standard output alone"
     )
-    parser.add_argument(
-        "--force", action="store_true", help="write also over recordings, models and what the command reads"
-    )
+    parser.add_argument("--force", action="store_true", help=force)
 
 
 def write_json(target: str | None, payload: Any) -> bool:

@@ -56,7 +56,7 @@ def check_free(path: Path) -> None:
     if not path.parent.is_dir():
         raise DataError(f"There is no folder {path.parent} to record into.")
     if path.exists():
-        raise DataError(f"{path} is already there: recordings are never overwritten.")
+        raise DataError(f"{path} is already there: recordings are never overwritten, not even with --force.")
 
 
 def recording_file(out: str) -> Path:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from analysis import DataError, ShakedownError
 from app import project as projects
 from app.ctrl_c import CtrlC
-from app.output import add_json_option, table, terminal_progress, write_json
+from app.output import FORCE_BUT_RECORDINGS, add_json_option, table, terminal_progress, write_json
 from app.rig_access import add_virtual_options, asked_profile, check_free, open_for_command
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--operator", help="who records; kept in the recording (default: the window's setting)"
     )
-    add_json_option(parser)
+    add_json_option(parser, FORCE_BUT_RECORDINGS)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -361,9 +361,13 @@ def _result(
 
 
 def _statistics(channel: Any) -> dict[str, Any]:
+    import numpy as np
+
     good = channel.data[channel.valid()]
     numbers = (
-        {"mean": good.mean(), "rms": good.std(), "min": good.min(), "max": good.max()} if len(good) else {}
+        {"mean": good.mean(), "rms": np.sqrt(np.mean(good**2)), "min": good.min(), "max": good.max()}
+        if len(good)
+        else {}
     )
     return {"unit": channel.unit, **{k: float(v) for k, v in numbers.items()}}
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from analysis import DataError
 from app import project_names as names
 from app.loop_session import LoopSession
-from app.output import add_json_option, plain, table, terminal_progress, write_json
+from app.output import FORCE_BUT_RECORDINGS, add_json_option, plain, table, terminal_progress, write_json
 from app.rig_access import add_virtual_options, asked_profile, check_free, recording_file
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", metavar="FILE", help="recording to write, with target, correction and state")
     add_virtual_options(parser)
-    add_json_option(parser)
+    add_json_option(parser, FORCE_BUT_RECORDINGS)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from analysis import DataError
 from app import project_names as names
-from app.output import add_json_option, sentence, terminal_progress, write_json
+from app.output import FORCE_BUT_RECORDINGS, add_json_option, sentence, terminal_progress, write_json
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -17,7 +17,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fast", action="store_true", help="as fast as it can be read")
     parser.add_argument("--start", type=float, default=0.0, help="seconds to skip")
     parser.add_argument("--out", metavar="FILE", help="record what is played")
-    add_json_option(parser)
+    add_json_option(parser, FORCE_BUT_RECORDINGS)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -31,7 +31,9 @@ def run(args: argparse.Namespace) -> int:
     if not args.speed > 0:
         raise DataError("The speed must be positive.")
     if args.out and (target := with_suffix(Path(args.out))).exists():
-        raise DataError(f"{target} is already there: recordings are never overwritten.")
+        raise DataError(
+            f"{target} is already there: recordings are never overwritten, not even with --force."
+        )
     recording = open_lazily(args.file)
     clock = InstantClock() if args.fast else RealClock(args.speed)
     source = ReplaySource(recording, Path(args.file).name, clock)

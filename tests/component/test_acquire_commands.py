@@ -60,6 +60,10 @@ def test_given_acquire_fast_then_the_recording_is_there_and_repeatable(
     assert result["samples"] == 3750 and result["gaps"] == 0 and result["problem"] is None
     first, second = read(tmp_path / "run1.h5"), read(tmp_path / "run2.h5")
     assert all(np.array_equal(first[n], second[n]) for n in first.names)
+    told = call(capsys, "info", str(tmp_path / "run1.h5"))["channels"]
+    for channel in told:  # type: ignore[attr-defined]
+        said = result["channels"][channel["name"]]  # type: ignore[index]
+        assert said["rms"] == pytest.approx(channel["rms"], rel=1e-9)  # the same word, the same number
     drive = first.excitation
     assert drive is not None and drive.phase is not None and drive.amplitude == 1.4
     expected = 1.4 * np.cos(2 * np.pi * 7.5 * first.times + drive.phase)
@@ -247,6 +251,14 @@ def test_given_a_recording_of_that_name_then_it_is_never_overwritten(
             main(["acquire", "two_well_beam", "--fast", "--seconds", "1", "--out", str(tmp_path / name)]) == 1
         )
         assert "already there" in capsys.readouterr().err and (tmp_path / name).read_text() == "precious"
+    again = ["acquire", "two_well_beam", "--fast", "--seconds", "1", "--force", "--out"]
+    assert main([*again, str(tmp_path / "run.h5")]) == 1
+    assert "not even with --force" in capsys.readouterr().err
+    assert (tmp_path / "run.h5").read_text() == "precious"
+    for command in ("acquire", "replay", "hold", "track"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        assert "what a rig records never replaces a file" in " ".join(capsys.readouterr().out.split())
 
 
 def test_given_an_operator_remembered_by_the_window_then_recordings_from_a_shell_name_them_too(
