@@ -1,4 +1,4 @@
-"""A box to try the driver with: two channels of a 10 Hz sine at 1 kHz, and 100 samples lost after 2 s."""
+"""A box to try the driver with: two channels of a 10 Hz sine, and 100 samples lost after 2 s."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import time
 
 import numpy as np
 
-from shakedown_tcp import HEAD
+from shakedown_tcp import HEAD, RATE
 
-RATE, PIECE = 1000.0, 20  # Hz; samples in a packet
+PIECE = 20  # samples in a packet
 LOST = (2000, 2100)
 
 
