@@ -91,7 +91,7 @@ _NAMES = {
     "base.parsing": "parse_json parse_toml read_as",
     # the program itself
     "base.extras": "EXTRAS MissingExtra missing_extra need_extra",
-    "base.plugins": "PluginError load_plugin plugged",
+    "base.plugins": "PluginError load_plugin not_used package_of plugged",
     "base.version": "__version__",
 }
 _HOMES = {name: room for room, names in _NAMES.items() for name in names.split()}

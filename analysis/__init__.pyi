@@ -21,6 +21,8 @@ from analysis.base.parsing import parse_toml as parse_toml
 from analysis.base.parsing import read_as as read_as
 from analysis.base.plugins import PluginError as PluginError
 from analysis.base.plugins import load_plugin as load_plugin
+from analysis.base.plugins import not_used as not_used
+from analysis.base.plugins import package_of as package_of
 from analysis.base.plugins import plugged as plugged
 from analysis.base.progress import SILENT as SILENT
 from analysis.base.progress import Progress as Progress

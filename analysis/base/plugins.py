@@ -57,8 +57,21 @@ def plugged(group: str, own: Iterable[str] = ()) -> dict[str, EntryPoint]:
     return added
 
 
+def not_used(group: str, own: Iterable[str] = ()) -> list[str]:
+    """Sentences about what other packages add under a name that is taken: the first of a name is used."""
+    used = plugged(group, own)
+    return [
+        f"'{entry.name}' ({group}) of {package_of(entry)} is not used: "
+        f"{package_of(used[entry.name]) if entry.name in used else 'Shakedown'} has that name already."
+        for entry in _found()[group]
+        if entry is not used.get(entry.name)
+    ]
+
+
 def package_of(entry: EntryPoint) -> str:
-    return _about(entry, "Name") or "a package"
+    """The package in words."""
+    name = _about(entry, "Name")
+    return f"the package {name}" if name else "a package"
 
 
 def summary_of(entry: EntryPoint) -> str:
@@ -80,6 +93,5 @@ def load_plugin(entry: EntryPoint) -> Any:
     except (Exception, SystemExit) as error:  # also one that ends its process when it is imported
         _log.warning("%s of %s cannot be loaded", entry.name, package_of(entry), exc_info=error)
         raise PluginError(
-            f"'{entry.name}' of the package {package_of(entry)} cannot be loaded "
-            f"({type(error).__name__}: {error})."
+            f"'{entry.name}' of {package_of(entry)} cannot be loaded ({type(error).__name__}: {error})."
         ) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -28,29 +29,34 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from drivers.rig.profile import load_rig, rig_files
+    from drivers.rig.profile import known_rigs, load_rig
+    from drivers.rig.registry import names_taken
     from drivers.virtual.specimens import true_parameters, with_specimen
 
     if args.check:
         return _check(args)
     if args.specimen and not args.rig:
         raise ShakedownError("--specimen needs a rig: its name, or its profile's file.")
-    profiles = [with_specimen(load_rig(n), args.specimen) for n in ([args.rig] if args.rig else rig_files())]
+    known = known_rigs()
+    profiles = [with_specimen(load_rig(n), args.specimen) for n in ([args.rig] if args.rig else known.files)]
+    if not args.rig:
+        for note in [*known.notes, *names_taken()]:
+            print(f"shakedown: {note}", file=sys.stderr)
     if write_json(args.json, [_describe(p) for p in profiles]):
         return 0
     if not args.rig:
-        known = [
-            (p.key, p.rate, len(p.channels), p.instruments["source"]["driver"], p.name) for p in profiles
-        ]
-        print(table(["rig", "Hz", "channels", "source", "what it is"], known))
+        rows = [(p.key, p.rate, len(p.channels), p.instruments["source"]["driver"], p.name) for p in profiles]
+        print(table(["rig", "Hz", "channels", "source", "what it is"], rows))
         return 0
     profile = profiles[0]
     print(f"{profile.name}\n{profile.description}\n")
-    rows = [(c.name, c.unit, c.kind, c.sensitivity, c.range, c.sensor) for c in profile.channels]
-    print(table(["channel", "unit", "kind", "V/unit", "range V", "sensor"], rows))
+    channels = [(c.name, c.unit, c.kind, c.sensitivity, c.range, c.sensor) for c in profile.channels]
+    print(table(["channel", "unit", "kind", "V/unit", "range V", "sensor"], channels))
     limits = profile.limits
-    print(f"\nrate {profile.rate:g} Hz; drive at most {limits.peak:g} V, "
-          f"{limits.lowest_frequency:g} to {limits.highest_frequency:g} Hz, {limits.slew:g} V/s")  # fmt: skip
+    print(f"\nrate {profile.rate:g} Hz; " + (
+        f"drive at most {limits.peak:g} V, {limits.lowest_frequency:g} to {limits.highest_frequency:g} Hz, "
+        f"{limits.slew:g} V/s" if "exciter" in profile.instruments else "no shaker is driven"
+    ))  # fmt: skip
     if profile.drive is not None:
         values = ", ".join(f"{k} {v}" for k, v in profile.drive.describe().items() if k != "kind")
         print(f"drive at start: {profile.drive.kind}, {values}")
@@ -65,6 +71,7 @@ def run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> int:
     from drivers.base.contract import broken_promises
     from drivers.rig.profile import load_rig, open_rig
+    from drivers.rig.registry import called
 
     if args.rig is None:
         raise ShakedownError("--check needs a rig: its name, or its profile's file.")
@@ -72,7 +79,9 @@ def _check(args: argparse.Namespace) -> int:
     alone = replace(profile, instruments={"source": profile.instruments["source"]})
     broken = broken_promises(open_rig(alone).source)
     if not write_json(args.json, {"rig": profile.key, "broken": broken}):
-        print("\n".join(broken) or f"The source of {profile.key} keeps to all that a source must.")
+        driver = called("sources", profile.instruments["source"]["driver"])
+        whole = f"The source of {profile.key} keeps to all that a source must."
+        print("\n".join([f"{driver} does not do all that a source must:", *broken]) if broken else whole)
     return 1 if broken else 0
 
 

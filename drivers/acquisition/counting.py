@@ -27,6 +27,8 @@ class StreamCounter:
 
     def count(self, block: Block) -> tuple[int, float]:
         """Samples lost before the block, and by how many seconds it is late (0: it is not)."""
+        if not self.counts.samples:  # what a source counted before its first sample was never in the stream
+            self.expected = max(self.expected, block.start_index)
         lost = block.start_index - self.expected
         if lost < 0:
             raise InstrumentError(

@@ -185,7 +185,8 @@ class Engine:
         with self._lock:
             if self._over:
                 raise InstrumentError(
-                    "The acquisition has ended, so nothing can be recorded: start it again."
+                    self._status.failure
+                    or "The acquisition has ended, so nothing can be recorded: start it again."
                 )
             if self._capture is not None and not self._capture.done:
                 raise InstrumentError("A recording is being made already: stop it first.")

@@ -42,6 +42,7 @@ from drivers.acquisition.capture import Capture, DriveStop, queue_capacity
 from drivers.acquisition.counting import StreamCounter
 from drivers.acquisition.guard_process import GuardProcess
 from drivers.acquisition.keeping_awake import KeepAwake
+from drivers.acquisition.stall import Stall
 from drivers.base import system
 from drivers.base.clock import RealClock
 from drivers.base.drive_page import DrivePage, DriveStatus, is_ending, process_state
@@ -58,6 +59,7 @@ from drivers.base.protocols import (
     Modulated,
     status_of,
 )
+from drivers.rig import registry
 from drivers.rig.profile import Rig, RigProfile, open_rig
 
 _log = logging.getLogger(__name__)
@@ -171,6 +173,8 @@ class RigServer:
         self._ready = threading.Condition()
         self._backlog: deque[Block] = deque()
         self._stream_ended = False
+        self._ended: StreamCounter | None = None  # of the last stream whose end was told
+        self._stall: Stall | None = None  # None: a virtual source, which may compile its equations first
         self._failure = ""
         self._limits: list[tuple[int, str, float, str]] = []
         self._capture: Capture | None = None
@@ -270,6 +274,8 @@ class RigServer:
         self._rig, self._exciter = rig, rig.exciter
         rate = rig.source.rate
         self._block = max(1, round(BLOCK_SECONDS * rate))
+        if not self._profile.virtual:
+            self._stall = Stall(self._block / rate)
         self._backlog = deque(maxlen=max(2, round(BACKLOG_SECONDS * rate / self._block)))
         self._limits = [
             (i, c.name, c.limit, c.unit) for i, c in enumerate(rig.profile.channels) if c.limit is not None
@@ -439,7 +445,13 @@ class RigServer:
         with self._ready:
             self._backlog.clear()
             self._stream_ended, self._failure = False, ""
-        self._rig.source.start()
+        try:
+            self._rig.source.start()
+        except ShakedownError:
+            raise
+        except Exception as error:
+            _log.warning("the source did not start", exc_info=error)
+            raise InstrumentError(self._source_failed(error)) from None
         self._counter = StreamCounter(self._rig.source)
         self._reading.set()
         self._reader = threading.Thread(target=self._read, args=(self._counter,), name="source", daemon=True)
@@ -457,6 +469,8 @@ class RigServer:
         try:
             while self._reading.is_set():
                 block = source.read(np.empty((len(source.channels), self._block)))
+                if counter is self._ended:
+                    return  # given up meanwhile
                 self._publish()  # first: what is shown of a virtual drive is not older than its samples
                 self._check_limits(block)
                 _, late = counter.count(block)
@@ -467,23 +481,60 @@ class RigServer:
                     break
         except Exception as error:
             _log.warning("the source failed", exc_info=error)
-            text = str(error) if isinstance(error, ShakedownError) else f"The source failed ({error})."
+            if counter is self._ended:
+                return
+            text = str(error) if isinstance(error, ShakedownError) else self._source_failed(error)
             self._fail(text)
             if self.driving:
                 self.stop_drive(text, "trip")
-        if self._capture is not None:
-            self._capture.ask_to_end(self._failure or self._early_end())
+        self._end_capture()
+        self._stop_source()
+        self._reading.clear()
+        self._end_capture()  # one that was asked for meanwhile
+        self._end_stream(counter)
+
+    def _stop_source(self) -> None:
+        assert self._rig is not None
         try:
-            source.stop()
+            self._rig.source.stop()
         except Exception as error:
             self._fail(f"The source did not stop ({error}).")
-        self._reading.clear()
-        with self._ready:
-            self._stream_ended = True
-            self._ready.notify_all()
 
-    def _early_end(self) -> str:
-        return "" if self._ending in ("", "the rig was closed") else self._ending
+    def _end_stream(self, counter: StreamCounter) -> None:
+        """Tell the window, once for each stream."""
+        with self._ready:
+            if counter is not self._ended:
+                self._ended, self._stream_ended = counter, True
+                self._ready.notify_all()
+
+    def _check_stall(self, stall: Stall) -> None:
+        """Give a source up that hangs: nobody would see a channel pass its limit."""
+        counter = self._counter
+        if counter is None or not self._reading.is_set():
+            return
+        if not stall.noticed(counter.counts, time.monotonic()):
+            return
+        text = f"{self._driver} has given no samples for {stall.patience:.0f} s: the acquisition was ended."
+        _log.warning(text)
+        self._fail(text)
+        if self.driving:
+            self.stop_drive(text, "trip")
+        self._end_stream(counter)
+        self._reading.clear()
+        self._end_capture()
+        threading.Thread(target=self._stop_source, name="stopping the source", daemon=True).start()
+
+    @property
+    def _driver(self) -> str:
+        return registry.called("sources", self._profile.instruments["source"]["driver"])
+
+    def _source_failed(self, error: Exception) -> str:
+        return f"{self._driver} failed ({type(error).__name__}: {error})."
+
+    def _end_capture(self) -> None:
+        if self._capture is not None:
+            early = "" if self._ending in ("", "the rig was closed") else self._ending
+            self._capture.ask_to_end(self._failure or early)
 
     def _check_limits(self, block: Block) -> None:
         for row, name, limit, unit in self._limits:
@@ -547,7 +598,7 @@ class RigServer:
         if self._capture is not None and not self._capture.done:
             raise InstrumentError("A recording is being made already: stop it first.")
         if not self._reading.is_set() or self._rig is None or self._counter is None:
-            raise InstrumentError("The rig is not running: there is nothing to record.")
+            raise InstrumentError(self._failure or "The rig is not running: there is nothing to record.")
         source = self._rig.source
         self._capture = Capture(
             source, order.make_sink, order.length, order.trigger, order.captures, queue_capacity(source),
@@ -557,6 +608,8 @@ class RigServer:
         threading.Thread(
             target=self._tell_recording, args=(self._capture,), name="recording news", daemon=True
         ).start()
+        if not self._reading.is_set():  # the stream has ended meanwhile
+            self._end_capture()
 
     def _mark(self, number: int, text: str) -> None:
         if self._capture is None or self._capture.done or self._counter is None:
@@ -585,6 +638,8 @@ class RigServer:
             self._publish()
             if awake is not None:
                 awake.hold(self.driving)
+            if self._stall is not None:
+                self._check_stall(self._stall)
             if isinstance(self._exciter, Losable) and self._exciter.lost:
                 self.stop_drive(self._exciter.lost, "trip")
             if self._guard is not None and not self._page.closed:

@@ -5,9 +5,16 @@ The tests of this program run it on every source of its own; whoever writes one 
 
 from __future__ import annotations
 
+import logging
+import traceback
+from pathlib import Path
+
 import numpy as np
 
+from analysis import ShakedownError
 from drivers.base.protocols import InstrumentError, Source
+
+_log = logging.getLogger(__name__)
 
 SIZES = (1, 50, 100, 7)  # samples of the blocks that are read, one after the other
 
@@ -19,13 +26,37 @@ def broken_promises(source: Source) -> list[str]:
         broken += _shape(source)
         broken += _reads_only_when_started(source)
         for attempt in ("the first", "the second"):
-            broken += [f"After {attempt} start: {words}" for words in _stream(source)]
+            told = {words.partition(": ")[2] for words in broken}
+            broken += [f"After {attempt} start: {words}" for words in _stream(source) if words not in told]
             source.stop()
             source.stop()  # allowed at any time
+    except ShakedownError:
+        raise
+    except Exception as error:
+        broken.append(_raised(error))
     finally:
-        source.close()
-        source.close()
+        broken += _closes(source)
     return broken
+
+
+def _closes(source: Source) -> list[str]:
+    try:
+        source.close()
+        source.close()
+    except ShakedownError:
+        raise
+    except Exception as error:
+        return [_raised(error)]
+    return []
+
+
+def _raised(error: Exception) -> str:
+    _log.warning("the source raised what no source may raise", exc_info=error)
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return (
+        f"It raised {type(error).__name__} ({error}) in {Path(where.filename).name}:{where.lineno}; "
+        "a source that cannot go on raises InstrumentError."
+    )
 
 
 def _shape(source: Source) -> list[str]:
@@ -51,19 +82,22 @@ def _reads_only_when_started(source: Source) -> list[str]:
 
 
 def _stream(source: Source) -> list[str]:
-    broken: list[str] = []
+    """Each complaint once, as it came first."""
+    broken: dict[str, str] = {}
     rows, index = len(source.channels), 0
     source.start()
     for size in SIZES:
         into = np.full((rows, size), np.nan)
         block = source.read(into)
         if block.data.shape != (rows, size):
-            return [*broken, f"it filled {block.data.shape} of {into.shape} samples."]
+            return [*broken.values(), f"it filled {block.data.shape} of {into.shape} samples."]
         if not np.shares_memory(block.data, into):
-            broken.append("its block is no view of the array that it was given to fill.")
+            broken.setdefault("view", "its block is no view of the array that it was given to fill.")
         if block.start_index < index or (index == 0 and block.start_index != 0):
-            broken.append(f"a block begins with sample {block.start_index}; {index} was due.")
+            broken.setdefault("index", f"a block begins with sample {block.start_index}; {index} was due.")
         if not np.isfinite(block.data).all() and not block.missing:
-            broken.append("there are values that are not a number, and no channel is said to miss samples.")
+            broken.setdefault(
+                "values", "there are values that are not a number, and no channel is said to miss samples."
+            )
         index = block.stop_index
-    return broken
+    return list(broken.values())

@@ -1,7 +1,8 @@
 """What an instrument can do: each protocol is one thing, and support is shown by which methods exist.
 
-A new instrument is one new file in this folder that meets one of these. Real hardware, the virtual rig and
-replay meet the same protocols; the rest of the program cannot tell which one it has.
+A new instrument is one new file that meets one of these: here in drivers/instruments, or in a package of its
+own (docs/how-to/add-an-instrument.md). Real hardware, the virtual rig and replay meet the same protocols; the
+rest of the program cannot tell which one it has.
 
 * :class:`Source` streams blocks of samples, each with the index of its first sample.
 * :class:`Exciter` plays a waveform inside limits that it cannot be talked out of.
@@ -144,8 +145,9 @@ class Source(Protocol):
     def read(self, into: Samples) -> Block:
         """Wait for ``into.shape[1]`` samples and fill them in; the block's data is a view of ``into``.
 
-        Fewer samples come only at the end of the data or before a gap. Raises InstrumentError when the
-        source cannot go on.
+        Fewer samples come only at the end of the data, before a gap, or before an error: what is in hand
+        when the source cannot go on is returned first, and the next call raises InstrumentError. A call
+        that waits is woken by ``stop``; one that brings nothing for 10 s ends the acquisition.
         """
         ...
 

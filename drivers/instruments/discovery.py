@@ -65,7 +65,7 @@ def find_devices() -> tuple[list[Device], list[str]]:
         for device in found:
             devices.setdefault((kind, device.address), device)
         notes += [note] if note else []
-    return list(devices.values()), notes
+    return list(devices.values()), notes + registry.names_taken()
 
 
 def _ask(kind: str) -> tuple[list[Device], str]:

@@ -21,10 +21,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
 from difflib import get_close_matches
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
-from analysis import DataError, ShakedownError, parse_toml, plugged
+from analysis import DataError, ShakedownError, not_used, package_of, parse_toml, plugged
 from drivers.base.clock import Clock
 from drivers.base.drive_page import DriveStatus
 from drivers.base.files import read_text
@@ -202,41 +203,80 @@ class Rig:
             raise RigError(" ".join(problems))
 
 
+@dataclass(frozen=True)
+class KnownRigs:
+    """Profiles of the program and of other packages, and sentences about what is not used."""
+
+    files: dict[str, Path]  # by name
+    refused: dict[str, str]  # mistakes in profiles of other packages, by name
+    unlisted: list[str]  # packages whose rigs nobody knows
+    taken: list[str]  # names that were there before
+
+    @property
+    def notes(self) -> list[str]:
+        return [*self.unlisted, *self.refused.values(), *self.taken]
+
+
 def rig_files() -> dict[str, Path]:
     """The profiles that come with the program and with other packages, by name."""
+    return known_rigs().files
+
+
+def known_rigs() -> KnownRigs:
+    """Every profile that is there; one mistake of a package must not hide all other rigs."""
     folder = Path(str(files("resources"))) / "rigs"
-    found = {path.stem: path for path in sorted(folder.glob("*.toml"))}
+    known = KnownRigs({path.stem: path for path in sorted(folder.glob("*.toml"))}, {}, [], not_used("rigs"))
+    owners = dict.fromkeys(known.files, "Shakedown")
     for entry in plugged("rigs").values():
+        package = package_of(entry)
         try:
-            profiles = sorted(Path(str(files(entry.value))).glob("*.toml"))
-        except (Exception, SystemExit) as error:  # whatever happens when its package is imported
-            _log.warning("rigs of %s cannot be listed: %s", entry.value, error)
+            profiles = _profiles_in(entry.value)
+        except (Exception, SystemExit) as error:  # whatever happens when a package around it is imported
+            _log.warning("rigs of %s cannot be listed", entry.value, exc_info=error)
+            known.unlisted.append(
+                f"The rigs of {package} cannot be listed ({type(error).__name__}: {error})."
+            )
             continue
         for path in profiles:
+            unused = f"The rig '{path.stem}' of {package} is not used:"
             try:
                 rig_from_text(read_text(path, "a rig profile"), path.stem, path.name)
-            except ShakedownError as error:  # one mistake of a package must not hide all other rigs
-                _log.warning("a rig of %s is not used: %s", entry.value, error)
+            except ShakedownError as error:
+                known.refused[path.stem] = f"{unused} {error}"
+                continue
+            if path.stem in owners:
+                known.taken.append(f"{unused} {owners[path.stem]} has one of that name.")
             else:
-                found.setdefault(path.stem, path)
-    return found
+                known.files[path.stem], owners[path.stem] = path, package
+    return known
+
+
+def _profiles_in(package: str) -> list[Path]:
+    """The rig profiles in a package, which is not imported for that: its code may be broken."""
+    spec = find_spec(package)
+    if spec is None or spec.submodule_search_locations is None:
+        raise RigError(f"there is no package '{package}'")
+    return sorted(path for place in spec.submodule_search_locations for path in Path(place).glob("*.toml"))
 
 
 def list_virtual_rigs() -> tuple[list[tuple[str, str]], str]:
-    """Key and name of each virtual rig."""
-    profiles = [load_rig(name) for name in rig_files()]
-    return [(p.key, p.name) for p in profiles if p.virtual], ""
+    """Key and name of each virtual rig, and what is wrong with rigs of other packages."""
+    known = known_rigs()
+    profiles = [load_rig(name) for name in known.files]
+    return [(p.key, p.name) for p in profiles if p.virtual], " ".join(known.notes)
 
 
 def load_rig(name_or_path: str | Path) -> RigProfile:
     """A rig profile by its name or by the path of a profile file."""
     wanted = str(name_or_path)
-    known = rig_files()
-    path = known.get(wanted, Path(wanted))
+    known = known_rigs()
+    path = known.files.get(wanted, Path(wanted))
     if path.suffix != ".toml" and not path.is_file():
-        close = get_close_matches(wanted, known, 1, 0.5)
-        hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known)}."
-        raise RigError(f"No rig '{wanted}': {hint}")
+        if wanted in known.refused:
+            raise RigError(known.refused[wanted])
+        close = get_close_matches(wanted, known.files, 1, 0.5)
+        hint = f"did you mean '{close[0]}'?" if close else f"there are {', '.join(known.files)}."
+        raise RigError(" ".join([f"No rig '{wanted}': {hint}", *known.unlisted]))
     try:
         text = read_text(path, "a rig profile")
     except DataError as error:

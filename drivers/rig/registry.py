@@ -16,7 +16,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint
 from typing import Any
 
-from analysis import PluginError, ShakedownError, load_plugin, plugged
+from analysis import PluginError, ShakedownError, load_plugin, not_used, package_of, plugged
 
 _log = logging.getLogger(__name__)
 # What the parts of other packages must have at least; `shakedown rigs RIG --check` tries the rest.
@@ -60,6 +60,17 @@ def names(group: str) -> list[str]:
     """Every driver of a group (sources, exciters, controllers, devices), ours first."""
     own = _OWN[group]
     return [*own, *plugged(group, own)]
+
+
+def called(group: str, name: str) -> str:
+    """A driver in words: its name, and the package that it comes from if that is not ours."""
+    entry = plugged(group, _OWN[group]).get(name)
+    return f"The driver '{name}'" + (f" of {package_of(entry)}" if entry is not None else "")
+
+
+def names_taken() -> list[str]:
+    """Sentences about drivers of other packages that are not used because their name is taken."""
+    return [words for group, own in _OWN.items() for words in not_used(group, own)]
 
 
 def driver(group: str, name: str) -> Callable[..., Any]:

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from analysis.base import plugins
+from app.cli import main
 from drivers import formats as formats_room
 from drivers.instruments import discovery
 from drivers.rig import registry
-from drivers.rig.profile import load_rig, rig_files
+from drivers.rig.profile import RigError, load_rig, rig_files
 
 PACKAGE = """
 def no_arguments(): ...
@@ -69,6 +70,73 @@ def test_given_bad_formats_rigs_and_taken_names_then_the_rest_is_there() -> None
     assert "two_well_beam" in rig_files() and "broken_rig" not in rig_files()
     assert registry.names("sources").count("wrong") == 1 and load_rig("two_well_beam").virtual
     assert registry.names("sources").count("virtual") == 1
+
+
+RIG = """
+name = "{name}"
+rate = 1000
+channels = [{{ name = "x" }}]
+[instruments.source]
+driver = "{driver}"
+wiring = {{ x = 0 }}
+"""
+
+
+def installed(folder: Path, name: str, code: str, **rigs: str) -> None:
+    """A package with a source and rigs, as pip leaves it."""
+    package, about = folder / name, folder / f"{name}-1.dist-info"
+    package.mkdir()
+    about.mkdir()
+    (package / "__init__.py").write_text(code)
+    for rig, text in rigs.items():
+        (package / f"{rig}.toml").write_text(text)
+    (about / "METADATA").write_text(f"Name: {name}\n")
+    groups = [f"[shakedown.sources]\nbox = {name}:open", f"[shakedown.rigs]\n{name} = {name}"]
+    (about / "entry_points.txt").write_text("\n".join(groups))
+
+
+@pytest.fixture
+def two_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both with a source 'box' and a rig 'lab_box'; the first cannot be imported."""
+    good = RIG.format(name="A box", driver="box")
+    installed(tmp_path, "a_syntax", "def open(:", lab_box=good, broken="name = 3", cantilever=good)
+    installed(tmp_path, "b_second", "", lab_box=good)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = plugins._found.__wrapped__()
+    order = {group: tuple(sorted(e, key=plugins.package_of)) for group, e in found.items()}
+    monkeypatch.setattr(plugins, "_found", lambda: order)
+
+
+@pytest.mark.usefixtures("two_packages")
+def test_given_a_package_that_cannot_be_imported_then_its_rig_is_listed_and_opening_it_says_why(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["rigs"]) == 0
+    assert "lab_box" in capsys.readouterr().out
+    assert main(["rigs", "lab_box", "--check"]) == 1
+    said = capsys.readouterr().err
+    assert "'box' of the package a_syntax cannot be loaded (SyntaxError" in said
+    assert main(["rigs", "lab_box"]) == 0
+    assert "no shaker is driven" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("two_packages")
+def test_given_a_rig_with_a_mistake_or_a_taken_name_then_the_reason_is_told(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(
+        RigError, match=r"The rig 'broken' of the package a_syntax is not used: broken.toml: "
+    ):
+        load_rig("broken")
+    taken = [
+        "The rig 'cantilever' of the package a_syntax is not used: Shakedown has one of that name.",
+        "The rig 'lab_box' of the package b_second is not used: the package a_syntax has one of that name.",
+        "'box' (sources) of the package b_second is not used: the package a_syntax has that name already.",
+    ]
+    assert main(["rigs"]) == 0
+    listed = capsys.readouterr().err
+    notes = " ".join(discovery.find_devices()[1])  # of `devices` and `doctor`
+    assert all(words in listed and words in notes for words in taken)
 
 
 def test_given_a_package_whose_list_or_description_is_damaged_then_the_others_are_there(
