@@ -9,8 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analysis import ShakedownError
+from analysis import Cancelled, ShakedownError
 from app.ctrl_c import CtrlC
+from app.loop_bench import RigBench
 from app.rig_access import open_for_command
 from app.watched_work import WatchedWork
 
@@ -27,35 +28,37 @@ FALL_SECONDS = 0.3  # of samples taken after the drive was told to end
 class LoopSession:
     """Work beside a closed loop. The drive ends and the recording is finished however the work ends."""
 
-    def __init__(self, profile: RigProfile, fast: bool, seed: int, progress: Progress) -> None:
+    def __init__(self, profile: RigProfile, fast: bool, seed: int, out: Path, progress: Progress) -> None:
         from app.loop_rig import with_loop_channels
         from drivers.acquisition.engine import Engine
 
-        self._profile, self._seed = profile, seed
+        self._profile, self._seed, self._out = profile, seed, out
         self.rig = open_for_command(with_loop_channels(profile), fast, seed, PATIENCE)
         self.engine = Engine(self.rig.source, self.rig.exciter, 0.25 if fast else 0.02)
         self._watched = WatchedWork(self.rig.beat, LONGEST_STEP)
         self._interrupted = threading.Event()
-        self._capture: ActiveRecording | None = None
+        self.bench = RigBench(self.rig, self.engine, self._record, self._watch)
         self.progress = replace(progress, cancelled=self._interrupted.is_set)
         self.problem = ""
 
     @property
     def files(self) -> list[str]:
         """The finished recordings."""
-        return [] if self._capture is None else [str(f.path) for f in self._capture.finished]
+        return [str(path) for path in self.bench.files]
 
-    def watch(self) -> None:
-        """Called by the work: it goes on. Raises where the drive has ended."""
+    def _watch(self) -> None:
+        """The work goes on. Raises where the drive has ended, or who watches wants no more."""
         self._watched.step()
         self.rig.check_drive()
+        if self._interrupted.is_set():
+            raise Cancelled("Cancelled.")
 
-    def record(self, out: Path) -> None:
+    def _record(self) -> ActiveRecording:
         from drivers.acquisition.capture import recording_to
         from drivers.acquisition.metadata import recording_metadata
 
         metadata = recording_metadata(self.rig.source, self._profile, seed=self._seed)
-        self._capture = self.engine.record(recording_to(out, self.rig.source, metadata))
+        return self.engine.record(recording_to(self._out, self.rig.source, metadata))
 
     def run(self, work: Callable[[], object], ending: str) -> None:
         """Do the work, then end the drive for the reason ``ending``; what went wrong becomes ``problem``."""
@@ -84,7 +87,7 @@ class LoopSession:
             with contextlib.suppress(ShakedownError):
                 rig.exciter.stop(reason)
                 self.engine.advance(FALL_SECONDS, lambda _: rig.beat())
-        if self._capture is not None:
-            self._capture.ask_to_end()
-            while not self._capture.wait(0.05):
+        if self.bench.capture is not None:
+            self.bench.capture.ask_to_end()
+            while not self.bench.capture.wait(0.05):
                 rig.beat()

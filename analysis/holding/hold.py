@@ -131,6 +131,7 @@ class Holding:
             if stretch.holding[-1]:
                 first = piece - (stretch.phase[-1] - stretch.phase[np.argmax(stretch.holding)]) / (2 * np.pi)
                 caught = waited - piece + max(first, 0.0)
+                self._progress.report(waited / longest, "caught: the loop settles")
                 if self._rig.run(SETTLE * self._cycle).held:
                     self._wait = caught if np.isnan(self._wait) else self._wait
                     return True
@@ -188,6 +189,7 @@ class Holding:
                 if not self._catch(self._longest):
                     return self._failed("lost", "it was lost and did not come back")
                 continue
+            self._progress.report(1.0, "held and averaged", mean_control=look.mean, floor=look.floor)
             finished = long or short >= whole
             quiet = look.mean < DONE * look.floor
             stuck = look.mean < 0.5 * MEAN_CONTROL and look.mean > STUCK * before
@@ -203,6 +205,7 @@ class Holding:
 
     def _correct(self, look: _Look) -> HeldOrbit | None:
         """Move the target to where no correction would be needed; a verdict if that fails."""
+        self._progress.report(1.0, "correcting the target")
         plant = self._plant
         assert self._dev is not None
         delta = unforced(self._dev, look.command) * plant.scale[:, None]

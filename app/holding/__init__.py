@@ -1,0 +1,1 @@
+"""Holding orbits on a rig: what the command and the window share."""

@@ -1,0 +1,268 @@
+"""The rig in motion: dither test, then one orbit after the other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from analysis import DataError, Progress, Step
+from app.holding.study import Study, pairs
+
+if TYPE_CHECKING:
+    from analysis.holding.dither import DitherResult
+    from analysis.holding.hold import HeldOrbit
+    from analysis.holding.plant import LoopPlant
+    from analysis.holding.stretch import Stretch
+    from app.loop_bench import LoopBench
+    from drivers.base.protocols import LoopStatus
+
+DITHER = 0.03  # rms of the dither test, of the drive's amplitude
+REST_SECONDS = 3.0  # for a specimen to come to rest, and REST_PERIODS of the drive at least
+REST_PERIODS = 20
+LEAST_PERIODS = 20  # of the drive, held and averaged
+
+
+@dataclass(frozen=True)
+class HoldRequest:
+    """What is asked for, checked."""
+
+    periods: int = 200  # of the drive, held and averaged
+    wait: float = 400.0  # longest, in periods
+
+    def __post_init__(self) -> None:
+        if self.periods < LEAST_PERIODS or not self.wait > 0:
+            raise DataError(
+                f"An orbit is held for {LEAST_PERIODS} periods at least, and the wait is positive."
+            )
+
+
+@dataclass(frozen=True)
+class HoldState:
+    """What goes on, for who watches. Corrections are over the drive's amplitude."""
+
+    doing: str = ""  # in words
+    orbit: int = 0  # its number; 0: none yet
+    expected_wait: float = math.nan  # periods
+    control: float = math.nan  # rms of the corrections of the last look
+    mean_control: float = math.nan  # that stays, and its floor
+    floor: float = math.nan
+    loop: LoopStatus | None = None
+
+
+class HoldWork:
+    """Holds orbits of a study on a rig. What it found by the time it ended is in ``result``."""
+
+    def __init__(
+        self, bench: LoopBench, study: Study, request: HoldRequest, progress: Progress,
+        shown: Callable[[HoldState], object] = lambda state: None,
+        finished: Callable[[dict[str, Any]], object] = lambda orbit: None,
+    ) -> None:  # fmt: skip
+        """``shown`` hears of every step, ``finished`` of every orbit that is through."""
+        self._bench, self._study, self._request, self._progress = bench, study, request, progress
+        self._shown, self._finished = shown, finished
+        self._state = HoldState()
+        self._loop: LoopStatus | None = None  # as it was last
+        self._dither: DitherResult | None = None
+        self._plant: LoopPlant = study.plant
+        self._done: list[dict[str, Any]] = []
+        self._held: dict[int, HeldOrbit] = {}  # what came of each orbit, by its number
+        self._begun = (0, 1)  # orbits begun, of how many
+
+    def run(self, chosen: Sequence[int]) -> None:
+        """Hold the orbits of these places in the study's list, one after the other."""
+        bench = self._bench
+        self._check_room()
+        bench.begin((*self._plant.channels, self._study.model.inputs[0]), self._plant.frequency)
+        self._test()
+        bench.record()
+        self._show(doing="the drive rises and settles")
+        bench.drive()
+        for place, number in enumerate(chosen):
+            self._begun = (place, len(chosen))
+            told = self._one(number)
+            self._done.append(told)
+            self._loop = bench.status()
+            self._finished(told)
+
+    def _show(self, **changed: Any) -> None:
+        self._state = replace(self._state, **changed)
+        self._shown(self._state)
+
+    def _check_room(self) -> None:
+        from analysis.holding.holder import BOUND
+
+        plant, limits = self._plant, self._study.profile.limits
+        if plant.amplitude * (1 + 0.2 * BOUND) > limits.peak:
+            raise DataError(
+                f"The drive of {plant.amplitude:g} leaves no room for corrections below the limit of "
+                f"{limits.peak:g}."
+            )
+
+    def _test(self) -> None:
+        """Dither at rest: the loop's delay, the gain of its path, modes that only the sensors see."""
+        from analysis.holding.dither import REPEATS, Dither, dither_sequence, read_dither, response
+        from analysis.holding.plant import ActuatorPath
+        from analysis.holding.tuning import tuned_to_record
+        from drivers.base.waveform import Sine
+
+        plant, bench = self._plant, self._bench
+        sequence = dither_sequence(plant.frequency, plant.rate, DITHER * plant.amplitude)
+        self._show(doing="the specimen comes to rest")
+        bench.play(Sine(0.0, plant.frequency))  # no drive: only the corrections pass
+        still = bench.seconds(max(REST_SECONDS, REST_PERIODS / plant.frequency))
+        self._show(doing="dither test")
+        bench.install(Dither((*plant.channels, self._study.model.inputs[0]), sequence))
+        length = len(sequence)
+        bench.seconds(1.0 + length / plant.rate)  # the first answer is no steady one
+        seen = bench.seconds(REPEATS * length / plant.rate)
+        self._loop = bench.status()
+        bench.let_go("the dither test is over")
+        bench.seconds(0.2)
+        found = response(seen.samples, seen.command, sequence, plant.rate)
+        states = self._at_rest(still.samples[:-1, -max(20, length // 4) :].mean(axis=1))
+        start = ActuatorPath(plant.path.gain, 0.0, self._loop.delay, self._loop.jitter)
+        self._dither = read_dither(found, plant.model, plant.channels, states, 1 / plant.rate, start)
+        self._plant = replace(plant, path=self._dither.path, modes=self._dither.modes)
+        if self._dither.modes:  # what the model alone could not follow
+            self._plant = tuned_to_record(self._plant, self._study.subject)
+        if not np.isfinite(self._plant.path.delay):
+            raise DataError("The dither test gave no delay.")
+        self._show(loop=replace(self._loop, delay=self._plant.path.delay))
+
+    def _at_rest(self, outputs: np.ndarray[Any, Any]) -> Any:
+        """The model's equilibrium that looks as the specimen does at rest."""
+        from analysis import driven_by_a_tone, equilibria
+
+        model, plant = self._study.model, self._plant
+        spans = {
+            name: (float(row.min() - np.ptp(row)), float(row.max() + np.ptp(row)))
+            for name, row in zip(model.states, self._study.subject.states, strict=True)
+        }
+        free = driven_by_a_tone(model, plant.frequency, 0.0)
+        found = [e.state for e in equilibria(free, spans)]
+        if not found:
+            raise DataError(f"{model.name} has no state of rest: the dither test cannot be read.")
+        y = np.empty(len(model.outputs))
+        kernels = model.kernels()
+
+        def away(state: Any) -> float:
+            kernels.out(0.0, np.ascontiguousarray(state), np.zeros(1), model.values(), y)
+            seen = y[plant.rows]
+            return float(np.sum((seen - outputs) ** 2))
+
+        return min(found, key=away)
+
+    def _one(self, number: int) -> dict[str, Any]:
+        from analysis.holding.hold import Holding
+        from analysis.holding.outlook import MOST_CONTROL, expected_control, longest_delay
+
+        target, wait = self._study.targets[number], self._study.wait(self._study.targets[number])
+        told = {
+            "number": number + 1,
+            "periods": target.multiple,
+            "model_multipliers": pairs(target.multipliers),
+            "expected_wait": wait,
+        }
+        self._show(
+            orbit=number + 1, expected_wait=wait, control=math.nan, mean_control=math.nan, floor=math.nan
+        )
+        control = expected_control(self._plant, target)
+        if control > MOST_CONTROL:
+            limit = longest_delay(self._plant, target)
+            return told | {
+                "verdict": "not tried",
+                "reason": f"this orbit needs less than {1e3 * limit:.2g} ms; the loop has "
+                f"{1e3 * self._plant.path.delay:.2g} ms",
+            }
+        held = Holding(
+            _Sensors(self._bench, self._plant, self._looked), self._plant, target, self._study.draws(),
+            self._request.wait, Progress(self._stepped, self._progress.cancelled),
+        ).run(self._request.periods)  # fmt: skip
+        self._held[number + 1] = held
+        return told | {"expected_control": control} | _described(held, self._plant)
+
+    def _stepped(self, step: Step) -> None:
+        done, count = self._begun
+        self._progress.report((done + min(step.fraction, 0.99)) / count, step.message)
+        self._show(doing=step.message, **step.values)
+
+    def _looked(self, stretch: Stretch) -> None:
+        """What the corrections were in the stretch that has just passed."""
+        control = float(np.sqrt(np.mean(stretch.command**2)) / self._plant.amplitude)
+        self._show(control=control, loop=self._bench.status())
+
+    def complete(self) -> None:
+        """With the rig at rest: multipliers of the model with what the record shows it to miss."""
+        from analysis.holding.completed import completed_models, completed_multipliers
+
+        held = {number: orbit for number, orbit in self._held.items() if orbit.held}
+        completed = completed_models(self._study.subject, self._plant) if held else []
+        for told in self._done if completed else ():
+            if told["number"] in held:
+                found, errors = completed_multipliers(self._plant, held[told["number"]], completed)
+                told |= {"multipliers": pairs(found), "multiplier_errors": errors}
+
+    def result(self, files: Sequence[str], problem: str) -> dict[str, Any]:
+        """What is written to the result's file; ``problem``: why it ended early, in words."""
+        path, loop = self._plant.path, self._loop
+        return {
+            "rig": self._study.profile.key,
+            "model": self._study.model.name,
+            "channels": self._plant.channels,
+            "drive": {"frequency": self._plant.frequency, "amplitude": self._plant.amplitude},
+            "files": list(files),
+            "loop": None if loop is None else dict(vars(loop)),
+            "path": None
+            if self._dither is None
+            else {"gain": path.gain, "lag": path.lag, "delay": path.delay, "jitter": path.jitter},
+            "modes": [
+                {"frequency": m.frequency / (2 * math.pi), "damping": m.damping} for m in self._plant.modes
+            ],
+            "orbits": self._done,
+            "offered": len(self._done),
+            "held": sum(o["verdict"] == "held" for o in self._done),
+            "problem": problem or None,
+        }  # fmt: skip
+
+
+class _Sensors:
+    """The loop as holding needs it: without the channel of the force; who watches hears of each stretch."""
+
+    def __init__(self, bench: LoopBench, plant: LoopPlant, looked: Callable[[Stretch], object]) -> None:
+        self._bench, self._plant, self._looked = bench, plant, looked
+
+    def install(self, controller: Any) -> None:
+        self._bench.install(controller)
+
+    def run(self, periods: float) -> Stretch:
+        stretch = self._bench.seconds(periods / self._plant.frequency)
+        self._looked(stretch)
+        return replace(stretch, samples=stretch.samples[: len(self._plant.channels)])
+
+
+def _described(held: HeldOrbit, plant: LoopPlant) -> dict[str, Any]:
+    names = plant.model.states
+    count = held.target.states.shape[1]
+    return {
+        "verdict": held.verdict,
+        "reason": held.reason,
+        "wait": held.wait,
+        "averaged_periods": held.periods,
+        "corrections": held.corrections,
+        "losses": held.losses,
+        "mean_control": held.mean_control,
+        "floor": held.floor,
+        "control": held.control,
+        "phase": (2 * np.pi * held.target.multiple * np.arange(count) / count).tolist(),
+        "orbit": {
+            name: {"mean": row, "stderr": band}
+            for name, row, band in zip(plant.channels, held.orbit, held.band, strict=False)
+        },
+        "states": dict(zip(names, held.target.states, strict=True)),
+        "multipliers": pairs(held.multipliers),
+        "multiplier_errors": held.multiplier_errors,
+    }

@@ -1,0 +1,1 @@
+"""Tracking branches on a rig: what the command and the window share."""
