@@ -558,9 +558,8 @@ class NidaqExciter:
         nobody knows, so the drive needs a new start of the acquisition.
         """
         reason = self._player.latch.reason or "STOP"
-        begin = time.monotonic()
         self._task.stop()
-        played = self._count_at_stop(begin, time.monotonic())
+        played = self._count_at_stop(time.monotonic())
         with self._lock:
             while self._states and self._states[-1].index >= self._base + played:
                 self._states.pop()
@@ -579,18 +578,16 @@ class NidaqExciter:
         if self.watchdog is not None:
             self.watchdog.stop()
 
-    def _count_at_stop(self, begin: float, end: float) -> int:
-        """How many samples the device had played when it was stopped, by a call of that time.
+    def _count_at_stop(self, stopped: float) -> int:
+        """How many samples the device had played when it was stopped, by a call that ended at that time (s).
 
-        If it does not tell, the clock leaves a range, the last count's own call included: of the values at
-        which the output may stand the smallest is taken, so that it falls from there and never rises.
+        If it does not tell, it may stand anywhere between the last count and the present one by the clock (a
+        device may lag behind the clock): of those values the smallest is taken, so that the output falls from
+        there and never rises.
         """
         from nidaqmx.errors import DaqError
 
-        since = begin - self._counted_at - self._call_seconds[-1]
-        earliest = self._played + max(0, int(since * self._rate))
-        latest = min(self._played + round((end - self._counted_at) * self._rate), self._sent.count)
-        by_clock = range(min(earliest, latest), latest + 1)
+        latest = min(self._played + round((stopped - self._counted_at) * self._rate), self._sent.count)
         try:
             told = int(self._task.out_stream.total_samp_per_chan_generated)
         except DaqError:
@@ -598,7 +595,8 @@ class NidaqExciter:
         most = self._played + round((time.monotonic() - self._counted_at + COUNT_SLACK) * self._rate)
         if self._played <= told <= min(most, self._sent.count):
             return told
-        return min(by_clock, key=lambda count: abs(self._sent.held_after(count)))
+        possible = range(self._played, latest + 1)
+        return min(possible, key=lambda count: abs(self._sent.held_after(count)))
 
     def _play_out(self, samples: Samples) -> None:
         """Play so many samples on the input's clock, which runs; returns when they are played."""
