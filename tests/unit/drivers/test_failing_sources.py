@@ -23,7 +23,8 @@ from drivers.acquisition.messages import Links, Record, StreamEnded
 from drivers.acquisition.server import RigServer
 from drivers.base.contract import broken_promises
 from drivers.base.drive_page import DrivePage, StreamCounts
-from drivers.base.protocols import Block, ChannelInfo, InstrumentError, Samples
+from drivers.base.latch import Latch
+from drivers.base.protocols import Block, ChannelInfo, DriveState, InstrumentError, Samples
 from drivers.formats import open_lazily
 from drivers.rig.profile import Rig, load_rig
 from tests.waiting import GUARD, wait_until
@@ -179,6 +180,53 @@ def test_given_a_source_that_hangs_then_it_is_said_and_noted_in_the_recording(
         assert len(recording) == 50
         assert any(e["text"].startswith(f"recording ended early: {BLAMED}") for e in recording.about.events)
     assert box.stopped.wait(GUARD) and not hung.received.poll(0.1)  # its end is told once
+
+
+class Drive:
+    """An exciter that plays until it is told to stop."""
+
+    unit = "V"
+
+    def __init__(self) -> None:
+        self.latch = Latch()
+        self.reasons: list[str] = []
+
+    def request_stop(self, reason: str) -> None:
+        self.reasons.append(reason)
+
+    def state(self) -> DriveState:
+        return DriveState(0, not self.reasons, "sine", 5.0, 1.5, 1.0)
+
+
+def test_given_a_source_that_hangs_while_the_drive_plays_then_the_drive_is_tripped(
+    served: Callable[[Box], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stall, "SILENT_SECONDS", 0.3)
+    box, index = Box(garbage), 0
+
+    def read(into: Samples) -> Block:
+        nonlocal index
+        if index == 50:
+            box.stopped.wait(GUARD)
+            raise InstrumentError("The box was stopped.")
+        into[:] = 1.0
+        index += into.shape[1]
+        return Block(index - into.shape[1], into)
+
+    box._read = read
+    server, drive = served(box).server, Drive()
+    server._exciter = drive
+    server._publish()
+    assert server._page.output == 1.5 and not drive.reasons
+    server._start()
+    assert box.stopped.wait(GUARD)
+    said = f"{BLAMED} has given no samples for 0 s: the acquisition was ended."
+    assert drive.reasons == [said] and drive.latch.reason == said
+    wait_until(lambda: server._page.output == 0.0)
+    status = server._page.status
+    assert status.latched and status.state == "tripped" and status.reason == said
+    _, stop = server._latest_stop
+    assert (stop.kind, stop.sample) == ("trip", 50)  # the recording knows where
 
 
 def test_given_a_process_that_was_frozen_then_its_source_has_not_hung() -> None:
