@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import logging
 import os
 import struct
 import subprocess
@@ -25,6 +26,7 @@ from app.campaign.version import full_version
 from drivers.base import system
 from drivers.base.child import command, environment
 from drivers.base.drive_page import alive
+from drivers.base.logs import begin_log, flush_log
 
 ONE_THREAD = dict.fromkeys(
     ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
@@ -36,6 +38,7 @@ STARTING = 120.0  # s until a new process must have spoken
 COMPILING = 300.0  # s to wait for another process of this machine that compiles the same model
 WATCHING = 1.0  # s between two looks whether the parent is still there
 _LENGTH = struct.Struct("<Q")
+_log = logging.getLogger(__name__)
 
 DONE, FAILED, LOST = "done", "failed", "lost"
 
@@ -191,6 +194,7 @@ def main() -> None:
     """Do what comes in until nobody is left to send more."""
     orders, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not run into the messages
+    begin_log("campaign", logging.WARNING)
     threading.Thread(target=_watch_parent, args=(os.getppid(),), daemon=True).start()
     _send(answers, {"version": full_version()})
     while (order := _receive(orders)) is not None:
@@ -224,6 +228,8 @@ def _answer(job: Task, version: str) -> dict[str, Any]:
     except Exception as error:  # a mistake of the program in one job must not cost the others
         import traceback
 
+        _log.error("a job failed: %s", job, exc_info=error)
+        flush_log()  # the process may be killed as soon as its answer is there
         where = traceback.extract_tb(error.__traceback__)[-1]
         place = f"{Path(where.filename).name}:{where.lineno}"
         words = f"This should not have happened: {type(error).__name__} in {place} ({error})."

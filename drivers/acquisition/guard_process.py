@@ -55,6 +55,7 @@ class GuardProcess:
             return
         self._tried = now
         if self._process is not None and self._process.stdin is not None:
+            _log.warning("the second guard ended (code %s): another is started", self._process.returncode)
             self._process.stdin.close()
         command = [sys.executable, "-I", "-S", "-c", _BOOT, str(_ROOT), str(self._page.path), MARK]
         self._process = subprocess.Popen(

@@ -12,6 +12,7 @@ What it cannot do: a machine that has lost its power or a dead kernel needs a ha
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import sys
@@ -21,6 +22,7 @@ from pathlib import Path
 
 from drivers.base import system
 from drivers.base.drive_page import SILENT_SECONDS, DrivePage, process_state
+from drivers.base.logs import begin_log
 from drivers.base.zeroing import ZeroingFailed, zero_output
 
 LOOK_SECONDS = 0.02  # between two looks at the page
@@ -31,6 +33,8 @@ KILL_SECONDS = 1.0  # in vain: then a frozen process that may hold the instrumen
 AGAIN_SECONDS = 0.2  # between attempts to reach an output
 GIVE_UP_SECONDS = 3600.0  # of an instrument that cannot be reached, after the rig's process has gone
 MARK = "shakedown-guard"  # last argument of the process: by it other users' drives are seen
+
+_log = logging.getLogger(__name__)  # written by a thread of its own: never waited for here
 
 
 class SecondGuard:
@@ -100,6 +104,7 @@ class SecondGuard:
         page, begin = self._page, time.monotonic()
         page.take_over(reason)
         page.request_stop(reason)
+        _log.warning("took the output over: %s", reason)
         while not self._zero(reason):
             page.guard_beat = time.monotonic()
             waited = page.guard_beat - begin
@@ -127,6 +132,7 @@ class SecondGuard:
             self._page.take_over(f"{reason}; the output could not be reached: {'; '.join(problems)}")
         else:
             self._page.take_over(f"{reason}; the second guard set the output to zero")
+            _log.warning("set the output to zero")
         return not problems
 
     def _await_rig(self) -> None:
@@ -155,4 +161,5 @@ def main(path: str) -> None:
         sys.exit(f"shakedown: the second guard cannot open {path}: {error}")
     page.guard_pid = os.getpid()
     page.guard_beat = time.monotonic()
+    begin_log("second guard")
     SecondGuard(page).run()

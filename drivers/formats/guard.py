@@ -24,6 +24,7 @@ from typing import IO
 from analysis import DataError
 from drivers.base import system
 from drivers.base.child import command, environment
+from drivers.base.logs import begin_log
 
 PROCESSOR_SECONDS = 2.0  # of the helper for one file; most take milliseconds
 BYTES_A_SECOND = 2e10  # that it gets besides: the list of parts of 100 GB takes two seconds
@@ -185,6 +186,7 @@ def _end_by_itself_after(processor_seconds: float) -> None:
 def main() -> int:
     import h5py  # noqa: F401 (before the first file asks for it)
 
+    begin_log("file guard")
     if sys.platform != "win32":
         import resource  # noqa: TID251 (not reached on Windows)
 

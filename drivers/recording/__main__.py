@@ -6,11 +6,13 @@ import sys
 from pathlib import Path
 
 from analysis import ShakedownError
+from drivers.base.logs import begin_log
 from drivers.base.system import set_priority
 from drivers.recording.finishing import finish_here
 
 
 def main(path: Path) -> int:
+    begin_log("finishing")
     set_priority(0)  # not the rig's own
     try:
         finished = finish_here(path)
