@@ -104,6 +104,9 @@ def begin_log(process: str, level: int = logging.INFO, on_crash: Crash | None = 
     """
     verbose = bool(os.environ.get(VERBOSE))
     root = logging.getLogger()
+    before = [h for h in root.handlers if isinstance(h, LogFile)]  # of the command that opened the window
+    for other in before:
+        root.removeHandler(other)
     handler = LogFile()
     form = f"%(asctime)s {process} {os.getpid()} %(levelname)s %(name)s: %(message)s"
     handler.setFormatter(logging.Formatter(form))
@@ -116,6 +119,8 @@ def begin_log(process: str, level: int = logging.INFO, on_crash: Crash | None = 
     def undo() -> None:
         handler.flush()
         root.removeHandler(handler)
+        for other in before:
+            root.addHandler(other)
         sys.excepthook, threading.excepthook, sys.unraisablehook = hooks
 
     return undo

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PyQt6.QtCore import QSize, Qt, pyqtSignal
+from PyQt6.QtCore import QEvent, QObject, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QHideEvent, QShowEvent
 from PyQt6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QWidget
 
@@ -50,6 +50,7 @@ class NoticeBar(QFrame):
         self.undo.clicked.connect(self._take_back)
         self._timer = timer(self, 0, self.hide, single=True)
         self.hide()
+        parent.installEventFilter(self)
         theme.changed.connect(self._colour)
 
     def _colour(self) -> None:
@@ -85,14 +86,19 @@ class NoticeBar(QFrame):
         super().hideEvent(event)
         self.toggled.emit()
 
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
+        """Follow the parent, which also grows and shrinks inside the window: the bar of a stopped drive."""
+        if event is not None and event.type() == QEvent.Type.Resize and self.isVisible():
+            self.place()
+        return super().eventFilter(watched, event)
+
     def place(self) -> None:
         """Centre above the lower edge of the parent."""
         parent = self.parentWidget()
         assert parent is not None
         width = min(self._theme.px(640), parent.width() - self._theme.px(40))
         self.setFixedWidth(width)
-        self.adjustSize()
-        height = max(self.heightForWidth(width), self.sizeHint().height())
+        height = self.heightForWidth(width)  # not the size hint: that is of text wrapped narrowly
         self.resize(width, height)
         self.move((parent.width() - width) // 2, parent.height() - height - self._theme.px(6))
 

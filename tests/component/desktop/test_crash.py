@@ -54,6 +54,9 @@ def test_given_a_slot_that_fails_then_a_word_the_drive_stopped_and_the_log(
     qtbot.wait(50)
     words = [n.text for n in said if "ZeroDivisionError" in n.text]
     assert len(words) == 1 and str(log_path()) in words[0]
+    text = window.notice._text
+    assert window.stack.rect().contains(window.notice.geometry())  # also beside the bar of the stopped drive
+    assert text.heightForWidth(text.width()) <= text.height() < 2 * text.heightForWidth(text.width())
     flush_log()
     assert log_path().read_text().count("ZeroDivisionError: in a slot") == 2
     _fail_in_a_thread(qtbot, said)

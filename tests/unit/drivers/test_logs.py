@@ -97,3 +97,15 @@ def test_given_a_full_log_then_it_is_turned_over_and_the_oldest_is_let_go(
     ]
     assert kept == list(range(kept[0], 200))  # the youngest, in order, without a hole
     assert len(kept) > 50
+
+
+def test_given_a_command_that_opens_the_window_then_each_entry_is_written_once(state: Path) -> None:
+    command = logs.begin_log("command")
+    window = logs.begin_log("window")
+    logging.getLogger("drivers.test").warning("in the window")
+    window()
+    logging.getLogger("drivers.test").warning("after the window")
+    command()
+    written = logs.log_path().read_text().splitlines()
+    assert [" window " in w for w in written] == [True, False]
+    assert " command " in written[1] and written[1].endswith("after the window")
