@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyqtgraph as pg
 
-from app.desktop.words import with_minus
+from app.desktop.plots.samples import nearest
+from app.desktop.widgets.basics import sentence
 
 if TYPE_CHECKING:
     from app.desktop.plots.plot import Plot
@@ -16,68 +17,99 @@ PLACES = (1 / 3, 2 / 3)  # of the view, where they appear
 
 
 class Cursors:
-    """Vertical lines that are dragged; they stand on samples of the first curve of the first row."""
+    """Vertical lines through all rows; they stand on samples of the row in which one was dragged last.
+
+    Where a line stands for more samples than there are pixels, the samples are read and not the envelope.
+    """
 
     def __init__(self, plot: Plot) -> None:
         self.plot = plot
-        self.item = plot.items[0]
-        (low, high), _ = self.item.getViewBox().viewRange()
-        self.lines = []
-        for place, name in zip(PLACES, "AB", strict=True):
-            line = pg.InfiniteLine(
-                low + place * (high - low), 90, movable=True, label=name,
-                pen=pg.mkPen(plot.theme.colours.accent, width=2),
-                labelOpts={"position": 0.95, "color": plot.theme.colours.accent},
-            )  # fmt: skip
-            line.sigPositionChanged.connect(self.read)
-            line.sigPositionChangeFinished.connect(lambda line: self._snap(line))
-            self.item.addItem(line, ignoreBounds=True)
-            self.lines.append(line)
-        for line in self.lines:
-            self._snap(line)
+        self.row = 0  # whose values are told
+        (low, high), _ = plot.items[0].getViewBox().viewRange()
+        self.lines: list[Any] = []  # of the first row, A and B
+        self._rows: list[list[Any]] = []  # [row][A, B]
+        for row, item in enumerate(plot.items):
+            pair = []
+            for which, (place, name) in enumerate(zip(PLACES, "AB", strict=True)):
+                line = pg.InfiniteLine(
+                    low + place * (high - low), 90, movable=True, label=name if row == 0 else None,
+                    pen=pg.mkPen(plot.theme.colours.accent, width=2),
+                    labelOpts={"position": 0.95, "color": plot.theme.colours.accent},
+                )  # fmt: skip
+                line.sigDragged.connect(lambda line, row=row, which=which: self._dragged(row, which))
+                line.sigPositionChangeFinished.connect(lambda _, which=which: self._snap(which))
+                item.addItem(line, ignoreBounds=True)
+                pair.append(line)
+            self._rows.append(pair)
+        self.lines = self._rows[0]
+        for which in range(2):
+            self._snap(which)
 
     def remove(self) -> None:
-        for line in self.lines:
-            self.item.removeItem(line)
+        for item, pair in zip(self.plot.items, self._rows, strict=False):
+            for line in pair:
+                item.removeItem(line)
         self.plot.readout.setText("")
 
-    def data(self) -> tuple[Any, Any] | None:
-        """The curve that the cursors stand on, as it is drawn."""
-        for drawn in self.item.items:
+    def at(self, row: int, which: int) -> tuple[float, float] | None:
+        """Place and value, as they are drawn, of the sample that a cursor stands on in a row."""
+        for drawn in self.plot.items[row].items:
             if isinstance(drawn, pg.PlotCurveItem | pg.ScatterPlotItem):
-                x, y = drawn.getData()
-                if x is not None and len(x) > 1:
-                    return np.asarray(x), np.asarray(y)
+                found = nearest(drawn, self.lines[which].value())
+                if found is not None:
+                    return found
         return None
 
-    def _snap(self, line: pg.InfiniteLine) -> None:
-        found = self.data()
+    def _dragged(self, row: int, which: int) -> None:
+        self.row = row
+        self._move(which, self._rows[row][which].value())
+        self.read()
+
+    def _move(self, which: int, x: float) -> None:
+        for pair in self._rows:
+            pair[which].setPos(x)
+
+    def _snap(self, which: int) -> None:
+        found = self.at(self.row, which)
         if found is not None:
-            x = found[0]
-            line.setValue(float(x[int(np.nanargmin(np.abs(x - line.value())))]))
+            self._move(which, found[0])
         self.read()
 
     def read(self) -> None:
-        """Words for both cursors, in the head of the card."""
-        found = self.data()
-        if found is None:
+        """Words for both cursors, in the head of the card; the other rows follow in its help."""
+        words = [self._words(row) for row in range(len(self.plot.items))]
+        if not words[self.row]:
             return
-        at = [int(np.nanargmin(np.abs(found[0] - line.value()))) for line in self.lines]
-        x = [self._value("bottom", found[0][i]) for i in at]
-        y = [self._value("left", found[1][i]) for i in at]
-        self.plot.readout.setText(with_minus(difference((x[0], x[1]), (y[0], y[1]), self._units())))
-        self.plot.readout.setToolTip(self.plot.readout.text())
+        self.plot.readout.setText(words[self.row])
+        several = len([text for text in words if text]) > 1
+        names = [item.getAxis("left").labelText.partition(" [")[0] for item in self.plot.items]
+        told = zip(names, words, strict=True)
+        lines = [f"{name}: {text}" if several else text for name, text in told if text]
+        self.plot.readout.setToolTip("\n".join(lines))
 
-    def _value(self, side: str, value: float) -> float:
-        return float(10.0**value if self.item.getAxis(side).logMode else value)
+    def _words(self, row: int) -> str:
+        """From A to B in one row; nothing where it has no data."""
+        a, b = self.at(row, 0), self.at(row, 1)
+        if a is None or b is None:
+            return ""
+        item = self.plot.items[row]
+        x = [_value(item, "bottom", point[0]) for point in (a, b)]
+        y = [_value(item, "left", point[1]) for point in (a, b)]
+        if not np.isfinite(y).all():
+            return "no sample there"
+        return sentence(difference((x[0], x[1]), (y[0], y[1]), self._units(row)))
 
-    def _units(self) -> tuple[str, str]:
+    def _units(self, row: int) -> tuple[str, str]:
         labels = (
             self.plot.items[-1].getAxis("bottom").labelText,
-            self.item.getAxis("left").labelText,
+            self.plot.items[row].getAxis("left").labelText,
         )
         across, upwards = (text.partition(" [")[2].rstrip("]").strip("–") for text in labels)
         return across, upwards
+
+
+def _value(item: pg.PlotItem, side: str, value: float) -> float:
+    return float(10.0**value if item.getAxis(side).logMode else value)
 
 
 def difference(x: tuple[float, float], y: tuple[float, float], units: tuple[str, str]) -> str:

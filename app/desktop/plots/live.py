@@ -13,6 +13,7 @@ from PyQt6.QtWidgets import QMenu
 from analysis import ResponseAverager, ShakedownError, amplitude_spectrum, envelope, ratio_unit
 from app.desktop.feed import Feed
 from app.desktop.plots.plot import Plot, axis_text
+from app.desktop.plots.samples import Behind
 from app.desktop.plots.response import ResponseRows
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import IconButton, menu_heading
@@ -126,13 +127,17 @@ class Spectrum(LivePlot):
         if held.shape[1] < 64 or np.isnan(held).any():
             return
         f, a = amplitude_spectrum(held, self.feed.rig.rate)
+        log = np.log10(np.maximum(a, 1e-12))
+        lines = [Behind(f[0], f[1] - f[0], len(f), lambda i, j, y=y: y[i:j]) for y in log]
         pixels = max(128, int(self.view.width()))
         if len(f) > 2 * pixels:  # the highest line of each pixel: no peak vanishes
-            _, a = envelope(a, pixels)
+            _, log = envelope(log, pixels)
             f = np.linspace(f[0], f[-1], pixels)
-        log = np.log10(np.maximum(a, 1e-12))
-        for curve, y in zip(self._curves, log, strict=True):
+        for curve, y, behind in zip(self._curves, log, lines, strict=True):
             curve.setData(f, y)
+            curve.behind = behind
+        if self.cursors is not None:
+            self.cursors.read()
         top, floor = float(log.max()), float(np.median(log))
         if top > self._top or top < self._top - 1.0 or self._top == 0.0:
             self._top = top + 0.3

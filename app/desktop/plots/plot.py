@@ -16,8 +16,10 @@ from PyQt6.QtWidgets import QApplication, QFileDialog, QGraphicsItem, QGraphicsV
 
 from app.desktop.numbers import decimal_mark, localised
 from app.desktop.plots.cursors import Cursors
+from app.desktop.plots.samples import MOST_ROWS, rows_shown, shown
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import Card, IconButton, Readout
+from app.desktop.words import counted
 
 Samples = NDArray[np.float64]
 ROOMY = 240  # width of a card that has room for all its buttons
@@ -358,10 +360,22 @@ class Plot(Card):
         """
         board = QApplication.clipboard()
         assert board is not None
+        problem = self.too_long()
+        if problem:
+            self._say(problem)
+            return
         head, *values = ("\t".join(map(str, row)) for row in self.table())
         board.setText("\n".join([head, *(row.replace(".", decimal_mark()) for row in values)]))
 
+    def _say(self, words: str) -> None:
+        self.readout.setText(words)
+        self.readout.setToolTip(words)
+
     def _ask_and_export(self, kind: str) -> None:
+        problem = self.too_long() if kind == "csv" else ""
+        if problem:
+            self._say(problem)
+            return
         suggested = self.title.lower().replace(" ", "-") + "." + kind
         name, _ = QFileDialog.getSaveFileName(self, "Save plot", suggested, f"*.{kind}")
         if name:
@@ -395,17 +409,32 @@ class Plot(Card):
         self.view.render(painter)
         painter.end()
 
+    def _edges(self) -> tuple[float, float]:
+        """What is seen of the horizontal axis."""
+        (left, right), _ = self.items[0].getViewBox().viewRange() if self.items else ((0.0, 0.0), None)
+        return left, right
+
+    def too_long(self) -> str:
+        """Why the values in view are no table for a spreadsheet; nothing if they are."""
+        left, right = self._edges()
+        curves = (c for item in self.items for c in item.items if isinstance(c, pg.PlotCurveItem))
+        rows = max((rows_shown(curve, left, right) for curve in curves), default=0)
+        if rows <= MOST_ROWS:
+            return ""
+        return f"{counted(rows, 'sample')} are in view, a table takes a million: zoom in first."
+
     def table(self) -> Iterator[Sequence[object]]:
-        """Rows of the CSV file: a header with units, then the values that are drawn."""
+        """Rows of the CSV file: a header with units, then the values; of an envelope the samples in view."""
         columns: list[tuple[str, Samples]] = []
+        left, right = self._edges()
         for item in self.items:
             x_name = self.items[-1].getAxis("bottom").labelText or "x"
             y_name = item.getAxis("left").labelText or "y"
             for drawn in item.items:
                 if not isinstance(drawn, pg.PlotCurveItem | pg.ScatterPlotItem):
                     continue
-                x, y = drawn.getData()
-                if x is None or len(x) == 0:
+                x, y = shown(drawn, left, right)
+                if len(x) == 0:
                     continue
                 caption = getattr(drawn, "caption", "")
                 values = [_unlogged(item.getAxis(side), data) for side, data in (("bottom", x), ("left", y))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from PyQt6.QtCore import Qt
 
 from app.desktop.plots.plot import Plot, axis_text
+from app.desktop.plots.samples import Behind, nearest
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import timer
 from drivers.recording.lazy import Recording
@@ -142,15 +144,31 @@ class RecordView(Plot):
         for lane, (curve, item, name) in enumerate(zip(self._curves, self.items, self._names, strict=True)):
             x, y = _drawn(recording, name, left, right, pixels)
             curve.setData(x, y)
+            curve.behind = _samples(recording, name)
             behind = self._behind[lane] if lane < len(self._behind) else None
             if behind is not None and self.beside is not None:
                 other = _drawn(self.beside, behind[1], left, right, pixels)
                 behind[0].setData(*other)
+                behind[0].behind = _samples(self.beside, behind[1])
                 y = np.concatenate([y, other[1]])
             bottom, top = (np.fmin.reduce(y), np.fmax.reduce(y)) if len(y) else (np.nan, np.nan)
             if np.isfinite(bottom):
                 margin = 0.08 * (top - bottom) + 1e-12 + 1e-6 * abs(top)
                 item.setYRange(bottom - margin, top + margin, padding=0)
+
+    def read(self, item: pg.PlotItem, x: float, y: float) -> str:
+        """Time and the value of every lane there, of the nearest sample."""
+        recording = self.recording
+        if recording is None:
+            return ""
+        words = []
+        for curve, name in zip(self._curves, self._names, strict=True):
+            found = nearest(curve, x)
+            if found is not None:
+                words = words or [f"t = {found[0]:.6g} s"]
+                value = f"{found[1]:.4g} {recording.unit(name)}".rstrip()
+                words.append(f"{name} {value if np.isfinite(found[1]) else 'lost'}")
+        return "   ".join(words)
 
     def fit(self) -> None:
         if self.recording is not None:
@@ -181,6 +199,11 @@ class RecordView(Plot):
             return None
         left, right = self.region.getRegion()
         return round(left * self.recording.rate), round(right * self.recording.rate)
+
+
+def _samples(recording: Recording, name: str) -> Behind:
+    """The samples behind a lane, read from disk when they are asked for."""
+    return Behind(0.0, 1 / recording.rate, len(recording), partial(recording.values, name))
 
 
 def _drawn(

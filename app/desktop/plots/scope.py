@@ -11,6 +11,7 @@ from PyQt6.QtGui import QResizeEvent
 from analysis import RollingEnvelope
 from app.desktop.feed import Feed
 from app.desktop.plots.plot import Plot, axis_text
+from app.desktop.plots.samples import Behind, nearest
 from app.desktop.theme import Theme
 from drivers.base.protocols import Block, Samples
 
@@ -131,7 +132,18 @@ class Scope(Plot):
                 y[0::2], y[1::2] = low[index], high[index]
             if np.isfinite(y).any():
                 self._curves[row].setData(x, y)
+                self._curves[row].behind = self._newest(index)
                 self._follow(row, y)
+        if self.cursors is not None:
+            self.cursors.read()
+
+    def _newest(self, index: int) -> Behind:
+        """The samples of a channel that the feed holds now, the newest at 0 s."""
+        ring, first = self.feed.ring, self.feed.ring.start
+        step, count = 1 / self.feed.rig.rate, ring.stop - first
+        return Behind(
+            (1 - count) * step, step, count, lambda a, b: ring.between(first + a, first + b, index)
+        )
 
     def _follow(self, row: int, y: Any) -> None:
         """Keep the vertical range around the signal; widen at once, narrow only when much too wide."""
@@ -170,10 +182,17 @@ class Scope(Plot):
             box.setXRange(-self.seconds, 0, padding=0)
         if on and self.items:
             self._frozen_data = self.feed.ring.last(int(self.feed.rig.rate * 60))
+            for row, index in enumerate(self.shown):
+                self._curves[row].behind = self._held(index)
             self.items[0].sigXRangeChanged.connect(self._refine)
         elif self.items:
             self.items[0].sigXRangeChanged.disconnect(self._refine)
             self.rebuild()
+
+    def _held(self, index: int) -> Behind:
+        """The samples of a channel in the frozen picture."""
+        data, step = self._frozen_data[index], 1 / self.feed.rig.rate
+        return Behind((1 - len(data)) * step, step, len(data), lambda a, b: data[a:b])
 
     def _refine(self, *_: object) -> None:
         """Draw the frozen samples of the visible stretch, as themselves or as their envelope."""
@@ -201,10 +220,9 @@ class Scope(Plot):
         """Time and the value of every shown channel at that time."""
         words = [f"t = {x:.4g} s"]
         for row, index in enumerate(self.shown):
-            xs, ys = self._curves[row].getData()
-            if xs is None or len(xs) == 0:
-                continue
-            info = self.feed.rig.channels[index]
-            at = int(np.clip(np.searchsorted(xs, x), 0, len(xs) - 1))
-            words.append(f"{info.name} {ys[at]:.4g} {info.unit}".rstrip())
+            found = nearest(self._curves[row], x)
+            if found is not None:
+                info = self.feed.rig.channels[index]
+                value = f"{found[1]:.4g} {info.unit}".rstrip() if np.isfinite(found[1]) else "lost"
+                words.append(f"{info.name} {value}")
         return "   ".join(words)
