@@ -35,6 +35,9 @@ _EXACT = 1e-6  # miss of the equations, of the span, that counts as none
 _LAGS = 40
 _LEVEL = 1e-3  # probability below which white noise is ruled out
 _SMALL, _LARGE = 0.005, 0.01  # systematic part of the residuals, of the spread: unimportant, unacceptable
+# What the dashed bounds mean: at _LEVEL, over all the lags drawn.
+WHITE = "white noise stays inside at all lags, but for 1 record in 1000"
+UNRELATED = "what is unrelated to the input stays inside at all lags, but for 1 record in 1000"
 _KNOWN = 1.2  # times the noise of the differences: white residuals as large as that are noise
 _ANOTHER = 1.25  # times the share that an identification says it misses: another record misses more or less
 
@@ -70,12 +73,14 @@ def check_residuals(subject: Subject, progress: Progress, stated: float = 0.0) -
         "systematic_of_spread": float(systematic[worst]),
         "ljung_box_probability": probability,
     }
-    panels = [_panel("Autocorrelation", lags * subject.dt, correlation, band, subject, 1)]
+    panels = [_panel("Autocorrelation", WHITE, lags * subject.dt, correlation, band, subject, 1)]
     if subject.data.inputs.count:
         reach, cross, wide = _cross(subject, segments, rows, correlation)
         numbers["largest_cross_correlation"] = float(np.max(np.abs(cross)))
-        panels.append(_panel("Correlation with the input", reach * subject.dt, cross, wide, subject, 0))
-    words = _words(name, numbers, white, status)
+        title = "Correlation with the input"
+        panels.append(_panel(title, UNRELATED, reach * subject.dt, cross, wide, subject, 0))
+    outside = int(np.sum(np.abs(correlation) > band))
+    words = _words(name, numbers, len(lags), outside, white, status)
     if subject.conditions.inputs == "hold":
         words += " The inputs were read as held between their samples, which the record follows better."
     return Check(NAME, TITLE, status, words, numbers, (), tuple(panels))
@@ -96,8 +101,12 @@ def left_over(subject: Subject, progress: Progress) -> float:
     )
 
 
-def _words(name: str, numbers: dict[str, float], white: bool, status: str) -> str:
-    test = f"Ljung and Box, {_LAGS} lags, probability {numbers['ljung_box_probability']:.2g}"
+def _words(
+    name: str, numbers: dict[str, float], lags: int, outside: int, white: bool, status: str
+) -> str:
+    """What was found; both tests for white noise are told, as either of them can rule it out."""
+    beyond = f"{outside or 'none'} of {lags} lags outside the bounds drawn"
+    test = f"Ljung and Box, probability {numbers['ljung_box_probability']:.2g}; {beyond}"
     colour = f"white noise ({test})" if white else f"not white ({test})"
     rms, noise, part = numbers["rms"], numbers["noise"], 100 * numbers["systematic_of_spread"]
     words = (
@@ -155,13 +164,17 @@ def autocorrelation(rows: list[Array]) -> tuple[Array, Array, float]:
 
     The bound is passed somewhere with the probability at which white noise is ruled out (Sidak 1967).
     """
-    from scipy.special import ndtri
-
     count = min(_LAGS, min(len(r) for r in rows) // 3)
     values, _ = whiteness.autocorrelation(rows, count)
-    total = sum(len(r) for r in rows)
+    return np.arange(1.0, count + 1), values, _bound(rows, count)
+
+
+def _bound(rows: list[Array], count: int) -> float:
+    """What the correlations of white noise at so many lags stay below, all of them (Sidak 1967)."""
+    from scipy.special import ndtri
+
     each = 1.0 - (1.0 - _LEVEL) ** (1.0 / max(count, 1))  # probability at a single lag
-    return np.arange(1.0, count + 1), values, float(-ndtri(each / 2) / np.sqrt(total))
+    return float(-ndtri(each / 2) / np.sqrt(sum(len(r) for r in rows)))
 
 
 def ljung_box(rows: list[Array], lags: Array) -> float:
@@ -189,13 +202,13 @@ def _cross(
         )
         return sum(float(a @ b) for a, b in pairs) / scale
 
-    _, drive, band = autocorrelation(inputs)
+    _, drive, _ = autocorrelation(inputs)
     width = min(len(drive), len(own))
-    wide = band * np.sqrt(max(1.0, 1.0 + 2.0 * float(np.sum(own[:width] * drive[:width]))))
+    wide = _bound(inputs, len(lags)) * np.sqrt(max(1.0, 1.0 + 2.0 * float(np.sum(own[:width] * drive[:width]))))
     return lags.astype(np.float64), np.array([at(int(k)) for k in lags]), float(wide)
 
 
-def _panel(title: str, x: Array, y: Array, band: float, subject: Subject, first: int) -> Panel:
+def _panel(title: str, meaning: str, x: Array, y: Array, band: float, subject: Subject, first: int) -> Panel:
     edges = np.array([x[0] if not first else 0.0, x[-1]])
     return Panel(
         title,
@@ -203,7 +216,7 @@ def _panel(title: str, x: Array, y: Array, band: float, subject: Subject, first:
         "correlation [–]",
         (
             Trace("residuals", x, y, "model"),
-            Trace("white noise stays inside, but for 1 in 1000", edges, np.full(2, band), "limit"),
+            Trace(meaning, edges, np.full(2, band), "limit"),
             Trace("", edges, np.full(2, -band), "limit"),
         ),
     )

@@ -177,7 +177,7 @@ def _panels(subject: Subject, found: Prediction) -> tuple[Panel, ...]:
             "error [% of spread]",
             (
                 Trace("model", found.since, np.maximum(error, 1e-4), "model"),
-                Trace("nothing more is said", ends, np.full(2, 100 * LOST), "limit"),
+                Trace("above this the model tells nothing more", ends, np.full(2, 100 * LOST), "limit"),
             ),
             log_y=True,
         )

@@ -168,6 +168,6 @@ def _compared(subject: Subject, measured: FrequencyResponse, own: Complex, what:
     )
     coherence = Panel("Coherence", f"frequency [{unit}]", "coherence [–]", (
         Trace("measured", f, measured.coherence, "measured"),
-        Trace("counts", f[[0, -1]], np.full(2, COHERENT), "limit"),
+        Trace("only what is above counts", f[[0, -1]], np.full(2, COHERENT), "limit"),
     ))  # fmt: skip
     return Check(NAME, TITLE, status, words, {"miss": miss}, (), (size, angle, coherence))

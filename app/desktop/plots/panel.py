@@ -11,6 +11,7 @@ from PyQt6.QtCore import Qt
 
 from app.desktop.plots.plot import Plot
 from app.desktop.theme import Theme
+from app.desktop.widgets.basics import label
 
 if TYPE_CHECKING:
     from analysis import Panel, Trace
@@ -30,6 +31,10 @@ class PanelPlot(Plot):
         item.getAxis("left").setLogMode(panel.log_y)
         for trace in panel.traces:
             self._draw(trace)
+        self.caption = label("", "small", wrap=True)
+        self.caption.setVisible(bool(self._limits()))
+        self.box.addWidget(self.caption)
+        self._tell_limits()
         if panel.x_range is not None and panel.y_range is not None:
             item.setRange(xRange=panel.x_range, yRange=panel.y_range, padding=0)
 
@@ -49,6 +54,20 @@ class PanelPlot(Plot):
             curve.pen_of = self._pale
             curve.setZValue(-1)  # the model lies on it as a thin line
         curve.setPen(curve.pen_of(colour))
+
+    def _limits(self) -> list[str]:
+        """What the dashed lines mean."""
+        return [trace.label for trace in self.panel.traces if trace.role == "limit" and trace.label]
+
+    def _tell_limits(self) -> None:
+        colour = self.theme.colours.data[COLOURS["limit"]]
+        told = [f'<span style="color:{colour}">╌╌</span> {words}' for words in self._limits()]
+        self.caption.setText("&nbsp;&nbsp; ".join(told))
+
+    def recolour(self) -> None:
+        super().recolour()
+        if hasattr(self, "caption"):  # not while the card is being built
+            self._tell_limits()
 
     def link(self, other: PanelPlot) -> None:
         """Zoom and move along with another panel that shows the same stretch."""

@@ -14,8 +14,11 @@ from pytestqt.qtbot import QtBot
 
 from analysis.base.progress import SILENT
 from analysis.base.record import Record
+from analysis.validation.check import Panel, Trace
+from analysis.validation.residuals import WHITE
 from app.desktop.pages.acquire import AcquirePage
 from app.desktop.plots.fitpicture import FitPlot, fit_text
+from app.desktop.plots.panel import PanelPlot
 from app.desktop.plots.plot import Plot
 from app.desktop.tasks import fit_picture
 from app.desktop.theme import Theme
@@ -218,6 +221,23 @@ def test_given_a_reader_of_decimal_commas_then_axes_readouts_tiles_and_tables_ha
         assert [table.item(0, c).text() for c in (0, 1)] == ["v1.2", "−1,5 ± 0,2"]  # type: ignore[union-attr]
     finally:
         QLocale.setDefault(before)
+
+
+def test_given_dashed_bounds_then_the_card_says_what_they_mean(qtbot: QtBot) -> None:
+    lags, height = np.arange(1.0, 41.0), np.full(2, 0.08)
+    bounds = (Trace(WHITE, lags[[0, -1]], height, "limit"), Trace("", lags[[0, -1]], -height, "limit"))
+    residuals = Trace("residuals", lags, 0.01 * np.sin(lags), "model")
+    panel = Panel("Autocorrelation", "lag [s]", "correlation [–]", (residuals, *bounds))
+    told, silent = (
+        PanelPlot(Theme("light", 1.0), p) for p in (panel, Panel("Motion", "t [s]", "x", (residuals,)))
+    )
+    for card in (told, silent):
+        qtbot.addWidget(card)
+        card.show()
+    assert "white noise stays inside at all lags, but for 1 record in 1000" in told.caption.text()
+    assert told.caption.isVisible() and not silent.caption.isVisible()
+    told.theme.choose("dark")
+    assert told.theme.colours.data[4] in told.caption.text()  # in the colour that the lines have now
 
 
 def test_given_long_names_then_rows_of_a_plot_keep_to_their_own_height(plot: Plot, qtbot: QtBot) -> None:

@@ -28,7 +28,7 @@ from analysis.validation.equilibria import check_equilibria, main_mode, rest_sta
 from analysis.validation.exponents import check_exponents
 from analysis.validation.force import check_force
 from analysis.validation.orbits import check_orbits
-from analysis.validation.residuals import autocorrelation, check_residuals, ljung_box
+from analysis.validation.residuals import _bound, _words, autocorrelation, check_residuals, ljung_box
 from analysis.validation.response import check_response, predict_response
 from analysis.validation.section import check_section
 from analysis.validation.transfer import check_transfer, linearised
@@ -439,3 +439,15 @@ def test_given_white_residuals_then_the_bound_drawn_is_passed_as_rarely_as_they_
     assert outside <= 8  # 2 expected at 1 in 1000
     assert narrow > 100  # a bound that is wider than need be would not be passed either
     assert bound * np.sqrt(600) == pytest.approx(4.21, abs=0.02)  # Sidak: 40 lags, 1 in 1000 together
+
+
+def test_given_one_lag_outside_then_the_words_tell_that_and_not_the_other_test_alone() -> None:
+    numbers = {"rms": 0.011, "noise": 0.01, "systematic_of_spread": 0.002, "ljung_box_probability": 0.31}
+    words = _words("x", numbers, 40, 1, False, "passed")
+    assert "not white (Ljung and Box, probability 0.31; 1 of 40 lags outside the bounds drawn)" in words
+    assert "none of 38 lags outside" in _words("x", numbers, 38, 0, True, "passed")
+
+
+def test_given_a_correlation_on_both_sides_then_its_bound_counts_all_its_lags() -> None:
+    rows = [np.ones(300), np.ones(300)]
+    assert _bound(rows, 81) * np.sqrt(600) == pytest.approx(4.37, abs=0.02)  # Sidak: 81 lags, 1 in 1000
