@@ -14,7 +14,7 @@ teds = true                      # the sensor tells its sensitivity itself
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from datetime import date, timedelta
 from pathlib import Path
@@ -53,13 +53,13 @@ class Sensor:
             return self.due
         return None if self.calibrated is None else self.calibrated + VALID
 
-    def words(self, today: date) -> str:
-        """How good its calibration is."""
+    def words(self, today: date, told: Callable[[date], str] = date.isoformat) -> str:
+        """How good its calibration is; ``told`` writes a day."""
         if self.ends is None:
             return "never calibrated"
         if self.ends < today:
-            return f"out of date since {self.ends.isoformat()}"
-        return f"good until {self.ends.isoformat()}"
+            return f"out of date since {told(self.ends)}"
+        return f"good until {told(self.ends)}"
 
     def channel(self) -> dict[str, Any]:
         """What it brings into a channel of a rig's profile."""

@@ -30,6 +30,7 @@ from PyQt6.QtWidgets import (
 
 from analysis import ShakedownError
 from app import sensors
+from app.desktop.dates import date_text
 from app.desktop.opening import rig_paths
 from app.desktop.rigfile import keep_text, key_of, save_text
 from app.desktop.widgets.basics import add_row, button, entry, form, label, set_role
@@ -328,9 +329,9 @@ class NewRigDialog(QDialog):
         self.table.setCellWidget(row, column, widget)
 
     def _show_calibration(self, row: int, channel: DraftChannel) -> None:
-        words = "" if channel.sensor is None else channel.sensor.words(date.today())
+        words = "" if channel.sensor is None else channel.sensor.words(date.today(), date_text)
         if channel.sensor is None and (day := self._stated(channel).get("calibrated")):
-            words = f"calibrated on {day}"
+            words = f"calibrated on {date_text(str(day))}"
         if channel.sensor is not None and channel.sensor.teds:
             words = f"by TEDS; {words}" if channel.sensor.ends is not None else "by TEDS"
         text = label(words, "warn" if "never" in words or "out of date" in words else "small", wrap=True)

@@ -58,6 +58,8 @@ class Column:
     scale: float = 1.0
     offset: float = 0.0
     group: str = ""  # put before the name where that alone is not unique
+    clipped: tuple[Span, ...] = ()  # samples beyond the range
+    stamped: bool = False  # times of day, by whatever name
     relative: bool = False  # times that were counted from the first sample on reading: no clock
 
     @property
@@ -167,6 +169,7 @@ def recording_from(found: Found, options: Options) -> Recording:
             excitation=drive,
             metadata=metadata,
             gaps=dict.fromkeys(labels, grid.holes) if grid.holes else {},
+            clipped={label: c.clipped for label, c in zip(labels, channels, strict=True) if c.clipped},
             drive_time=drive_time,
             clock_time=_clock(found, times),
             events=marker_events(m for m in markers_from(found.metadata) if m.index < length),
@@ -237,7 +240,8 @@ def _chosen_group(groups: list[list[Column]], options: Options, source: str) -> 
 def _times(columns: list[Column], options: Options, source: str) -> list[Column]:
     """The column of times, if there is one; others of such a name that increase are times as well."""
     if options.time is None:
-        return _times_by_name([c for c in columns if is_time(leaf(c.name))])
+        named = _times_by_name([c for c in columns if is_time(leaf(c.name))])
+        return named or [c for c in columns if c.stamped][:1]
     if not options.time:
         return []
     times = [c for c in columns if c.name == options.time]
@@ -274,7 +278,8 @@ def _with_holes(column: Column, rows: NDArray[np.int64]) -> Column:
         result[rows[first:last] - start] = column.read(int(first), int(last))
         return result
 
-    return replace(column, length=int(rows[-1]) + 1, read=read)
+    clipped = tuple((int(rows[a]), int(rows[b - 1]) + 1) for a, b in column.clipped)
+    return replace(column, length=int(rows[-1]) + 1, read=read, clipped=clipped)
 
 
 def _words_on_holes(holes: Sequence[Span]) -> dict[str, str]:

@@ -7,33 +7,28 @@ A header row names the channels, with units in square brackets: ``t,x [mm],f [N]
 
 from __future__ import annotations
 
-import csv
 import re
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TextIO
-
-import numpy as np
-from numpy.typing import NDArray
 
 from analysis import DataError
-from drivers.base.files import open_regular, open_text
+from drivers.base.files import open_regular
+from drivers.formats.cells import is_digits, is_number, is_overload, tells
 from drivers.formats.columns import Found, column_of, recording_from
 from drivers.formats.names import split_unit
 from drivers.formats.options import DECIMALS, SEPARATORS, Options
-from drivers.formats.stamps import StampClock, is_stamp
+from drivers.formats.rows import COMMENTS, LONGEST_LINE, Layout, Table, cells_of, read_columns, trimmed
+from drivers.formats.stamps import is_date, is_stamp
 from drivers.formats.timing import is_plain_time, is_time, written_times
 from drivers.recording.guesses import Guesses
 from drivers.recording.lazy import BLOCK, Recording
 
-LONGEST_LINE = 1 << 20  # characters
 MOST_COLUMNS = 4096
-COMMENTS = ("#", "%")
 FEW_LINES, MANY_LINES = 64, 20_000  # looked at for the header; many where an instrument wrote a long one
 FIRST_BYTES = 16 << 20  # in which it must stand
 # Delimiter (None: blanks) and whether the comma is the decimal sign, the likelier ways first.
@@ -41,33 +36,14 @@ SIGNS: tuple[tuple[str | None, bool], ...] = (
     ("\t", False), (";", False), (",", False), ("\t", True), (";", True), (None, False), (None, True),
 )  # fmt: skip
 AS_IT_LOOKS = Options()
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eEdD][+-]?\d+)?|[+-]?(nan|inf|infinity)", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How the table is written."""
-
-    delimiter: str | None  # None: blanks
-    decimal_comma: bool
-    names: list[str] | None  # the header row, if there is one
-    skip: int  # lines before the first row of numbers
-    columns: int
-    trailing: bool = False  # a delimiter ends each line
-    titles: int = 0  # the line of the header row, counted from 1; 0: none
-    text: tuple[int, ...] = ()  # columns of words, such as remarks: they are left out
 
 
 def open_file(path: Path, options: Options) -> Recording:
     """The table as a recording (in memory: text has no way to be read in pieces)."""
     with _without_wide_characters(path) as plain:
         layout = detect(plain, options)
-        columns = read_columns(plain, layout)
-    names = layout.names
-    if names is not None:
-        columns = [column for i, column in enumerate(columns) if i not in layout.text]
-        names = [name for i, name in enumerate(names) if i not in layout.text]
-    recording = recording_from(found_table(path.name, names, columns), options)
+        table = read_columns(plain, layout)
+    recording = recording_from(found_table(path.name, layout, table), options)
     separator = next(word for word, sign in SEPARATORS.items() if sign == layout.delimiter)
     recording.guesses = replace(
         recording.guesses or Guesses(),
@@ -75,6 +51,7 @@ def open_file(path: Path, options: Options) -> Recording:
         decimal=DECIMALS[layout.decimal_comma],
         header=layout.titles,
         left_out=tuple((layout.names or [])[i] for i in layout.text),
+        notes=tuple(table.notes),
     )
     return recording
 
@@ -117,12 +94,15 @@ def write_file(recording: Recording, path: Path) -> None:
             )
 
 
-def found_table(source: str, names: list[str] | None, columns: list[NDArray[np.float64]]) -> Found:
+def found_table(source: str, layout: Layout, table: Table) -> Found:
     """Columns with the names and units of their titles."""
-    titles = [split_unit(n) for n in names] if names else [(f"c{i + 1}", "") for i in range(len(columns))]
     found = Found(source)
-    for (name, unit), array in zip(titles, columns, strict=True):
-        found.columns.append(column_of(name, array, unit))
+    for i, array in enumerate(table.columns):
+        if i in layout.text or i == layout.dates:
+            continue
+        name, unit = split_unit(layout.names[i]) if layout.names else (f"c{i + 1}", "")
+        column = column_of(name, array, unit)
+        found.columns.append(replace(column, clipped=table.clipped.get(i, ()), stamped=i in table.stamps))
     return found
 
 
@@ -139,8 +119,8 @@ def detect(path: Path, options: Options = AS_IT_LOOKS) -> Layout:
         raise DataError(f"{path.name} holds no table.")
     rows = [line for line in lines[skip:] if line.strip() and not line.lstrip().startswith(COMMENTS)]
     delimiter, decimal_comma = _detect_signs(rows, signs)
-    first = _cells(rows[0], delimiter)
-    header = not all(_is_number(c, decimal_comma) or not c for c in first) or not any(first)
+    first = cells_of(rows[0], delimiter)
+    header = not all(is_number(c, decimal_comma) or not c for c in first) or not any(first)
     titles = 0
     if header:
         skip += 1
@@ -150,125 +130,49 @@ def detect(path: Path, options: Options = AS_IT_LOOKS) -> Layout:
         body = rows
     # A second row of text holds units or a comment: LabVIEW, oscilloscopes.
     units: list[str] | None = None
-    if header and len(body) > 1 and not any(_is_number(c, decimal_comma) for c in _cells(body[0], delimiter)):
-        units = _cells(body[0], delimiter)
+    if header and len(body) > 1 and not any(tells(c, decimal_comma) for c in cells_of(body[0], delimiter)):
+        units = cells_of(body[0], delimiter)
         skip = lines.index(body[0], skip) + 1
         body = body[1:]
-    names = _trimmed(first) if header else None
-    width = len(names) if names else len(_trimmed(first))
+    names = trimmed(first) if header else None
+    width = len(names) if names else len(trimmed(first))
     if width > MOST_COLUMNS:
         raise DataError(f"{path.name} has {width} columns: that is no table of signals.")
-    if names and units and len(_trimmed(units)) == width:
+    if names and units and len(trimmed(units)) == width:
         names = [
             n if "[" in n or not u else f"{n} [{u.strip('()[]')}]" for n, u in zip(names, units, strict=False)
         ]
     if not body and not header:
         raise DataError(f"{path.name} holds no table of numbers.")
-    trailing = bool(body) and delimiter is not None and not _cells(body[0], delimiter)[-1]
-    text = _text_columns([_cells(row, delimiter) for row in body], width) if names else ()
-    return Layout(delimiter, decimal_comma, names, skip, width, trailing, titles, text)
+    trailing = bool(body) and delimiter is not None and not cells_of(body[0], delimiter)[-1]
+    cells = [cells_of(row, delimiter) for row in body]
+    text = _text_columns(cells, width, decimal_comma) if names else ()
+    dates = _date_column(cells, width)
+    return Layout(delimiter, decimal_comma, names, skip, width, trailing, titles, text, dates)
 
 
-def _text_columns(rows: list[list[str]], width: int) -> tuple[int, ...]:
-    """Titled columns in which nothing even begins like a number, in all of the rows that were looked at."""
+def _text_columns(rows: list[list[str]], width: int, comma: bool) -> tuple[int, ...]:
+    """Titled columns in which nothing even begins like a number, in all of the rows that were looked at.
+
+    One in which all rows say that the signal was beyond the range is a signal still.
+    """
     found = []
     for i in range(width):
         filled = [row[i] for row in rows if i < len(row) and row[i]]
-        if filled and not any(_looks_numeric(c) or _NUMBER.fullmatch(c) for c in filled):
+        numeric = any(_looks_numeric(c) or is_digits(c, comma) for c in filled)
+        if filled and not numeric and not all(is_overload(c) for c in filled):
             found.append(i)
     return tuple(found) if len(rows) > 1 and len(found) < width else ()
 
 
-def read_columns(path: Path, layout: Layout) -> list[NDArray[np.float64]]:
-    """All numbers of the table, one array a column; an empty cell is NaN, anything else wrong is named."""
-    with open_regular(path) as file:
-        for _ in range(layout.skip):
-            file.readline(LONGEST_LINE)
-        if file.read(1) == b"":
-            return [np.empty(0) for _ in range(layout.columns)]
-    try:
-        table = _load_fast(path, layout)
-    except ValueError:
-        table = None
-    if table is None or table.shape[1] != layout.columns:
-        table = _load_carefully(path, layout)
-    return [np.ascontiguousarray(table[:, i]) for i in range(layout.columns)]
-
-
-def _load_fast(path: Path, layout: Layout) -> NDArray[np.float64]:
-    with open_text(path) as file:
-        for _ in range(layout.skip):
-            file.readline()
-        lines: Iterable[str] = file
-        if layout.trailing:
-            lines = (line.rstrip().removesuffix(layout.delimiter or "") for line in lines)
-        if layout.decimal_comma:
-            lines = (line.replace(",", ".") for line in lines)
-        return np.loadtxt(lines, delimiter=layout.delimiter, ndmin=2, comments=list(COMMENTS))
-
-
-def _load_carefully(path: Path, layout: Layout) -> NDArray[np.float64]:
-    """Slower, for tables with empty cells, times of day, Fortran exponents or mistakes, named by line."""
-    rows: list[list[float]] = []
-    clocks: dict[int, StampClock] = {}
-    ended = 0  # the line behind the last row that holds no number
-    with open_text(path) as file:
-        for number, line in enumerate(_bounded_lines(file, path.name), 1):
-            text = line.strip("\r\n")
-            if number <= layout.skip or not text.strip() or text.lstrip().startswith(COMMENTS):
-                continue
-            cells = _cells(text, layout.delimiter)
-            told = any(_is_number(cell, layout.decimal_comma) for cell in cells[: layout.columns])
-            if len(rows) > 1 and not told:  # behind a single row it is more likely a mistake
-                ended = ended or number
-                continue
-            if ended:
-                raise DataError(
-                    f"{path.name}, line {ended}: no numbers, and more of them behind it. "
-                    "Where a second table begins, tell the line of its titles (--header LINE)."
-                )
-            if len(_trimmed(cells)) > layout.columns:
-                raise _wrong_width(path.name, number, len(_trimmed(cells)), layout)
-            row = [
-                clocks.setdefault(i, StampClock()).read(c)
-                if _is_clock(c, layout, i)
-                else np.nan
-                if i in layout.text
-                else _number(c, layout, path.name, number, i)
-                for i, c in enumerate(cells[: layout.columns])
-            ]
-            if len(row) < layout.columns and (len(row) < 2 or layout.delimiter is None):
-                raise _wrong_width(path.name, number, len(row), layout)
-            rows.append(row + [np.nan] * (layout.columns - len(row)))
-    if not rows:
-        raise DataError(f"{path.name} holds no numbers.")
-    return np.array(rows, dtype=np.float64)
-
-
-def _wrong_width(source: str, line: int, width: int, layout: Layout) -> DataError:
-    return DataError(f"{source}, line {line}: {width} columns, but there should be {layout.columns}.")
-
-
-def _number(cell: str, layout: Layout, source: str, line: int, column: int) -> float:
-    if not cell:
-        return float("nan")
-    if is_stamp(cell) or not _is_number(cell, layout.decimal_comma):
-        name = layout.names[column] if layout.names else str(column + 1)
-        raise DataError(f"{source}, line {line}, column {name}: '{cell[:40]}' is not a number.")
-    return float(cell.replace(",", ".").replace("d", "e").replace("D", "e"))
-
-
-def _is_clock(cell: str, layout: Layout, column: int) -> bool:
-    """Whether a cell is a time of day where times stand."""
-    timed = column == 0 or (layout.names is not None and is_time(split_unit(layout.names[column])[0]))
-    return timed and is_stamp(cell)
-
-
-def _bounded_lines(file: TextIO, source: str) -> Iterator[str]:
-    while line := file.readline(LONGEST_LINE):
-        if len(line) >= LONGEST_LINE:
-            raise DataError(f"{source} is no table: one of its lines is longer than a million characters.")
-        yield line
+def _date_column(rows: list[list[str]], width: int) -> int | None:
+    """The column of dates to the left of one of times of day."""
+    for i in range(width - 1):
+        pairs = [(row[i], row[i + 1]) for row in rows if i + 1 < len(row)]
+        told = [pair for pair in pairs[:-1] or pairs if all(pair)]  # remarks may follow the last row
+        if told and all(is_date(day) and is_stamp(time) for day, time in told):
+            return i
+    return None
 
 
 def _looks_numeric(line: str) -> bool:
@@ -315,8 +219,11 @@ def _header_line(lines: list[str], signs: Sequence[tuple[str | None, bool]]) -> 
         (i, line) for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith(COMMENTS)
     ]
     for delimiter, comma in signs:
-        cells = [_trimmed(_cells(line, delimiter)) for _, line in filled]
-        numeric = [len(c) > 1 and all(_is_number(v, comma) for v in c) for c in cells]
+        cells = [trimmed(cells_of(line, delimiter)) for _, line in filled]
+        numeric = [
+            len(c) > 1 and all(is_number(v, comma) for v in c) and any(tells(v, comma) for v in c)
+            for c in cells
+        ]
         for at in range(1, len(cells) - 1):
             width = len(cells[at])
             if numeric[at] and numeric[at + 1] and len(cells[at + 1]) == width:
@@ -339,44 +246,16 @@ def _detect_signs(rows: list[str], signs: Sequence[tuple[str | None, bool]]) -> 
     body = rows[1:] or rows
     best: tuple[float, int, str | None, bool] | None = None
     for rank, (delimiter, comma) in enumerate(signs):
-        cells = [c for row in body for c in _cells(row, delimiter) if c]
-        good = sum(_is_number(c, comma) for c in cells) / max(len(cells), 1)
-        width = len(_cells(body[0], delimiter))
-        consistent = all(len(_cells(r, delimiter)) == width for r in body[: max(1, len(body) - 1)])
-        titled = len(_trimmed(_cells(rows[0], delimiter))) == len(_trimmed(_cells(body[0], delimiter)))
+        cells = [c for row in body for c in cells_of(row, delimiter) if c]
+        good = sum(is_number(c, comma) for c in cells) / max(len(cells), 1)
+        width = len(cells_of(body[0], delimiter))
+        consistent = all(len(cells_of(r, delimiter)) == width for r in body[: max(1, len(body) - 1)])
+        titled = len(trimmed(cells_of(rows[0], delimiter))) == len(trimmed(cells_of(body[0], delimiter)))
         score = (good + 0.1 * consistent + 0.1 * (width > 1) + 0.25 * titled, -rank, delimiter, comma)
         if best is None or score[:2] > best[:2]:
             best = score
     assert best is not None
     return best[2], best[3]
-
-
-def _cells(row: str, delimiter: str | None) -> list[str]:
-    row = row.strip("\r\n")
-    if delimiter is None:
-        return row.split()
-    if '"' in row:
-        return [c.strip() for c in next(csv.reader([row], delimiter=delimiter), [])]
-    return [c.strip() for c in row.split(delimiter)]
-
-
-def _trimmed(cells: list[str]) -> list[str]:
-    """Without the empty cells that a delimiter at the end of the line leaves."""
-    end = len(cells)
-    while end > 1 and not cells[end - 1]:
-        end -= 1
-    return cells[:end]
-
-
-def _is_number(cell: str, decimal_comma: bool) -> bool:
-    """Whether a cell is a number, or a time of day."""
-    if ":" in cell:
-        return is_stamp(cell)
-    if decimal_comma:
-        if "." in cell:
-            return False
-        cell = cell.replace(",", ".", 1)
-    return _NUMBER.fullmatch(cell) is not None
 
 
 def _quoted(title: str, delimiter: str) -> str:

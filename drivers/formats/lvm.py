@@ -15,8 +15,8 @@ import numpy as np
 from analysis import DataError
 from drivers.base.files import open_text
 from drivers.formats.columns import Column, Found, column_of, recording_from
-from drivers.formats.csv import LONGEST_LINE
 from drivers.formats.options import Options
+from drivers.formats.rows import LONGEST_LINE
 from drivers.formats.timing import simplest, written_times
 from drivers.recording.lazy import BLOCK, Recording
 

@@ -17,6 +17,7 @@ class Guesses:
     decimal: str = ""
     header: int = 0
     left_out: tuple[str, ...] = ()  # columns of words
+    notes: tuple[str, ...] = ()  # whatever else was read otherwise than it stands there
 
     def words(self) -> list[str]:
         """One line for each guess."""
@@ -25,6 +26,7 @@ class Guesses:
             line = f"titles in line {self.header}" if self.header else "no titles"
             found.append(f"separator {self.separator}, decimal {self.decimal}, {line}")
         found += [f"column {name} holds no numbers and is left out" for name in self.left_out]
+        found += self.notes
         if len(self.tables) > 1:
             found.append(f"table {self.table} of {len(self.tables)}: {self.tables[self.table - 1]}")
         return found

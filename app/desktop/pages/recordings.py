@@ -27,6 +27,7 @@ from PyQt6.QtWidgets import (
 
 from analysis import ShakedownError
 from app import library
+from app.desktop.dates import moment_text
 from app.desktop.page import Page
 from app.desktop.plots.recordview import RecordView
 from app.desktop.theme import Theme
@@ -636,7 +637,7 @@ class EntryDelegate(QStyledItemDelegate):
             line("cannot be opened", 39, c.bad, 11.5)
         elif entry.pending:
             line(f"{quantity(entry.size)}B", 39, c.muted, 11.5)
-            line(when(entry.changed), 56, c.muted, 11.5)
+            line(moment_text(entry.changed), 56, c.muted, 11.5)
         else:
             line(
                 f"{duration(entry.seconds)} · {len(entry.channels)} ch · {quantity(entry.rate)}Hz",
@@ -644,7 +645,7 @@ class EntryDelegate(QStyledItemDelegate):
                 c.muted,
                 11.5,
             )
-            line(" · ".join(entry.tags) or when(entry.start), 56, c.muted, 11.5)
+            line(" · ".join(entry.tags) or moment_text(entry.start), 56, c.muted, 11.5)
         painter.restore()
 
     def _thumbnail(self, painter: QPainter, box: QRect, entry: Entry) -> None:
@@ -713,19 +714,14 @@ class CalibrationDialog(QDialog):
 def facts(entry: Entry) -> str:
     """One line about a recording."""
     if entry.pending:
-        return f"{quantity(entry.size)}B  ·  {when(entry.changed)}  ·  being read"
+        return f"{quantity(entry.size)}B  ·  {moment_text(entry.changed)}  ·  being read"
     parts = [
         duration(entry.seconds),
         f"{quantity(entry.samples)}samples at {quantity(entry.rate)}Hz",
         ", ".join(entry.channels),
         entry.drive,
         f"{entry.gaps} gaps" if entry.gaps else "no gaps",
-        when(entry.start),
+        moment_text(entry.start),
         entry.rig,
     ]
     return "  ·  ".join(p for p in parts if p)
-
-
-def when(start: str) -> str:
-    """The start of a recording as date and time of day."""
-    return start[:16].replace("T", "  ") if start else ""

@@ -13,8 +13,8 @@ from PyQt6.QtWidgets import QMenu
 from analysis import ResponseAverager, ShakedownError, amplitude_spectrum, envelope, ratio_unit
 from app.desktop.feed import Feed
 from app.desktop.plots.plot import Plot, axis_text
-from app.desktop.plots.samples import Behind
 from app.desktop.plots.response import ResponseRows
+from app.desktop.plots.samples import Behind
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import IconButton, menu_heading
 
@@ -128,7 +128,7 @@ class Spectrum(LivePlot):
             return
         f, a = amplitude_spectrum(held, self.feed.rig.rate)
         log = np.log10(np.maximum(a, 1e-12))
-        lines = [Behind(f[0], f[1] - f[0], len(f), lambda i, j, y=y: y[i:j]) for y in log]
+        lines = [Behind.of(f, y) for y in log]
         pixels = max(128, int(self.view.width()))
         if len(f) > 2 * pixels:  # the highest line of each pixel: no peak vanishes
             _, log = envelope(log, pixels)

@@ -57,7 +57,9 @@ class RecordView(Plot):
             item.setLimits(xMin=0, xMax=recording.duration, minXRange=4 / recording.rate)
             self._curves.append(self.curve(item, row, name))
             for start, stop in recording.about.gaps.get(name, ())[:200]:
-                self._shade(item, start, stop)
+                self._shade(item, start, stop, self.theme.colours.bad)
+            for start, stop in recording.about.clipped.get(name, ())[:200]:
+                self._shade(item, start, stop, self.theme.colours.warn)
         self._draw_markers()
         self.items[0].setXRange(0, recording.duration, padding=0)
         self.items[0].sigXRangeChanged.connect(lambda *_: self._later.start())
@@ -123,10 +125,10 @@ class RecordView(Plot):
             if hasattr(line, "label"):
                 line.label.setColor(colour)
 
-    def _shade(self, item: pg.PlotItem, start: int, stop: int) -> None:
-        """Mark lost samples."""
+    def _shade(self, item: pg.PlotItem, start: int, stop: int, shade: str) -> None:
+        """Mark lost or clipped samples."""
         assert self.recording is not None
-        colour = pg.mkColor(self.theme.colours.bad)
+        colour = pg.mkColor(shade)
         colour.setAlpha(70)
         rate = self.recording.rate
         band = pg.LinearRegionItem(
@@ -161,7 +163,7 @@ class RecordView(Plot):
         recording = self.recording
         if recording is None:
             return ""
-        words = []
+        words: list[str] = []
         for curve, name in zip(self._curves, self._names, strict=True):
             found = nearest(curve, x)
             if found is not None:

@@ -26,6 +26,11 @@ class Behind:
     count: int
     values: Callable[[int, int], Samples]
 
+    @classmethod
+    def of(cls, x: Samples, y: Samples) -> Behind:
+        """Uniform places and the values there."""
+        return cls(float(x[0]), float(x[1] - x[0]), len(x), lambda start, stop: y[start:stop])
+
     def near(self, x: float) -> tuple[float, float]:
         """Place and value of the sample nearest to a place; the value is not a number where it was lost."""
         i = int(np.clip(np.round((x - self.origin) / self.step), 0, max(self.count - 1, 0)))
@@ -44,7 +49,7 @@ class Behind:
         """Places and values from one place to another."""
         start, stop = self.span(left, right)
         y = np.asarray(self.values(start, stop), dtype=np.float64)
-        return self.origin + self.step * np.arange(stop - len(y), stop), y
+        return self.origin + self.step * np.arange(stop - len(y), stop, dtype=np.float64), y
 
 
 def nearest(drawn: Any, x: float) -> tuple[float, float] | None:

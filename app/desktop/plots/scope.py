@@ -141,9 +141,7 @@ class Scope(Plot):
         """The samples of a channel that the feed holds now, the newest at 0 s."""
         ring, first = self.feed.ring, self.feed.ring.start
         step, count = 1 / self.feed.rig.rate, ring.stop - first
-        return Behind(
-            (1 - count) * step, step, count, lambda a, b: ring.between(first + a, first + b, index)
-        )
+        return Behind((1 - count) * step, step, count, lambda a, b: ring.between(first + a, first + b, index))
 
     def _follow(self, row: int, y: Any) -> None:
         """Keep the vertical range around the signal; widen at once, narrow only when much too wide."""
@@ -192,7 +190,7 @@ class Scope(Plot):
     def _held(self, index: int) -> Behind:
         """The samples of a channel in the frozen picture."""
         data, step = self._frozen_data[index], 1 / self.feed.rig.rate
-        return Behind((1 - len(data)) * step, step, len(data), lambda a, b: data[a:b])
+        return Behind((1 - len(data)) * step, step, len(data), lambda start, stop: data[start:stop])
 
     def _refine(self, *_: object) -> None:
         """Draw the frozen samples of the visible stretch, as themselves or as their envelope."""

@@ -29,6 +29,7 @@ from app.campaign import batch
 from app.campaign.batch import Fit
 from app.campaign.store import fit_path
 from app.campaign.summary import moment, natural
+from app.desktop.dates import date_text
 from app.desktop.plots.plot import Plot, axis_text
 from app.desktop.widgets.basics import Card, button, label, progress_bar, set_role, timer
 from app.desktop.words import counted
@@ -353,7 +354,7 @@ def _places(fits: Sequence[Fit], over: str) -> tuple[np.ndarray, str, list[str]]
         moments = [moment(fit.start) for fit in fits]
         first = min((m for m in moments if m is not None), default=0.0)
         days = [math.nan if m is None else (m - first) / 86400 for m in moments]
-        since = datetime.fromtimestamp(first).strftime("%Y-%m-%d") if first else "the first"
+        since = date_text(datetime.fromtimestamp(first).date()) if first else "the first"
         return np.array(days, dtype=np.float64), f"time since {since} [days]", []
     if over == NUMBER:
         return np.arange(1.0, len(fits) + 1), "recording [–]", []

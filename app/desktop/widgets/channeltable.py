@@ -19,6 +19,7 @@ from PyQt6.QtWidgets import (
 )
 
 from analysis import ShakedownError
+from app.desktop.dates import date_text
 from app.desktop.numbers import NumberError, number_text, read_number
 from app.desktop.rigfile import keep, key_of, save_text
 from app.desktop.widgets.asknumber import NumberDialog
@@ -173,7 +174,9 @@ class ChannelTable(Card):
             words.append(
                 f"at rest {1e3 * channel.initial_bridge_voltage:.4g} mV, gain {channel.shunt_gain:.5g},"
             )
-        words.append(f"calibrated on {channel.calibrated}." if channel.calibrated else "not calibrated yet.")
+        words.append(
+            f"calibrated on {date_text(channel.calibrated)}." if channel.calibrated else "not calibrated yet."
+        )
         self.message.setText(" ".join(words) + " Double click a cell to change it.")
 
     def _has_bridge(self, channel: ChannelProfile) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from PyQt6.QtGui import QWheelEvent
 from PyQt6.QtWidgets import QApplication, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
+from app.desktop.dates import date_text, moment_text
 from app.desktop.numbers import NumberError, number_text, read_number
 from app.desktop.pages.acquire import AcquirePage
 from app.desktop.widgets.drivepanel import DrivePanel
@@ -325,3 +327,29 @@ def test_given_the_file_of_a_plan_when_played_then_the_shaker_plays_it_and_a_wro
     panel.play_plan(file)
     assert "exceeds the amplitude limit" in said[-1]
     assert window.bench.rig.drive().waveform == "segments"
+
+
+@pytest.mark.parametrize(
+    ("name", "moment", "day"),
+    [
+        ("en_US", "11/18/2026  2:05\u202fPM", "11/18/2026"),
+        ("de_DE", "18.11.2026  14:05", "18.11.2026"),
+        ("ja_JP", "2026/11/18  14:05", "2026/11/18"),
+        ("C", "2026-11-18  14:05", "2026-11-18"),
+        ("ar_EG", "18/11/2026  2:05 م", "18/11/2026"),
+    ],
+)
+def test_given_a_locale_then_dates_are_written_as_it_does(name: str, moment: str, day: str) -> None:
+    before = QLocale()
+    QLocale.setDefault(QLocale(name))
+    try:
+        marks = str.maketrans({"\u200f": None, "\u202f": " ", "\u00a0": " "})
+        said = (
+            moment_text("2026-11-18T14:05:09.123+01:00"),
+            date_text("2026-11-18"),
+            date_text(date(2026, 11, 18)),
+        )
+        assert [text.translate(marks) for text in said] == [moment.translate(marks), day, day]
+        assert (moment_text(""), date_text("last week")) == ("", "last week")
+    finally:
+        QLocale.setDefault(before)

@@ -342,3 +342,114 @@ def test_given_no_titles_then_a_column_can_be_chosen_for_the_times(tmp_path: Pat
     path.write_text("".join(f"{i / 50:.2f} {i}\n" for i in range(20)))
     with open_lazily(path, options=Options(time="c1")) as recording:
         assert (recording.names, recording.rate) == (("c2",), 50.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        (
+            "t;x\n0,0;1.234,5\n0,1;999,25\n0,2;-12.500\n0,3;1.234.567,0\n",
+            [1234.5, 999.25, -12500.0, 1234567.0],
+        ),
+        (
+            't,x\n0,"1,234.5"\n0.1,999.25\n0.2,"-12,500"\n0.3,"1,234,567"\n',
+            [1234.5, 999.25, -12500.0, 1234567.0],
+        ),
+        ("t\tx\n0.0\t1,234.5\n0.1\t999.25\n0.2\t0.5\n0.3\t10,000.0\n", [1234.5, 999.25, 0.5, 10000.0]),
+        ("t;x\n0,0;1\u202f234,5\n0,1;999,25\n0,2;−0,5\n0,3;10\u00a0000\n", [1234.5, 999.25, -0.5, 10000.0]),
+        ("t;x\n0.0;1'234.5\n0.1;999.25\n0.2;0.5\n0.3;10'000\n", [1234.5, 999.25, 0.5, 10000.0]),
+    ],
+)
+def test_given_thousands_marks_then_they_are_taken_out_and_said(
+    tmp_path: Path, text: str, values: list[float]
+) -> None:
+    with open_lazily(table(tmp_path, text)) as recording:
+        assert recording.values("x", 0, 4).tolist() == values and recording.rate == 10.0
+        assert recording.guesses is not None
+        assert "thousands marks are taken out" in recording.guesses.words()
+
+
+def test_given_a_mark_that_may_be_of_thousands_or_of_decimals_then_nothing_is_guessed(tmp_path: Path) -> None:
+    with pytest.raises(
+        DataError, match=r"line 3, column y: '1\.234' has a thousands mark or another decimal mark"
+    ):
+        read(table(tmp_path, "t;x;y\n0,0;0,5;0,1\n0,1;1,5;1.234\n0,2;2,5;2,5\n"))
+    # All with one mark and three digits: they are decimals, as before.
+    assert read(table(tmp_path, "t;x\n0,0;1,234\n0,1;2,345\n0,2;3,456\n"))["x"].tolist() == [
+        1.234,
+        2.345,
+        3.456,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "order"),
+    [
+        ("11/18/2026", "11/19/2026", "month/day/year"),
+        ("18/11/2026", "19/11/2026", "day/month/year"),
+        ("03/04/2026", "03/05/2026", "month/day/year"),  # a day passed, not a month
+        ("03/04/2026", "04/04/2026", "day/month/year"),
+        ("18.11.2026", "19.11.2026", ""),
+        ("2026/11/18", "2026/11/19", ""),
+    ],
+)
+def test_given_dates_beside_times_of_day_with_halves_then_they_are_the_times(
+    tmp_path: Path, first: str, second: str, order: str
+) -> None:
+    rows = [f"{first};11:59:{50 + i}.0 PM;{i}" for i in range(10)]
+    rows += [f"{second};12:00:0{i}.0 a.m.;{10 + i}" for i in range(10)]
+    path = table(tmp_path, "Logger 7\n\nDate;Time;x [mm]\n" + "\n".join(rows) + "\n")
+    with open_lazily(path) as recording:
+        assert (recording.names, recording.rate, len(recording)) == (("x",), 1.0, 20)
+        assert recording.about.clock_time == 86400.0 - 10.0
+        assert recording.guesses is not None
+        words = recording.guesses.words()
+        assert words[0] == "times in column Time" and "column Date holds the dates of the times" in words
+        assert [w for w in words if w.startswith("dates are")] == ([f"dates are {order}"] if order else [])
+
+
+def test_given_a_date_then_days_without_a_row_are_a_hole(tmp_path: Path) -> None:
+    rows = [
+        f"11/{18 + 2 * (i > 9)}/2026,{1 + i % 12:02d}:00:00 {'AM' if i < 5 else 'PM'},{i}" for i in range(5)
+    ]
+    rows += [f"11/20/2026,{1 + i:02d}:00:00 AM,{i}" for i in range(9)]
+    with open_lazily(table(tmp_path, "Date,Time,x\n" + "\n".join(rows) + "\n")) as recording:
+        assert recording.rate == pytest.approx(1 / 3600) and recording.about.gaps["x"] == ((5, 48),)
+
+
+def test_given_date_and_time_in_one_column_of_any_name_then_it_holds_the_times(tmp_path: Path) -> None:
+    rows = [f"1/2/2026 1:05:0{i}.5 PM\t{i}" for i in range(6)]
+    with open_lazily(table(tmp_path, "Sample taken\tx\n" + "\n".join(rows) + "\n")) as recording:
+        assert (recording.names, recording.rate) == (("x",), 1.0)
+        assert recording.about.clock_time == 13 * 3600 + 5 * 60 + 0.5
+
+
+@pytest.mark.parametrize("word", ["OVLD", "+OL", "Over-range", "OVERLOAD", "9.9E+37", "-9.90000000E+37"])
+def test_given_the_word_for_an_overload_then_the_samples_are_marked_as_clipped(
+    tmp_path: Path, word: str
+) -> None:
+    cells = [word if i in (3, 4, 70) else f"{i * 0.5}" for i in range(90)]
+    text = "t,x,y\n" + "".join(f"{i / 10},{cell},{i}\n" for i, cell in enumerate(cells))
+    with open_lazily(table(tmp_path, text)) as recording:
+        assert recording.about.clipped == {"x": ((3, 5), (70, 71))}
+        values = recording.values("x", 0, 90)
+        assert np.flatnonzero(np.isnan(values)).tolist() == [3, 4, 70] and values[5] == 2.5
+        assert recording.guesses is not None
+        assert any("marked as clipped" in words for words in recording.guesses.words())
+    record = read(table(tmp_path, text))
+    assert record.channels["x"].clipped == ((3, 5), (70, 71)) and not record.channels["x"].valid()[3]
+
+
+def test_given_overloads_in_a_table_with_skipped_rows_then_they_stand_on_the_whole_grid(
+    tmp_path: Path,
+) -> None:
+    text = "t,x\n" + "".join(
+        f"{i / 10},{'OL' if i in (30, 31) else i}\n" for i in range(40) if not 5 <= i < 9
+    )
+    assert read(table(tmp_path, text)).channels["x"].clipped == ((30, 32),)
+
+
+def test_given_words_for_no_value_then_they_are_no_numbers_and_a_dash_may_be_a_unit(tmp_path: Path) -> None:
+    text = "t;strain;status\ns;-;-\n" + "".join(f"{i / 10};{'---' if i == 2 else i};ok\n" for i in range(9))
+    record = read(table(tmp_path, text))
+    assert record.names == ("strain",) and np.flatnonzero(np.isnan(record["strain"])).tolist() == [2]
