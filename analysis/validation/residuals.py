@@ -101,9 +101,7 @@ def left_over(subject: Subject, progress: Progress) -> float:
     )
 
 
-def _words(
-    name: str, numbers: dict[str, float], lags: int, outside: int, white: bool, status: str
-) -> str:
+def _words(name: str, numbers: dict[str, float], lags: int, outside: int, white: bool, status: str) -> str:
     """What was found; both tests for white noise are told, as either of them can rule it out."""
     beyond = f"{outside or 'none'} of {lags} lags outside the bounds drawn"
     test = f"Ljung and Box, probability {numbers['ljung_box_probability']:.2g}; {beyond}"
@@ -204,7 +202,9 @@ def _cross(
 
     _, drive, _ = autocorrelation(inputs)
     width = min(len(drive), len(own))
-    wide = _bound(inputs, len(lags)) * np.sqrt(max(1.0, 1.0 + 2.0 * float(np.sum(own[:width] * drive[:width]))))
+    wide = _bound(inputs, len(lags)) * np.sqrt(
+        max(1.0, 1.0 + 2.0 * float(np.sum(own[:width] * drive[:width])))
+    )
     return lags.astype(np.float64), np.array([at(int(k)) for k in lags]), float(wide)
 
 
