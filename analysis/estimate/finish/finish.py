@@ -17,6 +17,7 @@ from analysis.estimate.finish.hum import hum_words, without_hum
 from analysis.estimate.finish.input_reading import in_the_better_reading, with_other_reading
 from analysis.estimate.finish.judge import Judgement, judge
 from analysis.estimate.finish.jumps import cut_at_jumps, jump_words
+from analysis.estimate.finish.lowest import lowest
 from analysis.estimate.finish.no_worse import no_worse_than_start
 from analysis.estimate.finish.periodic_drive import with_drive_fitted
 from analysis.estimate.finish.sensor_faults import with_sensor_faults
@@ -57,7 +58,7 @@ def finish(
     found = start.fitted or fit(experiment, start, progress, max_iterations=max_iterations)
     found = with_drive_fitted(in_the_better_reading(experiment, found, progress), progress)
     fitted = in_the_guess_turn(found)
-    judgement = judge(fitted)
+    fitted, judgement = lowest(fitted, judge(fitted), progress)
     if judgement.verdict != "fits" and start.fitted is None:
         better = no_worse_than_start(fitted, progress)
         if better is not fitted:

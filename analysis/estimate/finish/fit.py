@@ -48,6 +48,8 @@ def run_engine(
         from analysis.estimate.finish.shooting_engine import fit_shooting
 
         return fit_shooting(experiment, start, progress, cuts, max_iterations)
+    from analysis.estimate.finish.jumping import as_one_motion
     from analysis.estimate.finish.path_engine import fit_path
 
-    return fit_path(experiment, start, progress, cuts, max_iterations)
+    found = fit_path(experiment, start, progress, cuts, max_iterations)
+    return as_one_motion(found, progress, max_iterations) if cuts == 1 else found

@@ -22,12 +22,13 @@ from analysis.estimate.finish.evidence import NOISELESS, Evidence, gather
 from analysis.estimate.finish.fitted import RIVALS, Fitted
 from analysis.estimate.finish.linearised import joined
 from analysis.estimate.finish.missing_force import missing_force
-from analysis.estimate.finish.rivals import rival
+from analysis.estimate.finish.rivals import Rival, rival
 from analysis.estimate.finish.running_on import does_not_last
 from analysis.estimate.finish.sampling import alias
 from analysis.estimate.finish.time_unit import time_unit_words
 from analysis.estimate.finish.twins import twin
 from analysis.estimate.identifiability import covariance_of, pseudo_inverse, undetermined_parameters
+from analysis.estimate.start import Start
 from analysis.experiment.drive_time import DRIVE_TIME
 from analysis.experiment.units import unit_words
 
@@ -52,6 +53,7 @@ class Judgement:
     warnings: list[str] = field(default_factory=list)
     findings: dict[str, Any] = field(default_factory=dict)  # figures behind the verdict, JSON values only
     curves: dict[str, Curve] = field(default_factory=dict)  # what is missing, where something is
+    better: Start | None = None  # other numbers that follow the record better: the fit is to go on from there
 
 
 def judge(fitted: Fitted, progress: Progress = SILENT) -> Judgement:
@@ -65,8 +67,8 @@ def judge(fitted: Fitted, progress: Progress = SILENT) -> Judgement:
     rounding = evidence.noiseless and fitted.findings.get("defect", 0.0) < NOISELESS
     unusable = _unusable(fitted, fitted.converged or rounding)
     bars = noiseless_bars(fitted) if evidence.noiseless else error_bars(fitted, evidence, progress)
+    elsewhere = None if unusable else _elsewhere(fitted, progress)
     unusable += _at_bounds(fitted, evidence, bars)
-    elsewhere = None if unusable else alias(fitted, progress) or rival(fitted, progress) or twin(fitted)
     unusable += [elsewhere.words] if elsewhere else []
     unusable += [words] if (words := time_unit_words(fitted)) else []
     leaves = "" if unusable else does_not_last(fitted)
@@ -81,7 +83,17 @@ def judge(fitted: Fitted, progress: Progress = SILENT) -> Judgement:
     if evidence.lacking and verdict != "fits" and not unusable:
         curves, words = missing_force(fitted, evidence.linear, evidence.excerpts, evidence.lacking)
         reasons += [words] if words else []
-    return Judgement(verdict, reasons, bars.estimate, covariance, quantile, [], findings, curves)
+    better = elsewhere.better if elsewhere else None
+    return Judgement(verdict, reasons, bars.estimate, covariance, quantile, [], findings, curves, better)
+
+
+def _elsewhere(fitted: Fitted, progress: Progress) -> Rival | None:
+    """Other numbers that follow the record better, else such that follow it as well."""
+    first = alias(fitted, progress) or rival(fitted, progress)
+    if first is not None and first.better is not None:
+        return first
+    second = twin(fitted)
+    return second if first is None or (second is not None and second.better is not None) else first
 
 
 def _ideal(fitted: Fitted, reasons: list[str]) -> Judgement:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.estimate.finish.jumping import meet_jumps, switching_in
 from analysis.estimate.identifiability import pseudo_inverse
 from analysis.estimate.path import solver
 from analysis.signal.inputs import CUBIC, Inputs
@@ -282,6 +283,8 @@ def linearisations(fitted: Fitted, cuts: int = 1) -> list[Linearisation]:
     steps = int(fitted.findings.get("steps", 1))
     spread = _DIFFUSE * np.ptp(np.hstack([piece.states for piece in fitted.pieces]), axis=1)
     spread[spread == 0] = _DIFFUSE
+    model = fitted.experiment.model
+    switching = switching_in(model, fitted.values[0]) if fitted.engine == "shooting" else None
     found = []
     for piece in fitted.pieces:
         edges = np.linspace(0, len(piece.times), cuts + 1).astype(int)
@@ -289,6 +292,8 @@ def linearisations(fitted: Fitted, cuts: int = 1) -> list[Linearisation]:
             if b - a > 1 and np.isfinite(piece.residuals[:, a:b]).any():
                 stretch = _stretch(fitted, piece, slice(a, b), spread)
                 found.append(Linearisation(kernels, stretch, len(fitted.unknowns), steps))
+                if switching is not None:
+                    meet_jumps(found[-1], model, switching)
     return found
 
 

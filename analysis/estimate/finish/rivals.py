@@ -4,9 +4,10 @@ The information matrix tells how chi-square rises close to the estimate. It does
 the steady motion under one sine leaves two numbers, so that a model with four unknowns can follow it along
 two-dimensional sets, and what seems to choose a point on them is a line of the noise that the free initial
 state fits as if it were a transient. So where the information rests on a small difference between large
-effects of several parameters, the one concerned most is held at half and at twice its estimate (or four
-standard errors off, if that is further) and everything else is fitted again. A rise of chi-square far below
-the one that the error bar promises means that the data do not choose.
+effects of several parameters, the one concerned most is held at values up to half and twice its estimate (or
+four standard errors off, if that is further) and everything else is fitted again. A rise of chi-square far
+below the one that the error bar promises means that the data do not choose. A fall means that the fit ended in the
+wrong valley: it goes on from the other numbers (analysis/estimate/finish/lowest.py).
 """
 
 from __future__ import annotations
@@ -21,18 +22,21 @@ from analysis.base.progress import SILENT, Progress
 from analysis.estimate.finish.fit import MOST_ITERATIONS, run_engine
 from analysis.estimate.finish.fitted import Fitted
 from analysis.estimate.identifiability import covariance_of, undetermined_parameters
+from analysis.estimate.start import Start
 
 Array = NDArray[np.float64]
 
 _INFLATED = 50.0  # variance over that with all others known, from which on the parameter is held elsewhere
-_STEPS = (-0.5, 1.0)  # of the estimate by which it is moved
+_STEPS = ((-0.16, 0.19), (-0.29, 0.41), (-0.5, 1.0))  # of the estimate by which it is moved
+_WALKED = 20_000  # values measured, beyond which only the last of them are tried: narrow valleys are many
 _FAR = 4.0  # standard errors: a parameter that differs by as many is another number
 _PROMISED = 3.0  # share of the promised rise of chi-square that must be there: one in so many
 # A fit that follows the record as well is close to it after a few steps; one that cannot would take them all.
 _FIRST_LOOK, _HOPELESS = 6, 100.0  # steps, and rise of chi-square over what is no choice, to give up at
 # The beginning of a record may exclude a rival before the rest is looked at: a fifth, within these samples.
 _EXCERPT, _LONGEST_EXCERPT, _SHARE = 1000, 20_000, 5
-_CHANCE = 8.0  # rise of chi-square beyond the best line of the noise that is still no choice
+_CHANCE = 8.0  # rise of chi-square beyond the best of several chances that is still no choice
+FALL = -1.0  # change of chi-square from which on down other numbers are better, and not only as good
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,33 +45,51 @@ class Rival:
 
     words: str
     concerned: tuple[int, ...]  # positions of the unknowns in which they differ
+    better: Start | None = None  # a start there, if they follow the record better
 
 
 def rival(fitted: Fitted, progress: Progress = SILENT) -> Rival | None:
-    """A fit far away that follows the record as well, if holding the least certain parameter finds one."""
+    """The fit far away that follows the record best, if holding the least certain parameter finds one that
+    follows it as well as the estimate.
+
+    The valley of a fit may be a narrow one beside a deeper one (two tanks whose time constants are exchanged,
+    40 % away) that lies within half and twice the estimate: the way there is walked in a few steps.
+    """
     inflation = _inflation(fitted)
     held = int(np.argmax(inflation))
     if inflation[held] < _INFLATED:
         return None
-    covariance = covariance_of(fitted.information)
-    error = np.sqrt(np.diag(covariance))
-    chance = no_choice(fitted)
-    for step in _STEPS:
-        value = float(fitted.estimate[held])
-        change = np.sign(step) * max(abs(step * value), _FAR * float(error[held]))
-        moved = fitted.estimate + change * covariance[held] / error[held] ** 2
-        if _fails_on_an_excerpt(fitted, held, moved, progress):
-            continue
-        look = _held_fit(fitted, held, moved, progress, _FIRST_LOOK)
-        if look is None or _rise(fitted, look) > _HOPELESS * chance:
-            continue
-        other = look if look.converged else _held_fit(fitted, held, moved, progress, MOST_ITERATIONS)
-        if other is None:
-            continue
-        rise = _rise(fitted, other)
-        if rise < min(chance, (change / error[held]) ** 2 / _PROMISED):
-            return _described(fitted, other, held, inflation > _INFLATED, rise)
-    return None
+    error, value = float(np.sqrt(_covariance(fitted, held)[held])), abs(float(fitted.estimate[held]))
+    samples = sum(piece.residuals.size for piece in fitted.pieces)
+    steps = _STEPS if samples <= _WALKED else _STEPS[-1:]
+    changes = {np.sign(step) * max(abs(step) * value, _FAR * error) for pair in steps for step in pair}
+    found = [_held_at(fitted, held, float(change), progress) for change in sorted(changes)]
+    rises = [(rise, other) for rise, other in found if other is not None]
+    if not rises:
+        return None
+    rise, best = min(rises, key=lambda pair: pair[0])
+    return _described(fitted, best, held, inflation > _INFLATED, rise)
+
+
+def _covariance(fitted: Fitted, held: int) -> Array:
+    return np.asarray(covariance_of(fitted.information)[held])
+
+
+def _held_at(fitted: Fitted, held: int, change: float, progress: Progress) -> tuple[float, Fitted | None]:
+    """The fit with a parameter changed so much, and its rise of chi-square; None if that is a choice."""
+    covariance, chance = _covariance(fitted, held), no_choice(fitted)
+    moved = fitted.estimate + change * covariance / covariance[held]
+    if _fails_on_an_excerpt(fitted, held, moved, progress):
+        return np.inf, None
+    other = _held_fit(fitted, held, moved, progress, _FIRST_LOOK)
+    if other is None or _rise(fitted, other) > _HOPELESS * chance:
+        return np.inf, None
+    if not other.converged:
+        other = _held_fit(fitted, held, moved, progress, MOST_ITERATIONS)
+    if other is None:
+        return np.inf, None
+    rise = _rise(fitted, other)
+    return rise, other if rise < min(chance, change**2 / covariance[held] / _PROMISED) else None
 
 
 def _fails_on_an_excerpt(fitted: Fitted, held: int, moved: Array, progress: Progress) -> bool:
@@ -103,8 +125,16 @@ def no_choice(fitted: Fitted) -> float:
 
     A free initial state finds the highest of N/2 lines of the noise, which is 2 ln N of chi-square.
     """
-    samples = sum(int(np.isfinite(piece.residuals).sum()) for piece in fitted.pieces)
-    return float(2.0 * np.log(max(samples, 2)) + _CHANCE)
+    return no_choice_among(sum(int(np.isfinite(piece.residuals).sum()) for piece in fitted.pieces))
+
+
+def no_choice_among(chances: int) -> float:
+    """The same for the best of so many chances.
+
+    Of two motions that differ by D of chi-square the wrong one is better by x with the probability of a
+    normal deviate above (x + D)/(2 sqrt(D)), which is at least sqrt(x), whatever D.
+    """
+    return float(2.0 * np.log(max(chances, 2)) + _CHANCE)
 
 
 def _inflation(fitted: Fitted) -> Array:
@@ -147,4 +177,5 @@ def _described(fitted: Fitted, other: Fitted, held: int, open_: NDArray[np.bool_
         f"With {numbers} the model follows the record as well (chi-square {rise:+.1f}): the data do not "
         "choose between these numbers and those found."
     )
-    return Rival(words, tuple(sorted({*differs, *(int(i) for i in np.flatnonzero(open_))})))
+    concerned = tuple(sorted({*differs, *(int(i) for i in np.flatnonzero(open_))}))
+    return Rival(words, concerned, other.as_start() if rise < FALL else None)

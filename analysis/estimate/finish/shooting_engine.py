@@ -34,6 +34,7 @@ _REWEIGHTINGS = 4  # rounds of fit and noise from the residuals
 _SAME_NOISE = 0.02  # relative change of the noise at which they end
 _LOOKED_AT = 50  # samples at which the fastest rate of a stiff model is looked at
 _STABLE, _MOST_STABLE = 1.0, 4096  # rate times sub-step that Runge-Kutta 4 follows well; most sub-steps
+_LEAST_STABLE = 4  # sub-steps: the fastest rate may be that of a contact between the samples looked at
 _SHORTEST = 8  # samples of a piece, at least
 _SLIGHT = 0.01  # of an input's standard deviation, by which it is changed: the motion stays close
 
@@ -188,7 +189,7 @@ def _stable_substeps(problem: Problem, found: Descent) -> int:
     problem.kernels.jac_many(times, states, stretch.inputs.values(times), values, dx, jx, jp)
     fastest = float(np.max(np.abs(np.linalg.eigvals(jx.transpose(2, 0, 1)))))
     dt = float(stretch.times[1] - stretch.times[0])
-    return int(np.clip(np.ceil(fastest * dt / _STABLE), 1, _MOST_STABLE))
+    return int(np.clip(np.ceil(fastest * dt / _STABLE), _LEAST_STABLE, _MOST_STABLE))
 
 
 def _piece(

@@ -3,7 +3,8 @@
 Sharp minima do not exclude it: two equal masses seen from one side can exchange their springs, a motor with a
 speed sensor its two time constants, and either set follows every record. So the fitted motion, without its
 noise, is taken for a record, and a few descents look for it from other places. A set that follows the fitted
-motion within the noise must then follow the record itself as well as the first one does.
+motion within the noise is then fitted to the record itself. There it may follow as well as the first one, or
+better: then the fit had ended in the wrong valley.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from numpy.typing import NDArray
 from analysis.base.errors import ShakedownError
 from analysis.estimate.finish.angles import TURN, is_angle
 from analysis.estimate.finish.fitted import Fitted
-from analysis.estimate.finish.rivals import Rival, no_choice
+from analysis.estimate.finish.rivals import FALL, Rival, no_choice_among
 from analysis.estimate.identifiability import covariance_of, pseudo_inverse
 from analysis.estimate.observability import shown_at_an_instant
-from analysis.estimate.shooting.build import problem_of, start_point
+from analysis.estimate.shooting.build import problem_of, start_point, stretches_of
 from analysis.estimate.shooting.descent import Descent, minimise
 from analysis.estimate.shooting.grow import grow
 from analysis.estimate.shooting.problem import ROUGH, Point, Problem
+from analysis.estimate.start import Start
 from analysis.experiment.drive_time import DRIVE_TIME
 
 Array = NDArray[np.float64]
@@ -33,11 +35,12 @@ _STARTS, _SPREADS = 6, (1.7, 3.0)  # starts for each factor up and down within w
 _PAIRS, _ALIKE = 5, 9.0  # pairs moved against each other, and exchanged if one is not so many times the other
 _STRETCHES, _WINDOW = 3, 400  # records, and samples of each, on which the search goes
 _LAST_STEPS = 60  # of a descent on the whole record
-_MET, _NEAR = 0.02, 0.2  # of the noise, rms: where a descent ends, and within which the fitted motion is met
+_MET, _NEAR = 0.02, 0.5  # of the noise, rms: where a descent ends, and within which the fitted motion is met
 _FAR = 4.0  # standard errors: a parameter that differs by as many is another number
 _DIFFERENT = 0.02  # of its value, at least
 _VALLEY = 300.0  # promised rise of chi-square beyond which a second minimum is another valley
 _MOST_WORK = 5e6  # sub-steps times columns, about a second of processor
+_MOST_CONFIRMED = 4  # the same for fits to the record, in units of the former
 
 
 def twin(fitted: Fitted) -> Rival | None:
@@ -56,10 +59,16 @@ def twin(fitted: Fitted) -> Rival | None:
         states = [path for path in fitted.as_start().states if path is not None]
         k = len(fitted.experiment.model.parameters)
         here = start_point(fitted.experiment, fitted.values[:, :k], states, fitted.values[:, k:])
+        one = None
         for there in _candidates(whole, here, shared):
             if not _apart(whole, here, there, error, shared, turns):
                 continue
-            if (found := _confirmed(fitted, whole, here, there, error, shared, turns)) is not None:
+            if one is None:
+                whole.settle_substeps(here, ROUGH)
+                one = _descended(whole, here)
+            if one is None or whole.work > _MOST_CONFIRMED * _MOST_WORK:
+                return None
+            if (found := _confirmed(fitted, whole, one, there, error, shared, turns)) is not None:
                 return found
     except (ShakedownError, np.linalg.LinAlgError):
         return None
@@ -122,16 +131,20 @@ def _elsewhere(problem: Problem, begin: Point, shared: list[int]) -> Iterator[Po
 
 
 def _confirmed(
-    fitted: Fitted, whole: Problem, here: Point, there: Point, error: Array, shared: list[int], turns: Array
+    fitted: Fitted, whole: Problem, one: Descent, there: Point, error: Array, shared: list[int], turns: Array
 ) -> Rival | None:
     """The other numbers in words, if they follow the whole record as well and stay others in doing so."""
-    whole.settle_substeps(here, ROUGH)
-    one, other = (_descended(whole, point) for point in (here, there))
-    if one is None or other is None:
+    other, here = _descended(whole, there), one.evaluation.point
+    if other is None:
         return None
     end, rise = other.evaluation.point, 2 * (other.cost - one.cost)
     differs = _apart(whole, here, end, error, shared, turns)
-    if not differs or rise > no_choice(fitted) or _promised(fitted, whole, here, end, differs) < _VALLEY:
+    chances = 2 * _PAIRS + len(_SPREADS) * _STARTS
+    if (
+        not differs
+        or rise > no_choice_among(chances)
+        or _promised(fitted, whole, here, end, differs) < _VALLEY
+    ):
         return None
     values = whole.unknowns.current(end.values)
     numbers = " and ".join(f"{fitted.names[i]} = {values[i]:.4g}" for i in differs)
@@ -139,7 +152,18 @@ def _confirmed(
         f"With {numbers} the model follows the record as well (chi-square {rise:+.1f}): the data do not "
         "choose between these numbers and those found; bounds that leave out one of the two would."
     )
-    return Rival(words, tuple(differs))
+    return Rival(words, tuple(differs), _start_at(fitted, whole, other) if rise < FALL else None)
+
+
+def _start_at(fitted: Fitted, whole: Problem, other: Descent) -> Start:
+    """The other numbers and their motion as a start."""
+    start = fitted.as_start()
+    paths = [np.array(path) for path in start.states if path is not None]
+    places = stretches_of(fitted.experiment)
+    for (number, first, stop), motion in zip(places, other.evaluation.motions, strict=True):
+        paths[number][:, first:stop] = motion.states
+    k, values = whole.parameters, other.evaluation.point.values
+    return replace(start, values=values[:, :k], states=paths, sensors=values[:, k:])
 
 
 def _promised(fitted: Fitted, whole: Problem, here: Point, there: Point, differs: list[int]) -> float:

@@ -89,7 +89,7 @@ def test_given_numbers_far_away_then_they_count_where_chi_square_hardly_rises(
     assert first == pytest.approx([2.0 + change, 3.0 + 0.995 * change])
     assert fits.asked[0][1] == 6
     if answer is None:
-        assert fits.asked[1][0][0] == pytest.approx(2.0 + max(2.0, 4 * error))
+        assert fits.asked[-1][0][0] == pytest.approx(2.0 + max(2.0, 4 * error))
         return
     other = f" and k = {3.0 + 0.995 * change:.4g}" if 0.995 * abs(change) > 4 * error else ""
     assert answer.words.startswith(f"With c = {2.0 + change:.4g}{other} the model")
@@ -104,7 +104,26 @@ def test_given_parameters_that_the_data_tell_apart_then_no_other_fit_is_made(
     assert rival(fitted_with(0.05, np.sqrt(1 - 1 / 51))) is not None
 
 
-@pytest.mark.parametrize(("rise", "asked"), [(99 * CHANCE, [6, 60, 6, 60]), (101 * CHANCE, [6, 6])])
+def test_given_a_deeper_valley_between_the_estimate_and_twice_it_then_it_is_where_the_fit_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Chi-square rises by 5 at 1.19 and falls by 50 at 1.41 times the estimate; it rises by 1e4 elsewhere."""
+
+    def held(fitted: Any, place: int, moved: np.ndarray, progress: Any, iterations: int) -> Any:
+        rise = {2.38: 5.0, 2.82: -50.0}.get(round(float(moved[0]), 2), 1e4)
+        return about(
+            converged=True, chi2_at=lambda sigma: 500.0 + rise, unknowns=[unknown("k", 1)],
+            estimate=moved[1:], values=moved[None], as_start=lambda: moved[0],
+        )  # fmt: skip
+
+    monkeypatch.setattr(rivals_module, "_held_fit", held)
+    monkeypatch.setattr(rivals_module, "_fails_on_an_excerpt", lambda *_: False)
+    answer = rival(fitted_with(0.05))
+    assert answer is not None and answer.better == pytest.approx(2.82)
+    assert "(chi-square -50.0)" in answer.words
+
+
+@pytest.mark.parametrize(("rise", "asked"), [(99 * CHANCE, 6 * [6, 60]), (101 * CHANCE, 6 * [6])])
 def test_given_a_first_look_that_is_hopeless_then_it_is_not_gone_on_with(
     monkeypatch: pytest.MonkeyPatch, rise: float, asked: list[int]
 ) -> None:
