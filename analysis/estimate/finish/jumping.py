@@ -1,9 +1,9 @@
 """Fits of models whose slope jumps: the motion that meets the jumps, and its linearisation across them.
 
 Equal steps across an impact or a stick-slip keep no order, and what they say of the derivatives lacks the
-jump of the sensitivities. Output error locates the jumps in time (analysis/simulation/events.py); the path does
-not. So a path of such a model ends as one motion where one motion follows the record, and wherever a fit is
-linearised, the intervals that hold a jump are passed by the integrator that meets it.
+jump of the sensitivities. Output error locates the jumps in time (analysis/simulation/events.py); the path
+does not. So a path of such a model ends as one motion where one motion follows the record, and wherever a fit
+is linearised, the intervals that hold a jump are passed by the integrator that meets it.
 """
 
 from __future__ import annotations

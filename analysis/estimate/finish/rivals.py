@@ -6,8 +6,8 @@ two-dimensional sets, and what seems to choose a point on them is a line of the 
 state fits as if it were a transient. So where the information rests on a small difference between large
 effects of several parameters, the one concerned most is held at values up to half and twice its estimate (or
 four standard errors off, if that is further) and everything else is fitted again. A rise of chi-square far
-below the one that the error bar promises means that the data do not choose. A fall means that the fit ended in the
-wrong valley: it goes on from the other numbers (analysis/estimate/finish/lowest.py).
+below the one that the error bar promises means that the data do not choose. A fall means that the fit ended
+in the wrong valley: it goes on from the other numbers (analysis/estimate/finish/lowest.py).
 """
 
 from __future__ import annotations

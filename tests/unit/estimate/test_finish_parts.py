@@ -13,7 +13,7 @@ from analysis.base.errors import ModelError, ShakedownError
 from analysis.base.identification import Estimate
 from analysis.base.progress import SILENT
 from analysis.base.record import Record
-from analysis.estimate.finish import errors, honest, path_engine, rivals, shooting_engine
+from analysis.estimate.finish import errors, honest, jumping, path_engine, rivals, shooting_engine
 from analysis.estimate.finish.autoregression import Autoregression, fit_autoregression
 from analysis.estimate.finish.fit import fit, run_engine
 from analysis.estimate.finish.fitted import Fitted, Piece
@@ -62,6 +62,7 @@ def test_given_a_start_then_it_says_which_engine_fits_which_experiment_and_how_l
     asked: list[tuple[Any, ...]] = []
     for module, name in ((path_engine, "fit_path"), (shooting_engine, "fit_shooting")):
         monkeypatch.setattr(module, name, lambda *given, name=name: asked.append((name, *given)))
+    monkeypatch.setattr(jumping, "as_one_motion", lambda found, *_: found)
     one, other = about(model=FREE), about(model=FREE)
     plain = Start("weak", np.zeros((1, 1)))
     shot = Start("shooting", np.zeros((1, 1)), engine="shooting", experiment=other)
@@ -252,9 +253,10 @@ def test_given_a_rival_then_what_differs_by_four_errors_is_named_and_what_is_ope
         unknowns=[unknowns[i] for i in (1, 2, 3)], estimate=np.array([2.39, 3.41, 4.0]),
         values=np.array([[0.0, 0.0, 0.0, 8.0], [0.0, 0.0, 0.0, 9.0]]),
     )  # fmt: skip
-    found = rivals._described(fitted, other, 0, np.array([False, False, False, True]), -1.25)
+    found = rivals._described(fitted, other, 0, np.array([False, False, False, True]), -0.75)
+    assert found.better is None  # no better, but as good
     assert found.concerned == (0, 2, 3)
-    assert found.words.startswith("With a = 8 and c = 3.41 the model follows") and "-1.2" in found.words
+    assert found.words.startswith("With a = 8 and c = 3.41 the model follows") and "-0.8" in found.words
 
 
 def test_given_test_functions_then_their_overlap_counts_those_that_share_nodes() -> None:
