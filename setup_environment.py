@@ -13,8 +13,11 @@ import shutil
 import subprocess
 import sys
 import venv
+from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
+OLDEST = (3, 11)
 ROOT = Path(__file__).parent
 VENV = ROOT / ".venv"
 WINDOWS = sys.platform == "win32"
@@ -66,6 +69,8 @@ def environment() -> None:
     """The environment with everything that the program, its extras and its tests need."""
     bootstrap, locked = REQUIREMENTS / "bootstrap.txt", REQUIREMENTS / "dev.txt"
     if not newer(tool("uv"), bootstrap):
+        if find_spec("ensurepip") is None:
+            sys.exit(f"{sys.executable} cannot make environments (on Debian: sudo apt install python3-venv).")
         if not tool("python").exists():
             venv.create(VENV, with_pip=True)
         run(tool("python"), "-m", "pip", "install", "--quiet", "--require-hashes", "-r", bootstrap)
@@ -134,6 +139,7 @@ def test(*files: str) -> None:
 
 def start() -> None:
     """The window; without a display the same experiment headless."""
+    setup()
     has_display = bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
     if has_display or sys.platform != "linux":
         run(tool("shakedown"))
@@ -142,8 +148,13 @@ def start() -> None:
         run(tool("shakedown"), "demo")
 
 
+def run_doctor() -> None:
+    run(tool("shakedown"), "doctor")
+
+
 def release() -> None:
     """Wheel and sdist in dist, looked through, and the wheel used in an environment of its own."""
+    environment()
     shutil.rmtree(ROOT / "dist", ignore_errors=True)
     run(tool("python"), "-m", "hatchling", "build")
     (wheel,) = (ROOT / "dist").glob("*.whl")
@@ -151,25 +162,31 @@ def release() -> None:
     print("\n".join(str(p.relative_to(ROOT)) for p in sorted((ROOT / "dist").iterdir())))
 
 
+COMMANDS: dict[str, Callable[[], None]] = {
+    "setup": setup,
+    "check": check,
+    "run": start,
+    "doctor": run_doctor,
+    "release": release,
+}
+
+
 def main(words: list[str]) -> None:
-    match words:
-        case ["setup"]:
-            setup()
-        case ["check"]:
-            check()
-        case ["test", *files]:
-            setup(everything=not files)
-            test(*files)
-        case ["run"]:
-            setup()
-            start()
-        case ["doctor"]:
-            run(tool("shakedown"), "doctor")
-        case ["release"]:
-            environment()
-            release()
-        case _:
-            sys.exit(__doc__)
+    # No ``match`` here: an older Python reads this file, too, before it can be told.
+    if sys.version_info < OLDEST:
+        needed, found = (".".join(map(str, v)) for v in (OLDEST, sys.version_info[:2]))
+        sys.exit(
+            f"Shakedown needs Python {needed} or newer, and {sys.executable} is {found}. "
+            "With make, name another one: make run PYTHON=python3.12"
+        )
+    command = words[0] if words else ""
+    if command == "test":
+        setup(everything=not words[1:])
+        test(*words[1:])
+    elif command not in COMMANDS or words[1:]:
+        sys.exit(__doc__)
+    else:
+        COMMANDS[command]()
 
 
 if __name__ == "__main__":

@@ -24,17 +24,17 @@ _NAMES = {
     "simulation.simulate": "sensitivities simulate",
     "simulation.virtual_record": "virtual_record",
     # from records to parameters with error bars and a verdict
-    "estimate.methods": "METHODS identify option_types own_module",
+    "estimate.methods": "METHODS OWN_METHODS identify option_types own_module",
     "estimate.curves": "identify_curves",
     "estimate.identifiability": "confusion_words",
     "estimate.latent_states": "LatentStates latent_states why_no_states",
     "estimate.profiling": "can_be_profiled profile_of",
     "estimate.bootstrap": "FittedMotion fitted_motion with_draws",
     "estimate.weak.recursive": "RecursiveWeak",
-    "estimate.discovery.library": "Library monomials oscillator system",
+    "estimate.discovery.library": "Library Shape monomials oscillator system",
     "estimate.discovery.selection": "Selection select_terms",
     "estimate.discovery.completion": "Completion complete",
-    "base.identification": "Curve Estimate Identification interval_ends with_error",
+    "base.identification": "Curve Estimate Identification Surface interval_ends with_bounds with_error",
     # does the model move as the specimen does
     "validation": "Check Panel Sweep Trace Validation validate",
     "validation.response": "predict_response",
@@ -60,6 +60,7 @@ _NAMES = {
     # orbits and invariants of a record
     "motion.verdict": "Motion examine",
     "motion.dimension": "dimension_of_all",
+    "motion.sampling": "coarse noise_beside_motion",
     "orbits.autonomous": "autonomous_orbits mean_turn",
     "orbits.forced": "forced_orbits",
     "orbits.orbit": "Orbits PeriodicOrbit",

@@ -13,7 +13,9 @@ from analysis.base.extras import need_extra as need_extra
 from analysis.base.identification import Curve as Curve
 from analysis.base.identification import Estimate as Estimate
 from analysis.base.identification import Identification as Identification
+from analysis.base.identification import Surface as Surface
 from analysis.base.identification import interval_ends as interval_ends
+from analysis.base.identification import with_bounds as with_bounds
 from analysis.base.identification import with_error as with_error
 from analysis.base.options import parse_options as parse_options
 from analysis.base.parsing import parse_json as parse_json
@@ -52,6 +54,7 @@ from analysis.estimate.curves import identify_curves as identify_curves
 from analysis.estimate.discovery.completion import Completion as Completion
 from analysis.estimate.discovery.completion import complete as complete
 from analysis.estimate.discovery.library import Library as Library
+from analysis.estimate.discovery.library import Shape as Shape
 from analysis.estimate.discovery.library import monomials as monomials
 from analysis.estimate.discovery.library import oscillator as oscillator
 from analysis.estimate.discovery.library import system as system
@@ -62,6 +65,7 @@ from analysis.estimate.latent_states import LatentStates as LatentStates
 from analysis.estimate.latent_states import latent_states as latent_states
 from analysis.estimate.latent_states import why_no_states as why_no_states
 from analysis.estimate.methods import METHODS as METHODS
+from analysis.estimate.methods import OWN_METHODS as OWN_METHODS
 from analysis.estimate.methods import identify as identify
 from analysis.estimate.methods import option_types as option_types
 from analysis.estimate.methods import own_module as own_module
@@ -77,6 +81,8 @@ from analysis.model import Parameter as Parameter
 from analysis.model.editing import with_parameter as with_parameter
 from analysis.model.grammar import FUNCTIONS as FUNCTIONS
 from analysis.motion.dimension import dimension_of_all as dimension_of_all
+from analysis.motion.sampling import coarse as coarse
+from analysis.motion.sampling import noise_beside_motion as noise_beside_motion
 from analysis.motion.verdict import Motion as Motion
 from analysis.motion.verdict import examine as examine
 from analysis.orbits.autonomous import autonomous_orbits as autonomous_orbits

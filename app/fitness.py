@@ -8,14 +8,14 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from analysis import EXTRAS, __version__, missing_extra
+from analysis import EXTRAS, __version__, missing_extra, not_used, package_of, plugged
 from app.desktop.settings import Settings
 from drivers.base.control_folder import control_folder
 from drivers.base.logs import log_path
@@ -59,6 +59,7 @@ def examine() -> list[Section]:
     parts: list[tuple[str, Callable[[], list[Finding]]]] = [
         ("Program", program),
         ("Extras", extras),
+        ("Other packages", other_packages),
         ("Machine", machine),
         ("Folders", folders),
         ("Timing", timing),
@@ -107,6 +108,28 @@ def extras() -> list[Finding]:
         else:
             found.append(Finding(name, missing_extra(name), "note"))
     return found
+
+
+def other_packages() -> list[Finding]:
+    """What packages of others add, by name; nothing of them is loaded for this."""
+    from analysis import OWN_METHODS
+    from drivers.formats import FORMATS
+    from drivers.rig.registry import OWN
+
+    own: dict[str, Iterable[str]] = {
+        **OWN,
+        "rigs": (),
+        "formats": [f.name for f in FORMATS],
+        "methods": OWN_METHODS,
+    }
+    found = [
+        Finding(f"{group} {name}", f"{package_of(entry)} ({entry.value})")
+        for group, names in own.items()
+        for name, entry in plugged(group, names).items()
+    ]
+    unused = [words for group in ("formats", "methods") for words in not_used(group, own[group])]
+    found += [Finding("note", words, "note") for words in unused]  # those of drivers stand with the devices
+    return found or [Finding("added", "nothing")]
 
 
 def machine() -> list[Finding]:
@@ -166,7 +189,8 @@ def display() -> list[Finding]:
 def devices() -> list[Finding]:
     from drivers.instruments.discovery import find_devices
 
-    found, notes = find_devices()
+    with contextlib.redirect_stdout(sys.stderr):  # what a driver prints is no part of the page
+        found, notes = find_devices()
     shown = [Finding(f"{d.kind} {d.address}", d.description) for d in found]
     return shown + [Finding("note", text, "note") for text in notes]
 
@@ -191,6 +215,9 @@ def _writable(what: str, folder: Path) -> Finding:
 
 
 def _free(folder: Path) -> Finding:
+    """Of the disk on which the folder is, or would be if it could be made."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
     free = shutil.disk_usage(folder).free / 1e9
     return Finding("free disk", f"{free:.1f} GB", "good" if free > FEWEST_GIGABYTES else "bad")
 

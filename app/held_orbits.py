@@ -1,16 +1,17 @@
-"""Held orbits from the JSON that `shakedown hold` writes."""
+"""Held orbits from the JSON that `shakedown hold` writes: evidence to validate by, data to identify from."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis import DataError, HeldMotion, parse_json
+from analysis import DataError, Excitation, HeldMotion, parse_json
 from drivers.base.files import read_text
 
 if TYPE_CHECKING:
-    from analysis import Model
+    from analysis import Model, Record
 
 
 def read_held(path: str, model: Model) -> list[HeldMotion]:
@@ -25,6 +26,51 @@ def read_held(path: str, model: Model) -> list[HeldMotion]:
     if not found:
         raise DataError(f"No orbit of {path} was held: there is nothing to compare.")
     return found
+
+
+def is_held(path: str) -> bool:
+    """Whether a file is named as results are; recordings never are."""
+    return Path(path).suffix.lower() == ".json"
+
+
+def held_records(path: str, padded: bool = False) -> list[Record]:
+    """The orbits of the file that were held, each as a record that states its noise.
+
+    One period of the orbit, the channels' plain averages (which owe nothing to a model) and the force of the
+    drive. ``padded``: with a period of the drive more on either side, which repeats it, for a method that
+    tapers; it uses the period between them only.
+    """
+    try:
+        told = parse_json(read_text(path, "a result of hold"))
+        held = [o for o in told["orbits"] if o["verdict"] == "held"]
+        if held and not all("averaged" in o for o in held):
+            raise DataError(f"{path} was written by an earlier version: hold the orbits again.")
+        drive = told["drive"]
+        sine = Excitation(float(drive["frequency"]), float(drive["amplitude"]), 0.0)
+        found = [_record(o, sine, padded) for o in held]
+    except (KeyError, TypeError, IndexError, ValueError) as error:
+        raise DataError(
+            f"{path} is not a result of `shakedown hold` ({type(error).__name__}: {error})."
+        ) from None
+    if not found:
+        raise DataError(f"No orbit of {path} was held: there is nothing to identify from.")
+    return found
+
+
+def _record(o: dict[str, Any], sine: Excitation, padded: bool) -> Record:
+    from analysis import Record
+
+    periods, cycle = int(o["periods"]), len(o["phase"])
+    nodes = cycle // periods  # of a period of the drive
+    at = np.arange(-nodes, cycle + nodes + 1) % cycle if padded else np.arange(cycle)
+    arrays = {n: np.array(row["mean"], dtype=np.float64)[at] for n, row in o["averaged"].items()}
+    arrays |= {n: np.array(row, dtype=np.float64)[at] for n, row in o["input"].items()}
+    errors = {n: np.array(row["stderr"], dtype=np.float64) for n, row in o["averaged"].items()}
+    closed = {"closed_orbit": {"start": nodes, "periods": periods}} if padded else {}
+    return Record.from_arrays(
+        nodes * sine.frequency, arrays, noise={n: float(np.sqrt(np.mean(e**2))) for n, e in errors.items()},
+        excitation=sine, metadata={"held_orbit": int(o["number"]), **closed},
+    )  # fmt: skip
 
 
 def _motion(o: dict[str, object], model: Model) -> HeldMotion:

@@ -257,6 +257,7 @@ class Preview:
     samples: int = 0
     first: NDArray[np.float64] = field(default_factory=lambda: np.empty((0, 0)))  # [channels, samples]
     lines: tuple[tuple[int, str], ...] = ()  # of a text that cannot be read: some of it, by line
+    remarks: tuple[str, ...] = ()  # what is doubtful about its times
 
 
 def preview(source: Path, options: Options, progress: Progress) -> Preview:
@@ -272,6 +273,7 @@ def preview(source: Path, options: Options, progress: Progress) -> Preview:
             return Preview(
                 "", recording.guesses or Guesses(), tuple(recording.names),
                 tuple(spec.unit for spec in about.channels), recording.rate, len(recording), first,
+                remarks=tuple(str(about.metadata[k]) for k in ("rates", "holes") if k in about.metadata),
             )  # fmt: skip
     except ShakedownError as error:
         return Preview(str(error), _columns_of(source, options), lines=_lines_of(source, str(error)))

@@ -4,10 +4,12 @@ of a pipe, where a window has the rig and a process beside it computes.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from analysis import ShakedownError
 from drivers.base.protocols import InstrumentError
 
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from drivers.rig.profile import Rig
 
 SETTLE = 0.1  # s at least for a drive that has risen
+FALL_SECONDS = 0.3  # of samples taken after the drive was told to end
 
 
 class LoopBench(Protocol):
@@ -61,6 +64,7 @@ class RigBench:
         self._start_recording = start_recording
         self._loop: EngineLoop | None = None
         self.capture: ActiveRecording | None = None
+        self._ended = False
 
     def begin(self, channels: Sequence[str], frequency: float) -> None:
         from app.loop_rig import EngineLoop, modulated
@@ -106,6 +110,20 @@ class RigBench:
         from app.loop_rig import modulated
 
         return modulated(self._rig).loop_status()
+
+    def end(self, reason: str, beat: Callable[[], None] = lambda: None) -> None:
+        """Ramp down, finish the recording; ``beat`` is called meanwhile. The second time nothing is left."""
+        if self._ended:
+            return
+        self._ended = True
+        if self._rig.exciter is not None and self._engine.status.running:
+            with contextlib.suppress(ShakedownError):
+                self._rig.exciter.stop(reason)
+                self._engine.advance(FALL_SECONDS, lambda _: beat())
+        if self.capture is not None:
+            self.capture.ask_to_end()
+            while not self.capture.wait(0.05):
+                beat()
 
     @property
     def files(self) -> list[Path]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 PATIENCE = 3.0  # s without a sign of life, as the window has: this process computes beside them
 LONGEST_STEP = 5.0  # s between two looks at the rig: a regulator is computed meanwhile
-FALL_SECONDS = 0.3  # of samples taken after the drive was told to end
 
 
 class LoopSession:
@@ -68,7 +66,7 @@ class LoopSession:
             except ShakedownError as error:
                 self.problem = "Stopped by you." if self._interrupted.is_set() else str(error)
             finally:
-                self._end(ending)
+                self.bench.end(ending, self.rig.beat)
                 self.engine.stop()
                 self.rig.close()
             self.problem = f"Ended: {ctrl_c.word}." if ctrl_c.word else self.problem
@@ -79,15 +77,3 @@ class LoopSession:
         except KeyboardInterrupt:
             self.rig.emergency_stop(ctrl_c.word or "Ctrl-C was pressed")
             self._interrupted.set()
-
-    def _end(self, reason: str) -> None:
-        """Ramp down, finish the recording."""
-        rig = self.rig
-        if rig.exciter is not None and self.engine.status.running:
-            with contextlib.suppress(ShakedownError):
-                rig.exciter.stop(reason)
-                self.engine.advance(FALL_SECONDS, lambda _: rig.beat())
-        if self.bench.capture is not None:
-            self.bench.capture.ask_to_end()
-            while not self.bench.capture.wait(0.05):
-                rig.beat()

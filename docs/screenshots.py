@@ -36,7 +36,7 @@ def make_record(folder: Path) -> Path:
     engine.start()
     engine.advance(profile.settle)
     metadata = {
-        "rig": profile.name,
+        "rig": profile.key,
         "model": profile.model,
         "tags": ["chaos", "7.5 Hz"],
     }
@@ -80,6 +80,7 @@ class Journey:
         """The page as it is, light and dark."""
         for theme in ("light", "dark"):
             self.window.theme.choose(theme)
+            self.shake()
             self.window.notice.hide()
             self.wait(lambda: True, after=0.8)
             self._rest()
@@ -97,9 +98,16 @@ class Journey:
     def shake(self) -> None:
         """Start the drive if it stands still: a window that a busy machine keeps waiting stops it."""
         bench = self.window.bench
+        if bench.rig.drive_status().latched:
+            bench.rig.arm()
+            self.wait(lambda: not bench.rig.drive_status().latched)
         if not bench.rig.drive().playing:
             bench.start_drive()
             self.wait(lambda: bench.rig.drive().steady)
+
+    def shaking(self) -> bool:
+        self.shake()
+        return True
 
     def page(self, key: str) -> object:
         self.window.show_page(key)
@@ -111,13 +119,13 @@ class Journey:
         self.window.begin([])
         self.wait(lambda: bench.rig.running)
         self.shake()
-        self.wait(lambda: bench.feed.section.shape[1] > 80 or self.shake())
+        self.wait(lambda: self.shaking() and bench.feed.section.shape[1] > 80)
         self.shoot("acquire")
         panel = self.window.pages["acquire"].live_panel  # type: ignore[attr-defined]
         self.window.pages["acquire"].tabs.setCurrentIndex(2)  # type: ignore[attr-defined]
         self.shake()
         panel.start()
-        self.wait(lambda: panel.enough or self.shake(), after=8.0)
+        self.wait(lambda: self.shaking() and panel.enough, after=8.0)
         self.shoot("live-fit")
         panel.stop()
         self.page("rig")

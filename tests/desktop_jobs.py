@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from multiprocessing.connection import Connection
 
 from analysis.base.errors import DataError
 from analysis.base.progress import Progress
@@ -46,3 +47,30 @@ def grind(seconds: float, progress: Progress) -> int:
         count += sum(range(2000))
         progress.report(0.5, "grinding")
     return count
+
+
+def own_niceness(progress: Progress) -> int:
+    """How far this process steps back behind others."""
+    return os.getpriority(os.PRIO_PROCESS, 0)
+
+
+def push(link: Connection, seconds: float, progress: Progress) -> dict[str, object]:
+    """Drive the rig at the end of the pipe for some seconds with its loop closed; why it ended early."""
+    import numpy as np
+
+    from analysis import ShakedownError
+    from analysis.holding.dither import Dither
+    from app.loop_pipe import PipeBench
+    from drivers.base.waveform import Sine
+
+    bench, problem = PipeBench(link), ""
+    try:
+        bench.begin(("x", "f"), 7.5)
+        bench.record()
+        bench.play(Sine(0.4, 7.5))
+        bench.install(Dither(("x",), np.array([0.1, -0.05, 0.02])))
+        bench.tell("the loop is closed")
+        bench.seconds(seconds)
+    except ShakedownError as error:
+        problem = str(error)
+    return {"files": bench.end("the push is over"), "problem": problem}

@@ -47,7 +47,8 @@ def calibrate(record: Record, channel: str, factor: float, offset: float, unit: 
         raise DataError("A calibration needs a factor other than 0 and a finite offset.")
     old = record.channels[channel]
     channels = dict(record.channels)
-    channels[channel] = replace(old, data=factor * data + offset, unit=unit)
+    noise = None if old.noise is None else abs(factor) * old.noise
+    channels[channel] = replace(old, data=factor * data + offset, unit=unit, noise=noise)
     return replace(record, channels=channels)
 
 

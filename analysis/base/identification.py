@@ -57,6 +57,21 @@ class Curve:
 
 
 @dataclass(frozen=True)
+class Surface:
+    """An identified function of two arguments with its pointwise 95 % band; values by x, then by y."""
+
+    x: list[float]
+    y: list[float]
+    z: list[list[float]]
+    lower: list[list[float]]
+    upper: list[list[float]]
+    x_label: str = ""
+    y_label: str = ""
+    z_label: str = ""
+    formula: str = ""  # a sentence on the simplest formulas within the band
+
+
+@dataclass(frozen=True)
 class Residual:
     """What a fit leaves unexplained."""
 
@@ -102,6 +117,7 @@ class Identification:
     covariance: list[list[float]] = field(default_factory=list)  # in the order of ``parameters``
     history: list[dict[str, float]] = field(default_factory=list)  # one entry per iteration: cost, parameters
     curves: dict[str, Curve] = field(default_factory=dict)
+    surfaces: dict[str, Surface] = field(default_factory=dict)
     chosen: str = ""  # which method was taken and why, where that was left to the program
     recordings: list[dict[str, str]] = field(
         default_factory=list
@@ -143,6 +159,19 @@ class Identification:
             "": "not judged",
         }[self.verdict]
         return words + (f" ({', '.join(figures)})" if figures else "")
+
+    @property
+    def listed(self) -> dict[str, Estimate]:
+        """The parameters but the coefficients of functions of two arguments, too many for a table."""
+        grids = [re.compile(rf"{re.escape(name)}_\d+_\d+$") for name in self.surfaces]
+        return {n: e for n, e in self.parameters.items() if not any(grid.match(n) for grid in grids)}
+
+    @property
+    def formulas(self) -> list[str]:
+        """A sentence for each identified function: the simplest formulas within its band."""
+        curves = [curve.formula for curve in self.curves.values()]
+        surfaces = [surface.formula for surface in self.surfaces.values()]
+        return [formula for formula in curves + surfaces if formula]
 
     def values(self) -> dict[str, float]:
         return {name: estimate.value for name, estimate in self.parameters.items()}
@@ -226,11 +255,28 @@ def with_error(estimate: Estimate) -> str:
 def interval_ends(estimate: Estimate) -> tuple[str, str]:
     """Both ends of the 95 % interval with the digits that tell them apart; a dash where there is none."""
     digits = _decimals(estimate)
+    significant = _significant(max(abs(estimate.lower), abs(estimate.upper)), estimate.stderr)
     lower, upper = (
-        "–" if not math.isfinite(end) else f"{end:.6g}" if digits is None else f"{end:.{digits}f}"
+        "–" if not math.isfinite(end) else f"{end:.{significant}g}" if digits is None else f"{end:.{digits}f}"
         for end in (estimate.lower, estimate.upper)
     )
     return lower, upper
+
+
+def with_bounds(value: float, below: float, above: float) -> tuple[str, str, str]:
+    """A value and its distances to both ends of an interval, with two digits of the shorter distance."""
+    shorter = min(below, above)
+    digits = _decimals(Estimate.normal(value, shorter))
+    if digits is not None:
+        return f"{value:.{digits}f}", f"{below:.{digits}f}", f"{above:.{digits}f}"
+    return f"{value:.{_significant(abs(value), shorter)}g}", f"{below:.2g}", f"{above:.2g}"
+
+
+def _significant(size: float, error: float) -> int:
+    """Significant digits of a value of this size that show two of its error; six where that says nothing."""
+    if not (size > 0 and error > 0 and math.isfinite(size) and math.isfinite(error)):
+        return 6
+    return min(max(2 + math.floor(math.log10(size)) - math.floor(math.log10(error)), 2), _MOST_DIGITS + 2)
 
 
 def _decimals(estimate: Estimate) -> int | None:

@@ -51,10 +51,16 @@ def plugged(group: str, own: Iterable[str] = ()) -> dict[str, EntryPoint]:
     added: dict[str, EntryPoint] = {}
     for entry in _found()[group]:
         if entry.name in taken or entry.name in added:
-            _log.warning("%s of %s is not used: the name is taken", entry.name, package_of(entry))
+            _note_taken(entry.name, package_of(entry))
         else:
             added[entry.name] = entry
     return added
+
+
+@cache
+def _note_taken(name: str, package: str) -> None:
+    """Once in the life of a process: the lists are asked for again and again."""
+    _log.warning("%s of %s is not used: the name is taken", name, package)
 
 
 def not_used(group: str, own: Iterable[str] = ()) -> list[str]:

@@ -17,12 +17,21 @@ Span = tuple[int, int]  # samples start (included) to stop (excluded)
 
 @dataclass(frozen=True, eq=False)
 class Channel:
-    """One signal. ``gaps`` and ``clipped`` are the sample ranges that were lost or overloaded."""
+    """One signal. ``gaps`` and ``clipped`` are the sample ranges that were lost or overloaded.
+
+    ``noise`` is the standard deviation of its samples' noise where that is known: of a mean of many periods,
+    of a sensor that was measured at rest. None: to be found.
+    """
 
     data: NDArray[np.float64]
     unit: str = ""
     gaps: tuple[Span, ...] = ()
     clipped: tuple[Span, ...] = ()
+    noise: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.noise is not None and not (np.isfinite(self.noise) and self.noise > 0):
+            raise DataError(f"The noise of a channel must be a positive number, not {self.noise}.")
 
     def valid(self) -> NDArray[np.bool_]:
         """True where the sample is finite and neither lost nor clipped."""
@@ -78,12 +87,15 @@ class Record:
         rate: float,
         arrays: Mapping[str, Iterable[float]],
         units: Mapping[str, str] | None = None,
+        noise: Mapping[str, float] | None = None,
         **fields: Any,
     ) -> Record:
-        """A record from plain arrays, one per channel name."""
-        units = units or {}
+        """A record from plain arrays, one per channel name; ``noise`` where it is known."""
+        units, noise = units or {}, noise or {}
         channels = {
-            name: Channel(np.ascontiguousarray(data, dtype=np.float64), units.get(name, ""))
+            name: Channel(
+                np.ascontiguousarray(data, dtype=np.float64), units.get(name, ""), noise=noise.get(name)
+            )
             for name, data in arrays.items()
         }
         return cls(rate, channels, **fields)
@@ -130,7 +142,7 @@ class Record:
             return tuple((a, b) for a, b in inside if b > a)
 
         channels = {
-            name: Channel(c.data[start:stop], c.unit, moved(c.gaps), moved(c.clipped))
+            name: replace(c, data=c.data[start:stop], gaps=moved(c.gaps), clipped=moved(c.clipped))
             for name, c in self.channels.items()
         }
         drive = self.excitation
@@ -156,6 +168,10 @@ class Record:
             old = channels.get(name, Channel(data))
             channels[name] = replace(old, data=np.ascontiguousarray(data, dtype=np.float64))
         return replace(self, channels=channels)
+
+    def marked(self, times: NDArray[np.float64]) -> tuple[tuple[float, str], ...]:
+        """Time and word of the markers; ``times`` of the first samples, in whatever unit they are wanted."""
+        return tuple((float(times[m.index]), m.text) for m in self.markers if 0 <= m.index < len(times))
 
 
 def time_after(time: float | None, seconds: float) -> float | None:

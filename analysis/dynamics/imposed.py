@@ -103,11 +103,8 @@ class ImposedMotions:
         with np.errstate(all="ignore"):
             for _ in range(_NEWTON):
                 matrix, residual, _ = self._equations(p, w, amplitude, X, U)
-                try:
-                    step = np.linalg.solve(matrix, -residual)
-                except np.linalg.LinAlgError:
-                    return None
-                if not np.isfinite(step).all():
+                step = _newton_step(matrix, residual)
+                if step is None:
                     return None
                 X = X + step[:-2].reshape(X.shape)
                 U += complex(step[-2], step[-1])
@@ -214,11 +211,8 @@ class DecayingMotions(ImposedMotions):
         with np.errstate(all="ignore"):
             for _ in range(2 * _NEWTON):
                 matrix, residual = self._free_equations(p, w, change, amplitude, X, near.along)
-                try:
-                    step = np.linalg.solve(matrix, -residual)
-                except np.linalg.LinAlgError:
-                    return None
-                if not np.isfinite(step).all():
+                step = _newton_step(matrix, residual)
+                if step is None:
                     return None
                 part = min(
                     1.0, 0.1 * w / max(abs(step[-2]), 1e-300)
@@ -250,6 +244,15 @@ class DecayingMotions(ImposedMotions):
             matrix[rows, -2], matrix[rows, -1] = self._derivative @ X[i], along[i]
         matrix[-2:, -2:] = 0.0
         return matrix, residual
+
+
+def _newton_step(matrix: Array, residual: Array) -> Array | None:
+    """None where the equations are singular or the numbers have run away."""
+    try:
+        step = np.asarray(np.linalg.solve(matrix, -residual), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return None
+    return step if np.isfinite(step).all() else None
 
 
 def _differentiation(points: int) -> Array:

@@ -20,6 +20,7 @@ from analysis.base.errors import Cancelled, ModelError, ShakedownError
 from analysis.base.progress import Progress
 from analysis.estimate.finish.fit import fit
 from analysis.estimate.finish.fitted import RIVALS, Fitted
+from analysis.estimate.finish.judge import absurd
 from analysis.estimate.identifiability import covariance_of
 from analysis.estimate.observability import observability
 from analysis.estimate.shooting.build import noise_from_differences
@@ -75,13 +76,13 @@ class _Candidate:
 
     @property
     def good(self) -> bool:
-        return self.fitted.converged and self.evidence.good
+        return self.fitted.converged and self.evidence.good and not absurd(self.fitted)
 
     @property
     def rank(self) -> tuple[bool, bool, float]:
         """Good before converged before the rest; then by the residuals of all outputs together."""
         size = 0.0
-        for i in range(len(self.fitted.sigma)):
+        for i in range(self.fitted.sigma.shape[1]):
             left = np.concatenate([piece.residuals[i] for piece in self.fitted.pieces])
             left = left[np.isfinite(left)]
             if len(left):
@@ -106,12 +107,27 @@ class _Portfolio:
             return False
         noise = noise_from_differences(found.experiment)
         outputs = [piece.run.outputs[:, piece.first : piece.stop] for piece in found.pieces]
-        judged = evidence(outputs, [piece.residuals for piece in found.pieces], noise)
+        judged = evidence(
+            outputs,
+            [piece.residuals for piece in found.pieces],
+            [noise[piece.record] for piece in found.pieces],
+        )
         candidate = _Candidate(name, found, judged)
         self.candidates.append(candidate)
         ended = "" if found.converged else ", not converged"
         self.tried.append(f"{name}: {judged.words}{ended}")
         return candidate.good
+
+    @property
+    def followed(self) -> bool:
+        """Whether one motion of the model follows the record as closely as homotopy asks for at its end: what
+        is left is the model's, and a coupling that is let go leads to no better place."""
+        from analysis.estimate.homotopy.search import TRUSTED
+
+        return any(
+            c.fitted.engine == "shooting" and c.fitted.converged and c.evidence.r2 > 1.0 - TRUSTED**2
+            for c in self.candidates
+        )
 
     def rivals(self, best: _Candidate) -> list[str]:
         """Sentences on fits that follow the record as well as the best one, with other numbers."""
@@ -175,7 +191,8 @@ def _attempts(method: Auto, portfolio: _Portfolio, shown: bool, progress: Progre
     if portfolio.agreed:  # what is left is the model's: other ways to the same minimum would not mend it
         return
     yield from _fitted("path", experiment, lambda: Start("path", experiment.guesses()), progress)
-    yield from _homotopy(experiment, progress)
+    if not portfolio.followed:
+        yield from _homotopy(experiment, progress)
 
 
 def _apart(one: Fitted, other: Fitted) -> list[str]:

@@ -36,9 +36,9 @@ class _Motion:
     """One record as the fit has it."""
 
     record: Record
-    outputs: dict[str, Array]  # fitted; nan where nothing was fitted
-    residuals: Array  # [q, N] measured less fitted, enlarged by what the fit took; nan where missing
-    sigma: Array  # [q]
+    outputs: dict[str, Array]  # those that the record has, as fitted; nan where nothing was fitted
+    residuals: Array  # [outputs, N] measured less fitted, enlarged by what the fit took; nan where missing
+    sigma: Array  # [outputs]
     inputs: dict[str, Array]  # those that are noisy, as the fit has them
     input_noise: dict[str, float]
 
@@ -112,13 +112,14 @@ def _motion(fitted: Fitted, number: int, run: Run) -> _Motion:
     clean = run.outputs - residuals
     counted = sum(int(np.isfinite(piece.residuals).sum()) for piece in fitted.pieces)
     grown = math.sqrt(counted / fitted.dof) if fitted.dof > 0 else 1.0
+    there = [i for i, name in enumerate(names) if name in run.record]
     noisy = [i for i, level in enumerate(run.input_noise) if level > 0]
     sources = fitted.experiment.model.inputs
     return _Motion(
         run.record,
-        {name: clean[i] for i, name in enumerate(names) if name in run.record},
-        residuals * grown,
-        np.asarray(fitted.sigma),
+        {names[i]: clean[i] for i in there},
+        residuals[there] * grown,
+        np.asarray(fitted.sigma[number][there]),
         {sources[i]: inputs[i] for i in noisy},
         {sources[i]: float(run.input_noise[i]) for i in noisy},
     )

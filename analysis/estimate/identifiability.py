@@ -75,7 +75,8 @@ def _inverse(spectrum: Spectrum) -> Array:
     values, vectors, scale = spectrum
     keep = values > _NULL * values.max(initial=0.0)
     inverse = (vectors[:, keep] / values[keep]) @ vectors[:, keep].T
-    return np.asarray(inverse * np.outer(scale, scale))
+    with np.errstate(over="ignore", invalid="ignore"):  # of numbers that are absurd already
+        return np.asarray(inverse * np.outer(scale, scale))
 
 
 def _covariance(spectrum: Spectrum) -> Array:
@@ -99,7 +100,7 @@ def _scaled(information: Array) -> Spectrum:
     """Eigenvalues and vectors after scaling to unit diagonal, and the scale (1 for unseen ones)."""
     size = np.sqrt(np.maximum(np.diag(information), 0.0))
     scale = np.where(size > 0, 1.0 / np.where(size > 0, size, 1.0), 1.0)
-    matrix = np.where(np.outer(size > 0, size > 0), information * np.outer(scale, scale), 0.0)
+    matrix = np.where(np.outer(size > 0, size > 0), information * scale[:, None] * scale, 0.0)
     values, vectors = np.linalg.eigh(matrix)
     return values, vectors, scale
 

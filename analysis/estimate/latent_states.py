@@ -151,7 +151,9 @@ def _errors(fitted: Fitted, piece: Piece, covariance: Array) -> Array:
     """Standard errors [n, N] of the states of a piece."""
     F, G, H, D = _linearised(fitted, piece)
     seen = np.isfinite(piece.residuals)
-    weights = np.where(seen, 1.0 / np.maximum(fitted.sigma, 1e-300)[:, None] ** 2, 0.0)  # [q, N]
+    weights = np.where(
+        seen, 1.0 / np.maximum(fitted.sigma[piece.record], 1e-300)[:, None] ** 2, 0.0
+    )  # [q, N]
     size = np.maximum(np.ptp(piece.states, axis=1), 1e-300)
     Q = np.diag((_ROUNDING * size) ** 2)
     forward = _forward(F, G, H, D, weights, np.diag((_DIFFUSE * size) ** 2), Q)

@@ -11,7 +11,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint
 from itertools import combinations
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -127,6 +127,7 @@ def _loader(plugin: EntryPoint) -> Callable[[], type[Method]]:
     return load
 
 
+OWN_METHODS = tuple(METHODS)  # before those of other packages
 METHODS |= _plugged()
 
 
@@ -226,6 +227,16 @@ class Begun:
     said: dict[str, Any]  # every option with its value
 
 
+def _check_choice(kind: type, key: str, value: object) -> None:
+    """A misspelt word would silently mean one of the others."""
+    try:
+        wanted = get_type_hints(kind)[key]
+    except NameError:  # another package's types, imported for the type checker only
+        return
+    if get_origin(wanted) is Literal and value not in get_args(wanted):
+        raise ShakedownError(f"No {key} '{value}': choose one of {', '.join(get_args(wanted))}.")
+
+
 def _check_copies(records: Sequence[Record]) -> None:
     """The same samples twice would count as twice the data."""
     for i, j in combinations(range(len(records)), 2):
@@ -264,6 +275,7 @@ def begin(
         if kind is None or (kind is own and not isinstance(method, str)):
             known = ", ".join(f.name for k in parts for f in fields(k))
             raise ShakedownError(f"Method {name} has no option '{key}': it takes {known}.")
+        _check_choice(kind, key, value)
         parts[kind][key] = value
     chosen = own(**parts[own]) if isinstance(method, str) else method
     conditions, ending = Conditions(**parts[Conditions]), Ending(**parts[Ending])

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from analysis.base.errors import ModelError
-from analysis.base.identification import Z95, Curve, Estimate, Identification
+from analysis.base.identification import Z95, Curve, Estimate, Identification, with_bounds
 from analysis.base.progress import SILENT, Progress
 
 Warm = TypeVar("Warm")  # the other unknowns as last found, from where the next search starts
@@ -58,7 +58,8 @@ class Profile:
         """The 95 % interval in words."""
         if not (self.open_below or self.open_above):
             below, above = self.best - self.lower, self.upper - self.best
-            return f"{self.name} = {self.best:.5g} (-{below:.2g}, +{above:.2g}; 95 %, profile likelihood)."
+            value, less, more = with_bounds(self.best, below, above)
+            return f"{self.name} = {value} (-{less}, +{more}; 95 %, profile likelihood)."
         if self.open_below and self.open_above:
             words = f"The data set no limit to {self.name} on either side"
         elif self.open_below:

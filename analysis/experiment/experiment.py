@@ -26,6 +26,7 @@ from analysis.experiment.drive_time import (
 )
 from analysis.experiment.hum import Hum
 from analysis.experiment.initial import initial_bounds
+from analysis.experiment.noise_sharing import NoiseSharing
 from analysis.experiment.phase_scan import scanned_time
 from analysis.experiment.run import Phase, Run, read_run
 from analysis.experiment.states import start_states
@@ -99,17 +100,24 @@ class Experiment:
         if own_phases and self.given.equations.hold_time:
             other.model, phase = _shifted(self.given, self.records), "unknown"
         other.runs = tuple(self.runs[i].part(first, stop, phase) for i, first, stop in pieces)
+        other.noise_sharing = self.noise_sharing.of_parts([i for i, _, _ in pieces])
+        return other
+
+    def with_noise(self, sigma: Array) -> Experiment:
+        """The same experiment with the noise [records, q] of the outputs known where it is finite."""
+        if np.shape(sigma) != (expected := (len(self.runs), len(self.model.outputs))):
+            raise ValueError(f"The noise has the shape {np.shape(sigma)}; {expected} is one row a record.")
+        other = copy(self)
+        other.runs = tuple(replace(run, noise=np.array(s)) for run, s in zip(self.runs, sigma, strict=True))
         return other
 
     def holding(self, name: str, value: float, sigma: Array) -> Experiment:
-        """The same experiment with one parameter known, and the noise of the outputs, too."""
-        other = copy(self)
+        """The same experiment with one parameter known, and the noise [records, q] of the outputs, too."""
+        other = self.with_noise(sigma)
         for kept in ("unknowns", "_scanned_times"):
             other.__dict__.pop(kept, None)
         free = [n for n in self.model.free if n != name]
         other.model = self.model.with_values({name: value}).with_free(free)
-        noise = {n: float(s) for n, s in zip(self.model.outputs, sigma, strict=True) if np.isfinite(s)}
-        other.conditions = replace(self.conditions, noise=noise)
         return other
 
     def with_sensors(
@@ -157,14 +165,11 @@ class Experiment:
 
     def with_nothing_free(self, sigma: Array) -> Experiment:
         """The same experiment with all parameters and sensors known: only the motion is left to find."""
-        other = copy(self)
+        other = self.with_noise(sigma)
         for kept in ("unknowns", "_scanned_times"):
             other.__dict__.pop(kept, None)
         other.model = self.model.with_free([])
-        noise = {n: float(s) for n, s in zip(self.model.outputs, sigma, strict=True) if np.isfinite(s)}
-        other.conditions = replace(
-            self.conditions, noise=noise, per_record=(), offsets=(), delays=(), drifts=()
-        )
+        other.conditions = replace(self.conditions, per_record=(), offsets=(), delays=(), drifts=())
         return other
 
     @property
@@ -186,9 +191,18 @@ class Experiment:
 
     @property
     def sigma(self) -> Array:
-        """Known noise of each output; nan where it is to be estimated."""
-        known = self.conditions.noise
-        return np.array([known.get(name, np.nan) for name in self.model.outputs], dtype=np.float64)
+        """Known noise [records, q] of the outputs; nan where it is to be estimated."""
+        return np.stack([run.noise for run in self.runs])
+
+    @property
+    def noise_known(self) -> bool:
+        """Whether the noise of every output that was measured is known."""
+        return all(bool(np.isfinite(run.noise[run.measured]).all()) for run in self.runs)
+
+    @cached_property
+    def noise_sharing(self) -> NoiseSharing:
+        """Which records have one level of noise where it is to be estimated."""
+        return NoiseSharing.of([run.outputs for run in self.runs], self.sigma)
 
     @cached_property
     def unknowns(self) -> tuple[Unknown, ...]:

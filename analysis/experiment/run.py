@@ -58,6 +58,9 @@ class Run:
     variants: tuple[Inputs, ...] = ()  # inputs changed by one standard deviation of what is unknown of them
     fitted_variants: Array = field(default_factory=lambda: np.zeros(0))  # of each, how much a fit has added
     input_noise: Array = field(default_factory=lambda: np.zeros(0))  # [m] white noise on the inputs' samples
+    noise: Array = field(
+        default_factory=lambda: np.zeros(0)
+    )  # [q] of the outputs, as known; nan: to be found
     phase: Phase = "none"
     warnings: tuple[str, ...] = ()  # what was found to be wrong with the samples
     initial_lower: Array = field(default_factory=lambda: np.zeros(0))  # [n] bounds of the first state ...
@@ -160,9 +163,20 @@ def read_run(model: Model, record: Record, conditions: Conditions, t0: float, ph
         tuple(variants),
         np.zeros(len(variants)),
         noise,
+        known_noise(model, record, conditions),
         phase,
         tuple(warnings),
     )
+
+
+def known_noise(model: Model, record: Record, conditions: Conditions) -> Array:
+    """Noise [q] of the outputs as it was said, else as the record's own channels say it; nan: nobody did."""
+    levels = np.full(len(model.outputs), np.nan)
+    for i, name in enumerate(model.outputs):
+        own = record.channels[name].noise if name in record else None
+        level = conditions.noise.get(name, own)
+        levels[i] = np.nan if level is None else level
+    return levels
 
 
 def spoilt_samples(row: Array) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:

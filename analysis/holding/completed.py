@@ -23,10 +23,12 @@ from analysis.base.errors import ShakedownError
 from analysis.base.identification import Identification
 from analysis.base.record import Record
 from analysis.estimate.methods import identify
-from analysis.holding.hold import HeldOrbit, multipliers_on
+from analysis.holding.hold import HeldOrbit, multipliers_on, widened
 from analysis.holding.linearise import linearise
-from analysis.holding.orbit_estimate import shown_of_modes
+from analysis.holding.orbit_estimate import estimate_orbit, shown_of_modes
+from analysis.holding.outlook import outputs_and_slopes
 from analysis.holding.plant import LoopPlant
+from analysis.holding.tuning import gap_of
 from analysis.model import Model
 from analysis.model.reading import from_tables
 from analysis.validation.subject import Subject
@@ -39,6 +41,7 @@ SCALES = (0.02, 0.08, 0.3)  # of friction, over the spread of its state
 NEW = 1e-3  # share of a term that the model's own terms must leave unexplained
 LOOKED_AT = 4000  # samples on which that is tried
 DRAWS = 24
+FARTHEST = 1.0  # of an orbit from its averages, over the noise of a sample: hundredths where it is the same
 UNSURE = 0.1  # share of what a completed model changes in a multiplier that may be wrong
 
 
@@ -48,6 +51,19 @@ class CompletedModel:
 
     model: Model
     draws: Sequence[Array]
+    process: float  # what it still misses (see LoopPlant)
+
+
+@dataclass(frozen=True, eq=False)
+class CompletedOrbit:
+    """An orbit as a completed model has it."""
+
+    states: Array  # [n, J]
+    shown: Array  # [channels, J] without what modes beside the model add
+    band: Array  # its standard error
+    multipliers: NDArray[np.complex128]
+    multiplier_errors: Array
+    away: float  # of what the channels show from their plain averages, rms, over the noise of a sample
 
 
 def completed_models(subject: Subject, plant: LoopPlant) -> list[CompletedModel]:
@@ -68,20 +84,33 @@ def completed_models(subject: Subject, plant: LoopPlant) -> list[CompletedModel]
         if fit.residual is not None and np.isfinite(fit.residual.chi2):
             found.append((float(fit.residual.chi2), fit, model))
     found.sort(key=lambda one: one[0])
-    return [_completed(model, fit) for _, fit, model in found[:2]]
+    return [_completed(model, fit, plant, subject) for _, fit, model in found[:2]]
 
 
-def completed_multipliers(
-    plant: LoopPlant, held: HeldOrbit, completed: Sequence[CompletedModel]
-) -> tuple[NDArray[np.complex128], Array]:
-    """Multipliers of the best completion linearised on an orbit that was held, and their standard errors."""
-    best, *others = (replace(plant, model=c.model) for c in completed)
-    states = held.target.states
-    own = linearise(plant, states).multipliers
-    beside = linearise(others[0], states).multipliers if others else own
-    found, errors = multipliers_on(best, states, held.halves, beside, completed[0].draws)
+def completed_orbit(plant: LoopPlant, held: HeldOrbit, completed: Sequence[CompletedModel]) -> CompletedOrbit:
+    """An orbit that was held as the best completion has it: its states, what the channels show of it, and the
+    multipliers there.
+
+    A state that no channel shows owes everything to the model: with a model that lacks a term it is off.
+    """
+    best, *others = (replace(plant, model=c.model, process=c.process) for c in completed)
+    k, before = held.target.multiple, held.target.states
+    theta = 2 * np.pi * k * np.arange(before.shape[1]) / before.shape[1]
+    typical = np.sqrt(np.mean(held.averaged_band**2, axis=1))
+    alone = held.averaged - shown_of_modes(plant, theta)
+    found = estimate_orbit(best, before, alone, typical, np.zeros(before.shape[1]), k)
+    moved = found.states - before
+    first, second = (half + moved for half in held.halves)
+    own = linearise(plant, before).multipliers
+    beside = linearise(others[0], found.states).multipliers if others else own
+    multipliers, errors = multipliers_on(best, found.states, (first, second), beside, completed[0].draws)
     unsure = 1.0 if plant.modes else UNSURE  # how much of a mode the record shows is known to percents only
-    return found, np.hypot(errors, unsure * np.abs(found - own))
+    errors = np.hypot(errors, unsure * np.abs(multipliers - own))
+    shown, apart = (outputs_and_slopes(best, s, k)[0] for s in (found.states, first))
+    apart -= outputs_and_slopes(best, second, k)[0]
+    away = float(np.max(np.sqrt(np.mean((shown - alone) ** 2, axis=1)) / plant.noise))
+    band = widened(found.errors, apart)
+    return CompletedOrbit(found.states, shown, band, multipliers, errors, away)
 
 
 def _without_modes(subject: Subject, plant: LoopPlant) -> Record:
@@ -95,7 +124,7 @@ def _without_modes(subject: Subject, plant: LoopPlant) -> Record:
     return replace(record, channels=channels)
 
 
-def _completed(model: Model, fit: Identification) -> CompletedModel:
+def _completed(model: Model, fit: Identification, plant: LoopPlant, subject: Subject) -> CompletedModel:
     fitted = model.with_values({n: v for n, v in fit.values().items() if n in model.parameters})
     names, values = list(fit.parameters), fitted.values()
     own = [i for i, name in enumerate(names) if name in model.parameters]
@@ -104,7 +133,7 @@ def _completed(model: Model, fit: Identification) -> CompletedModel:
     drawn = np.random.default_rng(0).multivariate_normal(values[places], spread, DRAWS)
     draws = np.tile(values, (DRAWS, 1))
     draws[:, places] = drawn
-    return CompletedModel(fitted, list(draws))
+    return CompletedModel(fitted, list(draws), gap_of(replace(plant, model=fitted), subject))
 
 
 def _with_terms(subject: Subject, scale: float) -> Model | None:

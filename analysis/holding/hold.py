@@ -58,6 +58,8 @@ class HeldOrbit:
     control: float = np.nan  # rms
     orbit: Array = field(default_factory=lambda: np.empty((0, 0)))  # [channels, J] what they show of it
     band: Array = field(default_factory=lambda: np.empty((0, 0)))  # its standard error
+    averaged: Array = field(default_factory=lambda: np.empty((0, 0)))  # the same without the model's help
+    averaged_band: Array = field(default_factory=lambda: np.empty((0, 0)))
     multipliers: NDArray[np.complex128] = field(default_factory=lambda: np.empty(0, np.complex128))
     multiplier_errors: Array = field(default_factory=lambda: np.empty(0))
     losses: int = 0
@@ -231,6 +233,7 @@ class Holding:
         plant = self._plant
         assert self._dev is not None
         orbit, band, states, halves = self._orbit(look)
+        averaged, plain_band = self._averaged(look)
         verdict, reason = verdict_of(look.mean, look.floor, look.control, look.scatter)
         if verdict == "held" and lower_period(states, plant.scale, self._cycle, plant.nodes):
             verdict, reason = "another orbit", "the motion that was held has a shorter period"
@@ -238,8 +241,18 @@ class Holding:
         return HeldOrbit(
             replace(self._target, states=states), verdict, reason, self._wait,
             look.outputs.shape[1] * self._cycle, self._corrections, look.mean, look.floor, look.control,
-            orbit, band, multipliers, errors, self._losses, halves,
+            orbit, band, averaged, plain_band, multipliers, errors, self._losses, halves,
         )  # fmt: skip
+
+    def _averaged(self, look: _Look) -> tuple[Array, Array]:
+        """The channels' plain averages and standard errors: data that owe nothing to the model, but for the
+        part that the mean correction forces, which is taken off."""
+        plant, k = self._plant, self._cycle
+        assert self._dev is not None
+        mean, band = mean_and_error(look.outputs)
+        free = unforced(self._dev, look.command) * plant.scale[:, None]
+        with_it, without = (outputs_and_slopes(plant, s, k)[0] for s in (look.states, look.states + free))
+        return mean + without - with_it, band
 
     def _orbit(self, look: _Look) -> tuple[Array, Array, Array, tuple[Array, Array]]:
         """What each channel shows of the orbit without corrections, its standard error, the states, and
@@ -253,9 +266,7 @@ class Holding:
             return mean, band, states, (first, second)
         shown = outputs_and_slopes(plant, states, k)[0]
         apart = outputs_and_slopes(plant, first, k)[0] - outputs_and_slopes(plant, second, k)[0]
-        seen = np.sqrt(np.mean(apart**2, axis=1) / 4)  # the halves know what the model's errors do not
-        wider = np.maximum(1.0, seen / np.sqrt(np.mean(errors**2, axis=1)))
-        return shown, errors * wider[:, None], states, (first, second)
+        return shown, widened(errors, apart), states, (first, second)
 
     def _free(self, states: Array, mean: Array, errors: Array, command: Array) -> tuple[Array, Array]:
         """States of the motion as it would be without corrections, and the errors of the channels."""
@@ -266,6 +277,14 @@ class Holding:
         own = mean - shown_of_modes(plant, theta)
         found = estimate_orbit(plant, states, own, errors, command, self._cycle)
         return found.states + free, found.errors
+
+
+def widened(errors: Array, apart: Array) -> Array:
+    """Errors [channels, J] of an orbit, not below what its two halves differ by (``apart``): those know what
+    the model's errors do not."""
+    seen = np.sqrt(np.mean(apart**2, axis=1) / 4)
+    wider = np.maximum(1.0, seen / np.sqrt(np.mean(errors**2, axis=1)))
+    return errors * wider[:, None]
 
 
 def verdict_of(mean: float, floor: float, control: float, scatter: float) -> tuple[str, str]:

@@ -73,6 +73,8 @@ def outputs_and_slopes(plant: LoopPlant, states: Array, multiple: int) -> tuple[
 def longest_delay(plant: LoopPlant, target: Target) -> float:
     """s: the longest delay of the loop with which this orbit can be held noninvasively; 0 if with none."""
     low, high = 0.0, LONGEST_DELAY / plant.frequency
+    if expected_control(plant, target, high) <= MOST_CONTROL:
+        return high
     if expected_control(plant, target, 0.0) > MOST_CONTROL:
         return 0.0
     for _ in range(7):

@@ -55,11 +55,34 @@ def tuned_to_record(plant: LoopPlant, subject: Subject) -> LoopPlant:
     tuned, surprise = _tuned(at_record, data[:, :LOOKED_AT], theta[:LOOKED_AT])
     if tuned.process > LARGEST_GAP or surprise > SURPRISE:
         raise DataError(
-            f"{plant.model.name} with these values does not follow the record (its predictions from one "
-            f"sample to the next miss by {np.sqrt(surprise):.1f} times what noise explains): it cannot hold "
-            "an orbit of this specimen."
+            f"{plant.model.name} with these values does not follow the record ({_how_far(tuned, surprise)}): "
+            "it cannot hold an orbit of this specimen."
         )
     return replace(tuned, rate=plant.rate)
+
+
+def gap_of(plant: LoopPlant, subject: Subject) -> float:
+    """What the plant's model misses on the record (see LoopPlant); as before where that cannot be said."""
+    theta = subject.times / subject.base * 2 * np.pi
+    rows = [plant.model.outputs.index(name) for name in plant.channels]
+    data = subject.data.outputs[rows]
+    try:
+        tuned, _ = _tuned(replace(plant, rate=subject.record.rate), data[:, :LOOKED_AT], theta[:LOOKED_AT])
+    except DataError:
+        return plant.process
+    return min(tuned.process, plant.process)
+
+
+def _how_far(tuned: LoopPlant, surprise: float) -> str:
+    if surprise > SURPRISE:
+        return (
+            f"its predictions from one sample to the next miss by {np.sqrt(surprise):.1f} times what noise "
+            "explains"
+        )
+    return (
+        f"in a radian of the drive it drifts off the record by {100 * tuned.process:.2g} % of the motion, "
+        f"{100 * LARGEST_GAP:.2g} % is the most that can be corrected"
+    )
 
 
 def _tuned(plant: LoopPlant, data: Array, theta: Array) -> tuple[LoopPlant, float]:

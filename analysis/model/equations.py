@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from analysis.base.errors import ModelError
-from analysis.model.functions import Spline
-from analysis.model.grammar import Expression
+from analysis.model.functions import Function
+from analysis.model.grammar import Expression, parse
 from analysis.model.graph import COMPARISONS, Graph, NotFinite, Solved
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Equations:
     definitions: Mapping[str, Expression | Implicit]
     outputs: Mapping[str, Expression]
     time_shift: str = ""  # parameter that is added to t wherever the equations hold it; empty: none
-    functions: Mapping[str, Spline] = field(
+    functions: Mapping[str, Function] = field(
         default_factory=dict
     )  # definitions that are to be found as curves
 
@@ -77,6 +77,14 @@ class Equations:
     def named(self) -> dict[str, Expression | Implicit]:
         """Everything that a name may stand for besides symbols."""
         return {**self.driven, **self.definitions}
+
+    def helpers(self) -> dict[str, tuple[str, Expression]]:
+        """Expressions that the texts of unknown functions hold: by name, of which function and what."""
+        return {
+            helper: (name, parse(text))
+            for name, function in self.functions.items()
+            for helper, text in function.helpers(name).items()
+        }
 
 
 class ResolutionError(Exception):
@@ -123,7 +131,9 @@ class System:
 class _Builder:
     def __init__(self, equations: Equations, values: Mapping[str, float]) -> None:
         self.equations = equations
-        self.items = equations.named()
+        helpers = equations.helpers()
+        self.items = {**equations.named(), **{name: text for name, (_, text) in helpers.items()}}
+        self.owner = {name: owner for name, (owner, _) in helpers.items()}
         self.system = System(Graph())
         graph = self.system.graph
         self.symbols = {
@@ -183,7 +193,8 @@ class _Builder:
 
     def _place(self, name: str) -> tuple[str, ...]:
         table = "inputs" if name in self.equations.driven else "definitions"
-        return (table, name, "solve") if isinstance(self.items[name], Implicit) else (table, name)
+        item, name = self.items[name], self.owner.get(name, name)
+        return (table, name, "solve") if isinstance(item, Implicit) else (table, name)
 
     def _finish(self, name: str) -> None:
         item, place = self.items[name], self._place(name)

@@ -88,7 +88,7 @@ def equations(model: Model) -> list[str]:
     lines += [rf"{symbol(name)}\left(t\right)\ \mathrm{{measured}}" for name in e.measured]
     for name, item in e.definitions.items():
         if name in e.functions:
-            argument = formula(parse(e.functions[name].argument))
+            argument = ", ".join(formula(parse(axis.argument)) for axis in e.functions[name].axes)
             lines.append(rf"{symbol(name)} = {symbol(name)}\left({argument}\right)\ \mathrm{{unknown}}")
         else:
             lines.append(_definition(name, item))

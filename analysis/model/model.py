@@ -160,14 +160,12 @@ class Model:
         changed = {**self.initial, **{name: Initial(_finite(name, v)) for name, v in values.items()}}
         return self._changed(initial={name: changed[name] for name in self.states if name in changed})
 
-    def with_range(self, name: str, lower: float, upper: float) -> Model:
-        """The model whose unknown function ``name`` is sought between these ends."""
+    def with_range(self, name: str, lower: float, upper: float, axis: int = 0) -> Model:
+        """The model whose unknown function ``name`` is sought between these ends of an argument."""
         self._check_known([name], self.equations.functions, "unknown function")
-        spline = replace(
-            self.equations.functions[name], lower=_finite(name, lower), upper=_finite(name, upper)
-        )
-        equations = replace(self.equations, functions={**self.equations.functions, name: spline})
-        ends = zip(spline.end_names(name), spline.ends, strict=True)
+        function = self.equations.functions[name].with_ends(axis, _finite(name, lower), _finite(name, upper))
+        equations = replace(self.equations, functions={**self.equations.functions, name: function})
+        ends = zip(function.end_names(name), function.end_values(), strict=True)
         parameters = {**self.parameters, **{end: Parameter(value) for end, value in ends}}
         return self._changed(equations=equations, parameters=parameters)
 

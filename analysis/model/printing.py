@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from analysis.model.equations import Equations, Implicit
+from analysis.model.functions import Spline
 from analysis.model.grammar import Expression
 
 if TYPE_CHECKING:
@@ -59,11 +60,24 @@ def _entry(item: Any, unit: str) -> str:
 
 
 def _defined(equations: Equations, name: str) -> str:
-    spline = equations.functions.get(name)
-    if spline is None:
+    function = equations.functions.get(name)
+    if function is None:
         return _definition(equations.definitions[name])
-    ends = "" if spline.open else f", lower = {spline.lower!r}, upper = {spline.upper!r}"
-    return f"{{ function = {_text(spline.argument)}, knots = {spline.knots}{ends} }}"
+    if isinstance(function, Spline):
+        ends = "" if function.open else f", lower = {function.lower!r}, upper = {function.upper!r}"
+        return f"{{ function = {_text(function.argument)}, knots = {function.knots}{ends} }}"
+    rows = {
+        "function": [_text(axis.argument) for axis in function.axes],
+        "knots": [str(axis.knots) for axis in function.axes],
+    }
+    if not function.open:
+        rows |= {key: [repr(getattr(axis, key)) for axis in function.axes] for key in ("lower", "upper")}
+    return "{ " + ", ".join(f"{key} = [{', '.join(row)}]" for key, row in rows.items()) + " }"
+
+
+def _axis(spline: Spline) -> str:
+    ends = "" if spline.open else f" from {spline.lower:g} to {spline.upper:g}"
+    return f"{spline.argument} ({spline.knots} knots{ends})"
 
 
 def _definition(item: Expression | Implicit) -> str:
@@ -80,9 +94,8 @@ def plain(model: Model) -> str:
     lines += [(name, "measured") for name in equations.measured]
     for name, item in equations.definitions.items():
         if name in equations.functions:
-            spline = equations.functions[name]
-            ends = "" if spline.open else f" from {spline.lower:g} to {spline.upper:g}"
-            lines.append((name, f"an unknown function of {spline.argument} ({spline.knots} knots{ends})"))
+            axes = [_axis(axis) for axis in equations.functions[name].axes]
+            lines.append((name, f"an unknown function of {' and '.join(axes)}"))
         elif isinstance(item, Implicit):
             bounds = f"{item.lower:g} <= {name} <= {item.upper:g}"
             lines.append((name, f"the root of {_spaced(item.residual.text)} = 0 in {bounds}"))

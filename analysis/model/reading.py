@@ -10,7 +10,16 @@ from typing import Any, NoReturn
 from analysis.model import grammar
 from analysis.model.document import Document
 from analysis.model.equations import Equations, Implicit, ResolutionError, suggestion
-from analysis.model.functions import FEWEST, MOST, USUAL, Spline
+from analysis.model.functions import (
+    FEWEST,
+    MOST,
+    MOST_COEFFICIENTS,
+    USUAL,
+    USUAL_OF_TWO,
+    Function,
+    Spline,
+    Surface,
+)
 from analysis.model.grammar import NAME, RESERVED, Expression, ExpressionError
 from analysis.model.model import Initial, Model, Parameter
 
@@ -42,6 +51,10 @@ def _plain(table: Mapping[str, Any]) -> dict[str, Any]:
             value = float(value)  # a NumPy scalar
         result[name] = value
     return result
+
+
+def _pair(value: object) -> bool:
+    return isinstance(value, list | tuple) and len(value) == 2
 
 
 def _infinite(value: object) -> bool:
@@ -79,7 +92,7 @@ class _Reader:
         for name, spline in functions.items():
             for coefficient in spline.coefficients(name):
                 parameters.setdefault(coefficient, Parameter(0.0, free=True))
-            for end, value in zip(spline.end_names(name), spline.ends, strict=True):
+            for end, value in zip(spline.end_names(name), spline.end_values(), strict=True):
                 parameters[end] = Parameter(value)
         equations = Equations(
             states=states,
@@ -162,38 +175,66 @@ class _Reader:
                 driven[name] = self.expression("inputs", name)
         return driven, tuple(measured)
 
-    def functions(self) -> dict[str, Spline]:
+    def functions(self) -> dict[str, Function]:
         """The definitions that are unknown functions."""
-        found: dict[str, Spline] = {}
+        found: dict[str, Function] = {}
         for name, value in self.table("definitions").items():
             if not isinstance(value, dict) or "function" not in value:
                 continue
             path = ("definitions", name)
             self.check_keys(value, ("function", "knots", "lower", "upper"), path)
-            argument = self.expression(*path, "function").text
-            knots = self.number(value.get("knots", USUAL), *path, "knots")
-            if knots != int(knots) or not FEWEST <= knots <= MOST:
-                self.fail(f"`knots` is a whole number from {FEWEST} to {MOST}", *path, "knots")
             if ("lower" in value) != ("upper" in value):
                 self.fail("give both lower and upper, or neither", *path)
-            lower, upper = (
-                self.number(value[key], *path, key) if key in value else None for key in ("lower", "upper")
-            )
-            if lower is not None and upper is not None and not lower < upper:
-                self.fail(f"lower = {lower:g} must be below upper = {upper:g}", *path, "lower")
-            found[name] = Spline(argument, int(knots), lower, upper)
+            if isinstance(value["function"], list | tuple):
+                found[name] = self.surface(value, path)
+            else:
+                self.expression(*path, "function")
+                found[name] = self.spline(value, USUAL, path)
             self.check_coefficients(name, found[name])
         return found
 
-    def check_coefficients(self, name: str, spline: Spline) -> None:
+    def surface(self, value: dict[str, Any], path: Path) -> Surface:
+        """A function of two arguments; every key but the arguments may be one number for both."""
+        arguments = value["function"]
+        if len(arguments) != 2 or not all(isinstance(text, str) for text in arguments):
+            self.fail('a function has one argument or two, such as function = ["x", "v"]', *path, "function")
+        axes = []
+        for i, argument in enumerate(arguments):
+            own = {key: given[i] if _pair(given) else given for key, given in value.items()}
+            try:
+                grammar.parse(argument)
+            except ExpressionError as error:
+                self.fail(error.message, *path, "function")
+            axes.append(self.spline({**own, "function": argument}, USUAL_OF_TWO, path))
+        surface = Surface((axes[0], axes[1]))
+        if arguments[0] == arguments[1]:
+            self.fail("the two arguments of a function must differ", *path, "function")
+        if (count := len(surface.coefficients(""))) > MOST_COEFFICIENTS:
+            message = f"these knots make {count} coefficients, more than the {MOST_COEFFICIENTS} allowed"
+            self.fail(message, *path, "knots")
+        return surface
+
+    def spline(self, value: dict[str, Any], usual: int, path: Path) -> Spline:
+        knots = self.number(value.get("knots", usual), *path, "knots")
+        if knots != int(knots) or not FEWEST <= knots <= MOST:
+            self.fail(f"`knots` is a whole number from {FEWEST} to {MOST}", *path, "knots")
+        lower, upper = (
+            self.number(value[key], *path, key) if key in value else None for key in ("lower", "upper")
+        )
+        if lower is not None and upper is not None and not lower < upper:
+            self.fail(f"lower = {lower:g} must be below upper = {upper:g}", *path, "lower")
+        return Spline(str(value["function"]), int(knots), lower, upper)
+
+    def check_coefficients(self, name: str, function: Function) -> None:
         taken = {n for t in ("states", "inputs", "definitions") for n in self.table(t)}
-        wrong = [n for n in spline.coefficients(name) if n in taken]
-        wrong += [n for n in spline.end_names(name) if n in taken or n in self.table("parameters")]
+        wrong = [n for n in function.coefficients(name) if n in taken]
+        wrong += [n for n in function.helpers(name) if n in taken or n in self.table("parameters")]
+        wrong += [n for n in function.end_names(name) if n in taken or n in self.table("parameters")]
         if wrong:
             message = f"`{wrong[0]}` belongs to the function `{name}`; choose another name"
             self.fail(message, "definitions", name)
 
-    def definition(self, name: str, functions: Mapping[str, Spline]) -> Expression | Implicit:
+    def definition(self, name: str, functions: Mapping[str, Function]) -> Expression | Implicit:
         value = self.table("definitions")[name]
         if not isinstance(value, dict):
             return self.expression("definitions", name)

@@ -18,6 +18,7 @@ from analysis.motion.determinism import (
     surrogate_tests,
 )
 from analysis.motion.exponent import Exponent, largest_of_all
+from analysis.motion.sampling import coarse, noise_beside_motion
 from analysis.reconstruct.delay import delay_by_mutual_information
 from analysis.reconstruct.dimension import false_neighbours
 from analysis.reconstruct.embedding import delay_coordinates
@@ -26,7 +27,6 @@ from analysis.reconstruct.zero_one import zero_one
 from analysis.signal.drift import drift
 from analysis.signal.interpolation import MARGIN, sample_at
 from analysis.signal.lines import Lines, spectral_lines
-from analysis.signal.noise import noise_level
 from analysis.signal.permutation_entropy import permutation_entropy
 from analysis.signal.timescale import mean_period, theiler_window
 
@@ -42,8 +42,11 @@ _REGULAR = 1e-3  # of the variance: what lines may leave of a regular motion, be
 _NARROW = 0.02  # less than this left: a regular motion that wanders, or chaos of a narrow band
 _NOISES = 4.0  # times the variance of the noise that lines may leave
 _WANDERS = 0.02  # companion over its line above which a regular motion is said to change
+_BEATS = 1.5  # largest over smallest size from which on a motion with such a companion is not called periodic
+_BLOCKS = 16  # of the record, whose sizes are compared
 _STILL = 0.2  # 0-1 test below which the motion is not called chaotic
 _DIMENSIONS = (3, 6)  # of the space in which the future is foretold
+_LOWEST_OF_MAPS = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +85,8 @@ def examine(
 
     In this order: a record that drifts has no attractor; one that spectral lines foretell to within the noise
     is regular; one that its neighbours do not foretell better than surrogates is noise; what is left is
-    chaotic if more neighbours foretell it better, down to the sensor's noise, all estimators find a positive
-    exponent and the 0-1 test agrees.
+    chaotic if more neighbours foretell it clearly better, down to the sensor's noise, all estimators find a
+    positive exponent and the 0-1 test agrees.
     """
     x = np.asarray(samples, dtype=np.float64)
     if len(x) < FEWEST:
@@ -99,7 +102,8 @@ def examine(
     if period is not None:
         stride = max(min(stride, int(period / 8)), 1)
     thin = x[::stride]
-    level = noise_level(x).value if noise is None else noise
+    measured = noise_beside_motion(x)
+    level = measured.value if noise is None else noise
     progress.report(0.05, "spectral lines")
     lines = spectral_lines(thin[:_LINES], level)
     allowed = max(_REGULAR, _NOISES * level**2 / float(np.var(x)))
@@ -119,14 +123,20 @@ def examine(
     told = tuple(str(test) for test in tests)
     if not found.deterministic:
         return replace(found, kind="noise", reasons=told)
-    neighbours = neighbour_test(thin, space, level)
+    # What was read from neighbours is no sensor's noise of which anything else is known.
+    known = 0.0 if coarse(x) and not measured.settled and noise is None else level
+    neighbours = neighbour_test(thin, space, known)
     found = replace(found, neighbours=neighbours)
     if neighbours is not None and neighbours.pushed:
         words = "something besides a law drives it (random pushes, or noise of the sensor that is not white)"
         return replace(found, reasons=(f"{words}: {neighbours}", *told))
+    if neighbours is not None and neighbours.unresolved:
+        words = "noise that changes slowly, or a motion of many dimensions that the record does not resolve"
+        return replace(found, reasons=(f"{words}: {neighbours}", *told))
     progress.report(0.6, "exponents")
     fine = max(int(mean_period(x) / _PER_TURN_FINE), 1)
-    exponent = largest_of_all(x, dt, _scaled(space, stride / fine), fine, level, period)
+    white = level if measured.settled or noise is not None else 0.0  # else it may be the motion
+    exponent = largest_of_all(x, dt, _scaled(space, stride / fine), fine, white, period)
     return _judged(replace(found, reasons=told, exponent=exponent))
 
 
@@ -161,6 +171,9 @@ def _regular(lines: Lines, dt: float, entropy: float) -> Motion:
             f"a line has a companion of {100 * lines.wandering:.2g} % closer than the record can tell apart: "
             "the motion changes slowly in size or phase, or two frequencies nearly coincide",
         )
+        sizes = [float(np.std(part)) for part in np.array_split(lines.fitted, _BLOCKS)]
+        if kind == "periodic" and max(sizes) > _BEATS * min(sizes):
+            kind, reasons = "cannot tell", reasons[::-1]
     return Motion(kind, reasons, lines, permutation_entropy=entropy)
 
 
@@ -177,10 +190,12 @@ def _nearly_regular(lines: Lines, noise: float, entropy: float) -> Motion:
 def _space(x: Array, noise: float, period: float | None) -> Space:
     theiler = theiler_window(x)
     some = x[:20_000]
-    delay = delay_by_mutual_information(some, 1.0).samples
+    few = coarse(x)
+    delay = 1 if few else delay_by_mutual_information(some, 1.0).samples
     if period is not None:
         delay = min(delay, max(int(period / 4), 1))
     lowest, highest = _DIMENSIONS
+    lowest = _LOWEST_OF_MAPS if few else lowest
     dimension = int(
         np.clip(false_neighbours(some, delay, theiler=theiler, noise=noise).dimension, lowest, highest)
     )

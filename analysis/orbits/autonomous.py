@@ -15,10 +15,8 @@ from analysis.orbits.forced import (
     EPSILON,
     MERGE,
     RELAXED,
-    bad_before,
-    checked,
     comes_home,
-    span,
+    measured,
 )
 from analysis.orbits.orbit import Orbits, PeriodicOrbit
 from analysis.orbits.recurrence import SLACK, Recurrence, foot, recurrence
@@ -53,11 +51,7 @@ def autonomous_orbits(
     arguments are those of :func:`analysis.orbits.forced.forced_orbits`; ``window`` is a part of the mean
     turn.
     """
-    points = checked(points)
-    bad = bad_before(points, valid)
-    points = np.nan_to_num(points) if bad[-1] else points
-    scale = span(points) if scale is None else np.broadcast_to(scale, points.shape[:1]).astype(float)
-    noise = noise_levels(points) if noise is None else np.broadcast_to(noise, points.shape[:1]).astype(float)
+    points, bad, scale, noise = measured(points, valid, scale, noise)
     turn = mean_turn(points, noise)
     longest = int(min(longest or TURNS * turn, points.shape[1] // 2))
     half = max(int(window * turn / 2), 0)
@@ -290,26 +284,17 @@ def _windowed(points, starts, lags, half):  # type: ignore[no-untyped-def]
     total = points.shape[1]
     means = np.empty(len(starts))
     for a in range(len(starts)):
-        lag = lags[a]
         mean, used = 0.0, 0
-        for shift in range(half + 1):  # outwards, the lag followed along the curve
-            i = starts[a] + shift
-            j = int(np.rint(i + lag))
-            if i < 2 or j > total - 4:
-                continue
-            place, square = foot(points, i, j)
-            lag = place - i
-            mean += square
-            used += 1
-        lag = lags[a]
-        for shift in range(1, half + 1):
-            i = starts[a] - shift
-            j = int(np.rint(i + lag))
-            if i < 2 or j > total - 4:
-                continue
-            place, square = foot(points, i, j)
-            lag = place - i
-            mean += square
-            used += 1
+        for way in (1, -1):  # outwards, the lag followed along the curve
+            lag = lags[a]
+            for shift in range(0 if way > 0 else 1, half + 1):
+                i = starts[a] + way * shift
+                j = int(np.rint(i + lag))
+                if i < 2 or j > total - 4:
+                    continue
+                place, square = foot(points, i, j)
+                lag = place - i
+                mean += square
+                used += 1
         means[a] = mean / max(used, 1)
     return means

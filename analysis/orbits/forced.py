@@ -52,7 +52,7 @@ def forced_orbits(
     ``views`` (other reconstructions of the same motion; default: ``points`` themselves), and gets multipliers
     with their error; what is not confirmed goes to ``unconfirmed``.
     """
-    points = checked(points)
+    points, bad, scale, noise = measured(points, valid, scale, noise)
     if not period > 4:
         raise DataError(f"The drive period must be longer than 4 samples, not {period:g}.")
     lags = np.array([k for k in multiples if k * period < points.shape[1] / 2], dtype=np.int64)
@@ -60,10 +60,6 @@ def forced_orbits(
         raise DataError(
             f"The record of {points.shape[1]} samples is too short for a drive period of {period:g} samples."
         )
-    bad = bad_before(points, valid)
-    points = np.nan_to_num(points) if not np.isfinite(points).all() else points
-    scale = span(points) if scale is None else np.broadcast_to(scale, points.shape[:1]).astype(float)
-    noise = noise_levels(points) if noise is None else np.broadcast_to(noise, points.shape[:1]).astype(float)
     half = max(int(window * period / 2), 0)
     search = _Search(points, period, lags, scale, noise, half, bad, velocity)
     grid = phase_grid(points, period)
@@ -191,19 +187,27 @@ class _Search:
         return texts
 
 
-def checked(points: NDArray[np.float64]) -> NDArray[np.float64]:
+def measured(
+    points: NDArray[np.float64],
+    valid: NDArray[np.bool_] | None,
+    scale: NDArray[np.float64] | None,
+    noise: NDArray[np.float64] | None,
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """The points with lost ones filled, the number of lost ones before each index [N + 1], scale and noise.
+
+    Span and noise are those of the samples that are there: a lost one tells nothing of either.
+    """
     points = np.ascontiguousarray(np.atleast_2d(points), dtype=np.float64)
-    if points.ndim != 2 or points.shape[1] < 100:
-        raise DataError(f"Close returns need at least 100 points; there are {points.shape[-1]}.")
-    return points
-
-
-def bad_before(points: NDArray[np.float64], valid: NDArray[np.bool_] | None) -> NDArray[np.int64]:
-    """Number of invalid samples before each index, [N + 1]."""
-    bad = ~np.isfinite(points).all(axis=0)
+    good = np.isfinite(points).all(axis=0)
     if valid is not None:
-        bad |= ~valid[: points.shape[1]]
-    return np.concatenate(([0], np.cumsum(bad)))
+        good &= valid[: points.shape[1]]
+    if points.ndim != 2 or good.sum() < 100:
+        raise DataError(f"Close returns need at least 100 points; there are {good.sum()}.")
+    there = points if good.all() else points[:, good]
+    scale = span(there) if scale is None else np.broadcast_to(scale, points.shape[:1]).astype(float)
+    noise = noise_levels(there) if noise is None else np.broadcast_to(noise, points.shape[:1]).astype(float)
+    points = np.where(good, points, there.mean(axis=1, keepdims=True))
+    return points, np.concatenate(([0], np.cumsum(~good))), scale, noise
 
 
 def comes_home(

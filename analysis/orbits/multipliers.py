@@ -220,9 +220,11 @@ class Sections:
     trees: dict[int, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, grid: PhaseGrid, scale: Array, noise: Array, neighbours: int = NEIGHBOURS) -> Sections | None:
+    def of(
+        cls, grid: PhaseGrid, scale: Array, noise: Array, neighbours: int = NEIGHBOURS, steps: int = STEPS
+    ) -> Sections | None:
         n, columns = grid.points.shape
-        stride = next(s for s in range(max(grid.per_period // STEPS, 1), 0, -1) if grid.per_period % s == 0)
+        stride = next(s for s in range(max(grid.per_period // steps, 1), 0, -1) if grid.per_period % s == 0)
         periods = (columns - stride) // grid.per_period
         if periods < max(neighbours, 3 * n):
             return None

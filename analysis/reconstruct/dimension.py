@@ -207,8 +207,8 @@ def singular_spectrum(
     message = ""
     if rank == window:
         message = (
-            "No singular value reaches the noise floor: the window is shorter than the motion is rich, or "
-            "the record has next to no noise; choose the dimension by false neighbours."
+            "All singular values stand above the noise floor: the window is shorter than the motion is rich, "
+            "or the record has next to no noise; choose the dimension by false neighbours."
         )
     return SingularSpectrum(max(rank, 1), values, float(floor), window, message)
 

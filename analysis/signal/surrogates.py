@@ -34,6 +34,23 @@ def iaaft(samples: Array, rng: np.random.Generator) -> Array:
     return surrogate
 
 
+def through_a_curve(samples: Array, rng: np.random.Generator) -> Array:
+    """Linear noise seen through the rising curve that gives it the values of ``samples``.
+
+    Amplitude-adjusted phases (Theiler et al. 1992). Unlike :func:`iaaft` this keeps how the harmonics that
+    the curve makes go with what they are harmonics of.
+    """
+    x = np.asarray(samples, dtype=np.float64)
+    order = np.argsort(x, kind="stable")
+    linear = np.empty_like(x)
+    linear[order] = np.sort(rng.standard_normal(len(x)))
+    lines = np.fft.rfft(linear)
+    turned = np.fft.irfft(np.abs(lines) * np.exp(2j * np.pi * rng.uniform(size=len(lines))), len(x))
+    surrogate = np.empty_like(x)
+    surrogate[np.argsort(turned, kind="stable")] = x[order]
+    return surrogate
+
+
 def cycle_shuffled(samples: Array, period: float, rng: np.random.Generator) -> Array:
     """The cycles of a drive of ``period`` samples in another order; the first phase stays (Theiler 1995).
 

@@ -36,6 +36,7 @@ Array = NDArray[np.float64]
 
 MOST_AT_ONCE = 50  # events at one time, after which they count as an endless chatter
 _EARLY = 30  # steps after which the sizes of the states are looked at again
+_EVENT = 100  # steps that meeting an event takes as long as
 
 
 @dataclass
@@ -53,15 +54,18 @@ class SwitchedRun:
     atol: float
     bound: float
     columns: NDArray[np.int64] | None = None
+    most_steps: int = MAX_STEPS
     column: int = 0
     t: float = 0.0
     h: float = 0.0
     steps: int = 0
+    events: int = 0
     sliding: frozenset[int] = frozenset()
     sides: Array = field(default_factory=lambda: np.empty(0))
 
     def run(self) -> tuple[int, float, int] | None:
-        """Columns filled, time reached and number of steps; None if the surfaces are passed without end."""
+        """Columns filled, time reached and number of steps; None if the surfaces are passed without end, or
+        if the steps do not suffice: these are explicit ones, and a stiff model asks for others."""
         count = len(self.switching.surfaces)
         self.t, self.y = float(self.times[0]), self.y.copy()
         self._work = np.zeros((ADAPTIVE_ROWS, len(self.y)))
@@ -74,10 +78,11 @@ class SwitchedRun:
                 return self.column, self.t, self.steps
             if how == EVENT:
                 self._meet()
+                self.events += 1
                 at_once = at_once + 1 if self.t <= last else 0
                 last = self.t
-                if at_once > MOST_AT_ONCE:
-                    return None
+            if at_once > MOST_AT_ONCE or self.steps + _EVENT * self.events >= self.most_steps:
+                return None
 
     @property
     def _values(self) -> Array:
@@ -145,7 +150,7 @@ class SwitchedRun:
         span = float(self.times[-1] - self.times[0])
         noise = slope_noise(kernels.rhs, self.t, self.y[:n], peak, self._u(self.t), self._values, span)
         watched = np.where([k in self.sliding for k in range(len(self.sides))], 1.0, self.sides)
-        budget = _EARLY if self.steps < _EARLY else MAX_STEPS
+        budget = min(_EARLY if self.steps < _EARLY else MAX_STEPS, self.most_steps - self.steps)
         self.column, self.t, self.h, taken, how = adaptive(kernel_type, OUT_TYPE)(
             f, None, kernels.out, watched, np.empty(len(watched)),
             system_of(n, self._values, self.inputs, self.columns), self.t, self.h, self.column, self.times,
@@ -202,7 +207,7 @@ class SwitchedRun:
             self.sides[k] = 1.0 if abs(above) < abs(below) else -1.0
             return  # the slope goes on without a jump
         towards = self._with_side(k, -self.sides[k], x)
-        if towards * self.sides[k] > 0:
+        if rate * self.sides[k] <= 0 < towards * self.sides[k]:  # a motion that grazes has turned already
             self.sliding |= {k}
         self.sides[k] = -self.sides[k]
         if self.columns is None or rate == 0.0:

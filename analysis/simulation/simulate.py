@@ -221,7 +221,7 @@ class _Run:
                     "The tolerances of a simulation must be positive, the relative one at least 1e-14."
                 )
             given = (self.model, self.times, self.parameters, self.inputs, y0, out, rtol, float(atol), bound)
-            met = self._switched(columns, given) if self.method == "adaptive" else None
+            met = self._switched(columns, given, most_steps) if self.method == "adaptive" else None
             if met is None:
                 met = AdaptiveRun(*given, columns, most_steps).run(self.method == "implicit")
             done, reached, steps = met
@@ -231,9 +231,9 @@ class _Run:
         return float(reached), steps
 
     def _switched(
-        self, columns: NDArray[np.int64] | None, given: tuple[Any, ...]
+        self, columns: NDArray[np.int64] | None, given: tuple[Any, ...], most_steps: int
     ) -> tuple[int, float, int] | None:
-        """The run of a model whose slope jumps; None for any other, and where jumps follow without end."""
+        """The run of a model whose slope jumps; None for any other, and where jumps or steps do not end."""
         values = dict(zip(self.model.parameters, self.parameters.tolist(), strict=True))
         switching = switching_of(self.model.equations, values)
         if switching is None:
@@ -241,7 +241,7 @@ class _Run:
         from analysis.simulation.events import SwitchedRun
 
         run: Any = SwitchedRun
-        found: tuple[int, float, int] | None = run(given[0], switching, *given[1:], columns).run()
+        found: tuple[int, float, int] | None = run(given[0], switching, *given[1:], columns, most_steps).run()
         return found
 
     def _fixed(

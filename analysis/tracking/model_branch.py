@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from analysis.dynamics.imposed import ImposedMotion, ImposedMotions
 from analysis.model import Model
-from analysis.tracking.tracking import TrackedBranch
+from analysis.tracking.tracking import Kind, TrackedBranch
 
 Array = NDArray[np.float64]
 
@@ -17,19 +17,29 @@ _NEWTON = 20
 
 def model_branch(model: Model, output: str, branch: TrackedBranch) -> tuple[Array, Array]:
     """Force (or frequency) and amplitude along the model's branch, over the range that was measured."""
-    solver, p = ImposedMotions(model, output), model.values()
     points = [one.point for one in branch.in_order()]
-    if branch.plan.kind == "force":
-        amplitudes = np.linspace(points[0].amplitude.value, points[-1].amplitude.value, PLACES)
+    frequencies, amplitudes, phases = (
+        np.array([getattr(one, name).value for one in points]) for name in ("frequency", "amplitude", "phase")
+    )
+    return branch_beside(model, output, branch.plan.kind, branch.plan.at, frequencies, amplitudes, phases)
+
+
+def branch_beside(
+    model: Model, output: str, kind: Kind, at: float, frequencies: Array, amplitudes: Array, phases: Array
+) -> tuple[Array, Array]:
+    """The same beside measured motions, in the order of the branch; ``at``: Hz of a curve over the force."""
+    solver, p = ImposedMotions(model, output), model.values()
+    if kind == "force":
+        fine = np.linspace(amplitudes[0], amplitudes[-1], PLACES)
         motion: ImposedMotion | None = None
         forces = np.full(PLACES, np.nan)
-        for i, amplitude in enumerate(amplitudes):
-            found = solver.solve(p, branch.plan.at, float(amplitude), motion)
+        for i, amplitude in enumerate(fine):
+            found = solver.solve(p, at, float(amplitude), motion)
             if found is not None:
                 forces[i], motion = abs(found.force), found
-        return forces, amplitudes
-    rows = [_at_phase(solver, p, one.frequency.value, one.amplitude.value, one.phase.value) for one in points]
-    return np.array(rows), np.array([one.amplitude.value for one in points])
+        return forces, fine
+    seen = zip(frequencies, amplitudes, phases, strict=True)
+    return np.array([_at_phase(solver, p, float(f), float(a), float(u)) for f, a, u in seen]), amplitudes
 
 
 def _at_phase(solver: ImposedMotions, p: Array, frequency: float, amplitude: float, phase: float) -> float:

@@ -39,6 +39,7 @@ class Panel:
     log_y: bool = False
     x_range: tuple[float, float] | None = None  # None: whatever the traces need
     y_range: tuple[float, float] | None = None
+    markers: tuple[tuple[float, str], ...] = ()  # moments that somebody marked: x, and the word
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ def foretold(
     """
     conditions = conditions or Conditions()
     whole = Experiment(model, record, conditions)
-    nothing = np.full(len(model.outputs), np.nan)
+    nothing = np.full((1, len(model.outputs)), np.nan)
     experiment = whole.parts([(0, 0, len(record))], own_phases=False).with_nothing_free(nothing)
     problem = problem_of(experiment, places=[(0, 0, len(record))])
     point = start_point(experiment, experiment.guesses(), experiment.start_states())

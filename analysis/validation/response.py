@@ -78,7 +78,8 @@ def predict_response(subject: Subject, stretch: float, progress: Progress = SILE
     since, growth, horizon = _growth(measured, restarted, spread, length, subject.dt, len(starts))
     names = tuple(model.outputs[i] for i in shown)
     free = run.outputs[shown]
-    return Prediction(names, data.times, measured, restarted, starts, free, spread, since, growth, horizon)
+    since_first = data.times - subject.origin  # as the record has them, wherever the drive is at its start
+    return Prediction(names, since_first, measured, restarted, starts, free, spread, since, growth, horizon)
 
 
 def _growth(
@@ -166,6 +167,7 @@ def _panels(subject: Subject, found: Prediction) -> tuple[Panel, ...]:
                     Trace("measured", t, found.measured[i, part], "measured"),
                     Trace("model", t, model, "model"),
                 ),
+                markers=subject.record.marked(t),
             )
         )
     error = 100 * np.minimum(np.nanmax(found.growth, axis=0), 10.0)

@@ -261,8 +261,9 @@ def _with_drive(subject: Subject) -> Subject:
 
 def _with_measured_drive(subject: Subject, frequency: float | None) -> Subject:
     record, model = subject.record, subject.model
-    row = np.nan_to_num(record[model.inputs[0]])
-    if frequency is None and np.ptp(row) > 0 and len(row) >= 64:
+    row = record[model.inputs[0]]
+    moves = np.isfinite(row).any() and np.nanmax(row) > np.nanmin(row)
+    if frequency is None and moves and len(row) >= 64:
         frequency = drive_frequency(row) * record.rate
     if frequency is None or frequency * record.duration < 5:
         reason = "The measured input shows no drive of which there are several periods."

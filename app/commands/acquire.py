@@ -313,14 +313,18 @@ def _foreign(out: Path) -> bool:
 def _result(
     rig: Rig, engine: Engine, capture: Any, foreign: Path | None, interrupted: bool
 ) -> dict[str, Any]:
+    from drivers.acquisition.capture import WARNINGS
     from drivers.formats import open_lazily, write
 
     status = engine.status
     files, channels, samples, drive = [], {}, 0, None
+    warnings: list[str] = []
     for number, finished in enumerate(capture.finished):
         path = finished.path
         with open_lazily(path) as recording:
             record = recording.read()
+            notes = (str(event.get("text", "")) for event in recording.about.events)
+            warnings += [text for text in notes if text.startswith(WARNINGS)]
             samples += len(record)
             drive = record.excitation
             if number == 0:
@@ -354,6 +358,7 @@ def _result(
         "lost": status.lost,
         "overloads": status.overloads,
         "late": status.late,
+        "warnings": warnings,
         "interrupted": interrupted,
         "drive_stopped": None if stop is None else dict(vars(stop)),
         "problem": problem or None,
@@ -422,5 +427,7 @@ def _print(result: dict[str, Any]) -> None:
             print(f"drive: {drive['waveform']} {drive['amplitude']:g} at {drive['frequency']:g} Hz{phase}")
     print(f"gaps {result['gaps']} ({result['lost']} samples), overloads {result['overloads']}, "
           f"late blocks {result['late']}")  # fmt: skip
+    for words in result.get("warnings", ()):
+        print(f"shakedown: {words}.", file=sys.stderr)
     if result["problem"]:
         print(f"shakedown: {result['problem']}", file=sys.stderr)

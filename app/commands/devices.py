@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import sys
 
 from app.output import add_json_option, table, write_json
 
@@ -14,7 +16,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from drivers.instruments.discovery import find_devices
 
-    devices, notes = find_devices()
+    with contextlib.redirect_stdout(sys.stderr):  # what a driver prints is no part of the answer
+        devices, notes = find_devices()
     payload = {"devices": [vars(d) for d in devices], "notes": notes}
     if write_json(args.json, payload):
         return

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-FINELY = 8  # samples a turn from which on a record shows a flow
 RULES = ("information", "zero", "minimum", "fraction")
 
 
@@ -76,7 +75,7 @@ def _exponents(
     points: NDArray[np.float64], dt: float, theiler: int, noise: float, period: float | None
 ) -> tuple[dict[str, Any], list[str]]:
     """Lyapunov exponents by every method, and a sentence for each that could not tell."""
-    from analysis import ShakedownError, exponent_spectrum, largest_exponent, wolf_exponent
+    from analysis import ShakedownError, coarse, exponent_spectrum, largest_exponent, wolf_exponent
 
     results: dict[str, Any] = {}
     messages = []
@@ -86,6 +85,9 @@ def _exponents(
         "wolf": lambda: wolf_exponent(points, dt, theiler=theiler),
         "spectrum": lambda: exponent_spectrum(points, dt, period=period, scale=points.max() - points.min()),
     }
+    if period is None and coarse(points[0]):
+        del works["spectrum"]
+        messages.append("spectrum: needs a flow; the record has few samples a turn, as a map has.")
     for name, work in works.items():
         try:
             results[name] = work()
@@ -110,12 +112,13 @@ def _analyse(
     import numpy as np
 
     from analysis import (
+        coarse,
         delay_coordinates,
         dimension_of_all,
         examine,
         false_neighbours,
         mean_period,
-        noise_level,
+        noise_beside_motion,
         singular_spectrum,
         theiler_window,
     )
@@ -124,10 +127,11 @@ def _analyse(
     rng = np.random.default_rng(0)
     motion = examine(samples, dt, period=period, rng=rng, progress=progress.part(0.0, 0.5))
     progress.report(0.5, "delay")
-    noise = noise_level(samples)
+    noise = noise_beside_motion(samples)
     theiler = args.theiler if args.theiler is not None else theiler_window(samples)
     delays = _delays(samples, dt)
-    delay = _chosen_delay(args.delay, delays)
+    # Samples of a map are the coordinates themselves: information is lost from each to the next.
+    delay = 1 if coarse(samples) and args.delay == RULES[0] else _chosen_delay(args.delay, delays)
     progress.report(0.55, "false neighbours")
     false = false_neighbours(samples, delay, theiler=theiler, noise=noise.value)
     dimension = args.dimension or false.dimension
@@ -138,7 +142,7 @@ def _analyse(
         progress.report(0.6, "correlation dimension")
         unfolded = dimension if period is None else max(dimension - 1, 2)  # the phase stands for one
         # Of a map (few samples a turn) nothing is known beforehand.
-        flow = motion.kind == "chaotic" and mean_period(samples) > FINELY
+        flow = motion.kind == "chaotic" and not coarse(samples)
         least = 2.0 if flow else 0.0
         correlation = dimension_of_all(samples, delay, unfolded, theiler, noise.value, period, rng, least)
     window = args.window or max(min(int(mean_period(samples) / 4), 60), dimension + 2)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 from typing import TYPE_CHECKING, Any
 
 from analysis import DataError
 from app import project_names as names
 from app.holding.study import Study
+from app.holding.told import measured_multiplier, multiplier_words
 from app.holding.work import HoldRequest, HoldWork
 from app.loop_session import LoopSession
 from app.output import FORCE_BUT_RECORDINGS, add_json_option, plain, table, terminal_progress, write_json
@@ -93,16 +93,12 @@ def _on_the_rig(
     return work.result(session.files, session.problem)
 
 
-def _multiplier(pairs: list[list[float]]) -> str:
-    return ", ".join(f"{re:.4g}" + (f"{im:+.3g}i" if im else "") for re, im in pairs[:2])
-
-
 def _show_targets(payload: dict[str, Any]) -> None:
     count = len(payload["orbits"])
     print(f"{count} unstable orbits of {payload['model']} near the record, seen by "
           f"{', '.join(payload['channels'])}")  # fmt: skip
     rows = [
-        [o["number"], o["periods"], _multiplier(o["multipliers"]), f"{o['expected_wait']:.0f}",
+        [o["number"], o["periods"], multiplier_words(o["multipliers"]), f"{o['expected_wait']:.0f}",
          f"{100 * o['expected_control']:.2g}", f"{1e3 * o['longest_delay']:.2g}"]
         for o in payload["orbits"]
     ]  # fmt: skip
@@ -131,7 +127,7 @@ def _show_orbits(orbits: list[dict[str, Any]]) -> None:
     rows = [
         [o["number"], o["periods"], o["verdict"], _number(o, "wait", 1, ".0f"), o.get("averaged_periods", ""),
          _number(o, "mean_control", 100, ".2g"), _number(o, "floor", 100, ".2g"),
-         _number(o, "control", 100, ".2g"), _multiplier(o["model_multipliers"]), _measured_multiplier(o)]
+         _number(o, "control", 100, ".2g"), multiplier_words(o["model_multipliers"]), measured_multiplier(o)]
         for o in orbits
     ]  # fmt: skip
     print(table(["orbit", "k", "verdict", "wait", "periods", "mean control %", "floor %", "rms %",
@@ -139,19 +135,6 @@ def _show_orbits(orbits: list[dict[str, Any]]) -> None:
     for o in orbits:
         if o["verdict"] != "held":
             print(f"! orbit {o['number']}: {o['verdict']}: {o['reason']}.")
-
-
-def _measured_multiplier(o: dict[str, Any]) -> str:
-    """The largest multiplier on the orbit that was held, with its error where it is real."""
-    from analysis import Estimate, with_error
-
-    pairs = o.get("multipliers", [])
-    if not len(pairs):
-        return ""
-    (re, im), error = pairs[0], float(o["multiplier_errors"][0])
-    if im or not math.isfinite(error):
-        return _multiplier(pairs[:1])
-    return with_error(Estimate.normal(re, error))
 
 
 def _number(row: dict[str, Any], name: str, factor: float, form: str) -> str:

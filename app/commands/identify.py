@@ -27,7 +27,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         type=names.recording,
         metavar="FILE",
-        help="recordings, fitted together; or tables of measured curves (frequency, amplitude, phase, force)",
+        help="recordings, or results of `hold`, fitted together; or tables of measured curves (frequency, "
+        "amplitude, phase, force)",
     )
     parser.add_argument("model", type=names.model, metavar="MODEL", help=names.MODEL)
     parser.add_argument("--method", default="auto", choices=list(METHODS), metavar="M", help=methods)
@@ -71,12 +72,16 @@ def _pairs(parser: argparse.ArgumentParser, flag: str, words: str) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from app.held_orbits import held_records, is_held
     from drivers.formats import read
 
     if args.files and (curves := _curves(args)):
         return _finished(curves, args)
     model = _described(own_module(args.method), args)
-    records = [mapped(read(path, rate=args.rate), args.map) for path in args.files]
+    records: list[Record] = []
+    for path in args.files:
+        own = held_records(path, args.method == "balance") if is_held(path) else [read(path, rate=args.rate)]
+        records += [mapped(record, args.map) for record in own]
     kinds = option_types(args.method)
     options = parse_options(kinds, args.option)
     known = {f.name for kind in kinds for f in fields(kind)}
@@ -277,7 +282,7 @@ def _show(result: Identification) -> None:
     from analysis import interval_ends, with_error
 
     rows: list[tuple[Any, ...]] = [
-        (name, with_error(e), *interval_ends(e), e.unit, _ideal(e)) for name, e in result.parameters.items()
+        (name, with_error(e), *interval_ends(e), e.unit, _ideal(e)) for name, e in result.listed.items()
     ]
     state = "converged" if result.converged else "NOT converged"
     print(f"{result.model}: {result.headline}")
@@ -291,9 +296,8 @@ def _show(result: Identification) -> None:
         print("residual: " + ", ".join(f"{name} {value:.4g}" for name, value in figures.items()))
     for profile in result.extra.get("profile", {}).values():
         print(profile["words"])
-    for curve in result.curves.values():
-        if curve.formula:
-            print(curve.formula)
+    for formula in result.formulas:
+        print(formula)
     if "bootstrap" in result.extra:
         _show_bootstrap(result.extra["bootstrap"])
     for sentence in (*result.undetermined, *result.warnings):

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
     from analysis import Motion, Orbits, PeriodicOrbit, Record, SearchSpace
 
+COARSE = (
+    "The record has few samples a turn, as a map has: orbits are sought as closed curves, which it does not "
+    "show. That none is found says nothing."
+)
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=names.recording, help="a recording in any format")
@@ -58,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from analysis import DataError, autonomous_orbits, forced_orbits, mean_turn
+    from analysis import DataError, autonomous_orbits, coarse, forced_orbits, mean_turn
     from app.drive import drive_period
     from app.motion import WITHOUT_ORBITS, no_orbits
     from drivers.formats import read
@@ -71,6 +76,9 @@ def run(args: argparse.Namespace) -> None:
         )
     motion, gaps = _motion(record, args, period)
     remarks += gaps
+    first = args.channel[0]
+    if period is None and motion.kind == "chaotic" and coarse(record[first][record.channels[first].valid()]):
+        remarks.append(COARSE)
     if motion.kind in WITHOUT_ORBITS and not args.whatever_motion:
         title = f"the record of {args.channel[0]}"
         payload = _described(no_orbits(motion), motion, record, args, period, remarks, title)

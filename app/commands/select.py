@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,11 @@ from app.commands.project import keep_in_project
 from app.output import add_json_option, plain, table, terminal_progress, write_json
 
 if TYPE_CHECKING:
-    from analysis import Library, Record, Selection
+    from analysis import Library, Record, Selection, Shape
 
 _DRIVES = ("f", "force", "u", "drive", "input", "excitation")  # names that a state hardly has
+_OSCILLATOR = {"x": "v", "v": "drive - ?"}
+_MOTION = ("x", "v", "a")  # displacement, velocity and acceleration of an oscillator
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="'x = v'",
         help="the rate of one state, with ? for what is to be found, such as 'v = f - ?' (default: x = v and "
-        "v = drive - ? where only x or x and v are recorded, else ? for every channel)",
+        "v = drive - ? where nothing but x, v and the acceleration a is recorded, else ? for every channel)",
     )
     parser.add_argument(
         "--terms",
@@ -45,11 +48,29 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--keep", metavar="A,B", help="terms that always stay (default: v for x and v, else none)"
     )
+    parser.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a number to be found inside a term, such as g in 'max(x-g,0)'; NAME=LOW..HIGH within a range",
+    )
+    parser.add_argument(
+        "--shows",
+        action="append",
+        default=[],
+        metavar="'a = dv/dt'",
+        help="a channel that shows the rate of a state, such as an accelerometer",
+    )
     parser.add_argument("--drive", metavar="WHAT",
                         help="force per mass: a channel, an expression in t, or tone (of unknown size at the "
                         "recorded frequency; the default where there is one)")  # fmt: skip
     parser.add_argument("--map", action="append", default=[], metavar="NAME=CHANNEL",
                         help="the channel that stands for a state or the drive")  # fmt: skip
+    parser.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE",
+        help="how the recordings are to be read, such as inputs=bandlimited or offsets=x",
+    )  # fmt: skip
     parser.add_argument("--frequency", type=float, help="of the drive, where the recording does not say")
     parser.add_argument("--rate", type=float, help="sample rate in Hz, for files without times")
     parser.add_argument(
@@ -62,13 +83,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from dataclasses import replace
 
-    from analysis import select_terms
+    from analysis import Conditions, parse_options, select_terms
     from app.commands.identify import exit_code, with_sources
     from drivers.base.files import replaced
 
     records = [_read(file, args) for file in args.files]
     library = _library(records[0], args)
-    found = select_terms(library, records, terminal_progress())
+    conditions = Conditions(**parse_options(Conditions, args.option))
+    found = select_terms(library, records, terminal_progress(), conditions)
     if not write_json(args.json, payload(found)):
         _show(found)
     first = Path(args.files[0])
@@ -102,8 +124,6 @@ def _read(file: str, args: argparse.Namespace) -> Record:
 
 
 def _library(record: Record, args: argparse.Namespace) -> Library:
-    import math
-
     from analysis import monomials, oscillator, system
 
     equations = _equations(record, args)
@@ -111,18 +131,45 @@ def _library(record: Record, args: argparse.Namespace) -> Library:
     terms = _listed(args.terms) if args.terms else monomials(variables, args.degree)
     drive = _drive(args.drive, record)
     known = {"w": 2 * math.pi * record.excitation.frequency} if drive == "tone" and record.excitation else {}
-    if not args.equation and equations.keys() == {"x", "v"}:
+    shapes = dict(_shape(text) for text in args.shape)
+    rates = dict(_shown(text, record) for text in args.shows)
+    if not args.equation and equations == _OSCILLATOR:
         keep = ["v"] if args.keep is None else _listed(args.keep)
-        return oscillator(terms, drive, known, keep)
+        acceleration = next(iter(rates), "a" if "a" in record and args.drive != "a" else "")
+        return oscillator(terms, drive, known, keep, shapes, acceleration)
     names = set(re.findall(r"[A-Za-z_]\w*", " ".join([*equations.values(), *terms])))
     inputs = {name: "measured" for name in record.channels if name in names - set(equations)}
     free: dict[str, float] = {}
     if "drive" in names and "drive" not in inputs:
         inputs["drive"] = "p*cos(w*t) + q*sin(w*t)" if drive == "tone" else drive
         free = {"p": 0.0, "q": 0.0} if drive == "tone" else {}
-    return system(
-        equations, terms, _listed(args.keep or ""), inputs, known if "drive" in inputs else {}, free
-    )
+    known = known if "drive" in inputs else {}
+    return system(equations, terms, _listed(args.keep or ""), inputs, known, free, shapes, rates)
+
+
+def _shape(text: str) -> tuple[str, Shape]:
+    """`g` or `g=0.1..0.5`."""
+    from analysis import Shape
+
+    name, sign, ends = (part.strip() for part in text.partition("="))
+    if name.isidentifier() and not sign:
+        return name, Shape()
+    try:
+        lower, upper = (float(end) for end in ends.split(".."))
+    except ValueError:
+        lower = upper = float("nan")
+    if not name.isidentifier() or not (math.isfinite(lower) and math.isfinite(upper)):
+        raise ShakedownError(f"`--shape {text}` should read NAME or NAME=LOW..HIGH, such as g=0.1..0.5.")
+    return name, Shape(lower, upper)
+
+
+def _shown(text: str, record: Record) -> tuple[str, str]:
+    """Channel and the state whose rate it shows, of `a = dv/dt`."""
+    found = re.fullmatch(r"\s*(\w+)\s*=\s*d(\w+)/dt\s*", text)
+    if found is None:
+        raise ShakedownError(f"`--shows '{text}'` should read CHANNEL = dSTATE/dt, such as a = dv/dt.")
+    record[found[1]]  # an unknown channel is refused here, with the list of those there are
+    return found[1], found[2]
 
 
 def _equations(record: Record, args: argparse.Namespace) -> dict[str, str]:
@@ -138,10 +185,12 @@ def _equations(record: Record, args: argparse.Namespace) -> dict[str, str]:
         found[state] = right
     if found:
         return found
-    others = [name for name in record.channels if name not in ("x", "v", args.drive)]
+    shown = [text.partition("=")[0].strip() for text in args.shows]
+    motion = [n for n in record.channels if n in (*_MOTION, *shown) and n != args.drive]
+    others = [n for n in record.channels if n not in (*motion, args.drive)]
     drives = [name for name in others if name.lower() in _DRIVES]
-    if "x" in record and (not others or (args.drive is not None and others == drives)):
-        return {"x": "v", "v": "drive - ?"}
+    if motion and (not others or (args.drive is not None and others == drives)):
+        return dict(_OSCILLATOR)
     if drives:
         raise ShakedownError(
             f"The recording has a channel {drives[0]}: say --drive {drives[0]} if it drives the motion, or "
@@ -163,7 +212,14 @@ def _mapped(args: argparse.Namespace) -> set[str]:
 
 def _listed(text: str) -> list[str]:
     """Parts between commas that stand outside of brackets."""
-    return [part.strip() for part in re.split(r",(?![^()]*\))", text) if part.strip()]
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]
 
 
 def _drive(asked: str | None, record: Record) -> str:
@@ -188,7 +244,13 @@ def payload(found: Selection) -> dict[str, Any]:
             "kept": {name: candidates[name].term for name in found.kept},
             "probability": found.probability,
             "rivals": [
-                {"terms": list(r.terms), "criterion": r.criterion, "differs": found.difference(r)}
+                {
+                    "terms": list(r.terms),
+                    "criterion": r.criterion,
+                    "differs": found.difference(r),
+                    "advice": r.advice,
+                    "model": r.model.to_toml() if r.model else "",
+                }
                 for r in found.rivals
             ],
             "path": [{"terms": list(r.terms), "bic": r.criterion} for r in found.sizes],
@@ -214,7 +276,7 @@ def _show(found: Selection) -> None:
         print(f"  {equation}")
     rows = []
     for name, e in result.parameters.items():
-        where = str(candidates[name]) if name in candidates else "drive"
+        where = str(candidates[name]) if name in candidates else _role(found, name)
         sure = _percent(found.probability[name]) if name in found.probability else "-"
         rows.append((name, where, e.value, e.stderr, "always" if name in found.library.always else sure))
     print()
@@ -227,8 +289,17 @@ def _show(found: Selection) -> None:
         print(f"\nLeft out, but possible: {said}.")
     for rival in found.rivals:
         print(f"\nHardly told apart (criterion {rival.criterion:+.1f}): {found.difference(rival)}.")
+        print(f"  {rival.advice}")
     for warning in result.warnings:
         print(f"! {warning}")
+
+
+def _role(found: Selection, name: str) -> str:
+    """What a parameter is that is no coefficient of a term."""
+    if name in found.library.shapes:
+        users = [found.library.candidates[n].term for n in found.library.users(name) if n in found.kept]
+        return f"in {', '.join(users)}"
+    return "drive" if name in found.library.free else "sensor"
 
 
 def _percent(share: float) -> str:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from analysis import DataError
+from analysis import DataError, Estimate, with_error
 from app import project_names as names
 from app.loop_session import LoopSession
 from app.output import FORCE_BUT_RECORDINGS, add_json_option, plain, table, terminal_progress, write_json
@@ -149,8 +149,16 @@ def _model_line(
 
 
 def _show(result: dict[str, Any]) -> None:
-    if not result["points"]:
-        return
+    if result["points"]:
+        _show_points(result)
+    if result["problem"] and not result["points"]:
+        return  # which says it all
+    print(f"{result['kind']}: {result['verdict']}" + (f": {result['reason']}" if result["reason"] else ""))
+    for file in result["files"]:
+        print(file)
+
+
+def _show_points(result: dict[str, Any]) -> None:
     linear, loop = result["linear"], result["loop"]
     print(f"small motions: {linear['frequency']:.5g} Hz, damping {100 * linear['damping']:.3g} %; delay of "
           f"the loop {1e3 * linear['delay']:.3g} ms, {loop['missed']} deadlines missed")  # fmt: skip
@@ -161,14 +169,11 @@ def _show(result: dict[str, Any]) -> None:
         place = (
             f"amplitude {fold['amplitude']:.4g}" if "amplitude" in fold else f"phase {fold['phase']:.3g} rad"
         )
-        print(f"fold at {fold['over']} {fold['at']:.5g} ± {fold['stderr']:.1g}, {place}")
+        print(f"fold at {fold['over']} {with_error(Estimate(fold['at'], fold['stderr']))}, {place}")
     check = result["ramp_check"]
     if check is not None:
         print(f"half the ramp: {check['compared']} points again, largest difference "
               f"{100 * check['largest']:.2g} %")  # fmt: skip
-    print(f"{result['kind']}: {result['verdict']}" + (f": {result['reason']}" if result["reason"] else ""))
-    for file in result["files"]:
-        print(file)
 
 
 def _row(p: dict[str, Any], model: bool) -> list[str]:

@@ -29,7 +29,7 @@ from drivers.base import system
 if TYPE_CHECKING:
     from analysis import Identification
 
-FINDINGS = ("mapping", "embedding", "orbits", "orbits_found", "validation")
+FINDINGS = ("mapping", "embedding", "orbits", "orbits_found", "validation", "held")
 MOST_FITS = 20  # of a project that are brought back
 MOST = 60_000_000  # bytes of findings; larger ones are found again in less time than they are read
 

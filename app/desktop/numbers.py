@@ -15,6 +15,7 @@ from analysis import ShakedownError
 
 _NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 _UNFINISHED = re.compile(r"[+-]?[.,]?|[+-]?(\d+[.,]?\d*|[.,]\d+)e[+-]?", re.IGNORECASE | re.ASCII)
+_POINTED = re.compile(r"(?<![\d.])(\d+)\.(?=\d+(?!\w*\.\w))", re.ASCII)
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}[.,]\d{3}(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 
 
@@ -65,7 +66,15 @@ def number_text(value: float, digits: int = 4, mark: str = "") -> str:
     return ("0" if text == "-0" else text).replace(".", mark or decimal_mark())
 
 
+def localised_delay(axis: str) -> str:
+    """The name of an axis such as “x.1(t + 33.5 ms)” with its delay, nothing else, in the locale's way."""
+    return re.sub(r"(?<=\(t \+ )[\d.]+(?= ms\))", lambda number: localised(number[0]), axis)
+
+
 def localised(text: str) -> str:
-    """Words with numbers in them, such as “7.5 Hz”, with the decimal mark of the locale."""
+    """Words with numbers in them, such as “7.5 Hz”, with the decimal mark of the locale.
+
+    The points of versions (2.1.3) and of names of files (run 2.5.h5) stay.
+    """
     mark = decimal_mark()
-    return text if mark == "." else re.sub(r"(?<=\d)\.(?=\d)", mark, text)
+    return text if mark == "." else _POINTED.sub(rf"\1{mark}", text)

@@ -67,10 +67,11 @@ def rig_of(project: Project) -> str:
     return project.rig if same else str(own)
 
 
-def open_rig(name: str, specimen: int = 0) -> OpenedRig:
+def open_rig(name: str, specimen: int = 0, loop: bool = False) -> OpenedRig:
     """A rig by its name, or by the path of its profile; its instruments live in a process of their own.
 
-    ``specimen``: number of the one on a virtual rig, where these differ.
+    ``specimen``: number of the one on a virtual rig, where these differ. ``loop``: with target, correction
+    and state of its control loop among the channels.
     """
     from drivers.acquisition.guarded import open_guarded
     from drivers.rig.profile import load_rig
@@ -79,6 +80,10 @@ def open_rig(name: str, specimen: int = 0) -> OpenedRig:
     profile = load_rig(rig_paths().get(name, name))
     if scatters(profile):
         profile = with_specimen(profile, specimen)
+    if loop:
+        from app.loop_rig import with_loop_channels
+
+        profile = with_loop_channels(profile)
     rig = open_guarded(profile, patience=PATIENCE)
     return OpenedRig(
         name,

@@ -29,9 +29,11 @@ from drivers.base.limits import Limits
 from drivers.base.protocols import ActiveRecording, Block, ChannelInfo, DriveState, Exciter, InstrumentError
 from drivers.base.trigger import Trigger
 from drivers.base.waveform import Waveform
+from drivers.rig.profile import Rig
 
 _log = logging.getLogger(__name__)
 
+CLOSING_SECONDS = 30.0  # for a rig that is let go
 WATCH = 50  # ms, between two looks at the rig: what is shown of its drive is never 200 ms old
 
 
@@ -91,7 +93,9 @@ class RigDesk(QObject):
     drive_changed = pyqtSignal(object)  # DriveStatus: the drive as the rig's own process sees it
     notice = pyqtSignal(str)  # something that the person at the rig should know, such as an absent watchdog
     refused = pyqtSignal(str)  # an instrument would not do what was asked, and why
+    end_asked = pyqtSignal()  # the drive is to end, and it belongs to work with the control loop
     calibrated = pyqtSignal(str, str, float)  # channel, field of the profile, its value; the stream has ended
+    marked = pyqtSignal(int, str, int)  # a marker's number, its word and its sample of the stream
     _ready = pyqtSignal(int, object)  # from the opening thread: attempt, and what came of it
 
     def __init__(self, library: Callable[[], Path]) -> None:
@@ -114,6 +118,7 @@ class RigDesk(QObject):
         self.recording_since = 0.0
         self._armed = False
         self.calibrating = False
+        self.in_use = ""  # the work that has drive and recording to itself, in words; empty: none
         self.finishing = False  # stopped, on its way to disk
         self.operator = ""
         self.test: dict[str, Any] = {}  # what is known of the test, for each recording
@@ -216,6 +221,17 @@ class RigDesk(QObject):
         number = self.specimen
         self._begin(name, lambda: open_rig(name, number))
 
+    def open_again(self, loop: bool) -> None:
+        """Open the rig in use anew, once it is let go: with the channels of its control loop or without."""
+        name, number = self.name, self.specimen
+
+        def opener() -> OpenedRig:
+            if self._closing is not None:
+                self._closing.join(CLOSING_SECONDS)  # the same instruments: they must be free
+            return open_rig(name, number, loop)
+
+        self._begin(name, opener)
+
     def open_replay(self, path: Path) -> None:
         """Play a recording as if it were a rig."""
         self._begin(path.stem, lambda: open_replay(path))
@@ -299,20 +315,20 @@ class RigDesk(QObject):
         self._opening += 1
         self._release()
         if self._closing is not None:
-            self._closing.join(30)
+            self._closing.join(CLOSING_SECONDS)
 
     # -- driving
 
     def play(self, waveform: Waveform) -> None:
         """Ramp up to a waveform. What can be refused at once is refused at once."""
-        exciter = self._exciter()
+        exciter = self._free_exciter()
         exciter.limits.check_frequency(*waveform.band)
         exciter.limits.check_amplitude(waveform.amplitude)
         self._asked_to_stop = False
         self._ask("play", lambda: exciter.play(waveform))
 
     def change(self, frequency: float | None = None, amplitude: float | None = None) -> None:
-        exciter = self._exciter()
+        exciter = self._free_exciter()
         self._ask("change", lambda: exciter.change(frequency, amplitude))
 
     def stop(self, reason: str = "STOP was pressed") -> None:
@@ -329,6 +345,9 @@ class RigDesk(QObject):
         """End the drive as part of the work: it ramps down, and something else may be played next."""
         self._asked_to_stop = True
         exciter = self._exciter()
+        if self.in_use:
+            self.end_asked.emit()
+            return
         if self._commands is not None:
             self._commands.forget()
         self._ask("end", lambda: exciter.stop(reason))
@@ -342,6 +361,7 @@ class RigDesk(QObject):
 
     def tap(self, strength: float = 1.0) -> None:
         rig = self._rig
+        self._check_free()
         if rig is not None and rig.tap is not None:
             tap = rig.tap
             self._ask("tap", lambda: tap(strength))
@@ -355,6 +375,7 @@ class RigDesk(QObject):
         rig, engine = self._rig, self._engine
         if rig is None or engine is None or not self.running:
             raise InstrumentError("Open this rig first: the calibration is done by its instruments.")
+        self._check_free()
         if self.recording or self.sequencer.running:
             raise InstrumentError("A recording is being made: stop it first.")
         if self._drive.playing:
@@ -379,6 +400,31 @@ class RigDesk(QObject):
 
         threading.Thread(target=work, name="calibration", daemon=True).start()
 
+    def use(self, words: str) -> None:
+        """Give drive and recording to work that is called so, until ``in_use`` is empty again."""
+        self.in_hand()
+        self._check_free()
+        if self.recording or self.sequencer.running:
+            raise InstrumentError("A recording is being made: stop it first.")
+        if self.drive_status().latched:
+            raise InstrumentError("The drive was stopped: arm it first, with the button at the top.")
+        self.in_use = words
+        self._asked_to_stop = True  # the drive goes on and off by the work
+
+    def in_hand(self) -> tuple[Rig, Engine]:
+        """The rig that runs and its engine, for work that has them to itself."""
+        if self._rig is None or self._rig.rig is None or self._engine is None or not self.running:
+            raise InstrumentError("No rig with a shaker is running: open one on the Rig page.")
+        return self._rig.rig, self._engine
+
+    def _check_free(self) -> None:
+        if self.in_use:
+            raise InstrumentError(f"{self.in_use} has the rig: cancel it first.")
+
+    def _free_exciter(self) -> Exciter:
+        self._check_free()
+        return self._exciter()
+
     def _exciter(self) -> Exciter:
         if self._rig is None or self._rig.exciter is None:
             raise InstrumentError("This rig has no shaker.")
@@ -399,6 +445,17 @@ class RigDesk(QObject):
         trigger: Trigger | None = None,
     ) -> None:
         """Record into the library, for some seconds or until stopped."""
+        self._check_free()
+        self._record(name, notes, tags, seconds, trigger, self._drive.playing)
+
+    def record_use(self, name: str) -> ActiveRecording:
+        """Record what the work does that has the rig to itself, until stopped."""
+        return self._record(name, "", (), None, None, True)
+
+    def _record(
+        self, name: str, notes: str, tags: Sequence[str], seconds: float | None, trigger: Trigger | None,
+        driven: bool,
+    ) -> ActiveRecording:  # fmt: skip
         rig, engine = self._rig, self._engine
         if rig is None or engine is None or not engine.status.running:
             raise InstrumentError("no rig is running: open one on the Rig page.")
@@ -409,15 +466,17 @@ class RigDesk(QObject):
         path = free_path(self._library(), name)  # says now if the folder cannot be used
         metadata = recording_metadata(
             rig.source, rig.profile, title=rig.title, operator=self.operator, notes=notes, tags=tags,
-            driven=self._drive.playing, test=self.test,
+            driven=driven, test=self.test,
         )  # fmt: skip
         length = None if seconds is None else max(1, round(seconds * rig.source.rate))
-        self._capture = engine.record(recording_to(path, rig.source, metadata), length, trigger)
+        capture = engine.record(recording_to(path, rig.source, metadata), length, trigger)
+        self._capture = capture
         self.recording_path = path
         self._armed, self.finishing = trigger is not None, False
         self._reported = 0
         self.recording_since = time.monotonic()
         self.recording_changed.emit()
+        return capture
 
     def mark(self, number: int, text: str) -> None:
         """Mark this moment of the recording, or give a marker that was set another word; never waits."""
@@ -426,10 +485,10 @@ class RigDesk(QObject):
             return
 
         def work() -> None:
-            try:
-                engine.mark(number, text)
-            except ShakedownError as error:
-                with contextlib.suppress(RuntimeError):  # the window may be gone
+            with contextlib.suppress(RuntimeError):  # the window may be gone
+                try:
+                    self.marked.emit(number, text, engine.mark(number, text))
+                except ShakedownError as error:
                     self.refused.emit(f"The marker could not be set: {error}")
 
         threading.Thread(target=work, name="marker", daemon=True).start()
@@ -437,7 +496,9 @@ class RigDesk(QObject):
     def stop_recording(self) -> None:
         """End the recording; it is finished in the background and announced by ``recorded``."""
         capture = self._capture
-        if capture is not None and not capture.done:
+        if self.in_use:
+            self.end_asked.emit()
+        elif capture is not None and not capture.done:
             self.finishing = True
             threading.Thread(target=capture.end, name="finishing", daemon=True).start()
 
@@ -445,6 +506,7 @@ class RigDesk(QObject):
         """Run a plan of drives and recordings; the whole plan is checked before anything moves."""
         if self._rig is None or self._rig.rig is None or self._engine is None or not self.running:
             raise InstrumentError("No rig with a shaker is running.")
+        self._check_free()
         if self.recording or self.sequencer.running:
             raise InstrumentError("A recording is being made already: stop it first.")
         self._asked_to_stop = True  # the drive goes on and off by the plan

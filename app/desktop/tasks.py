@@ -320,6 +320,7 @@ class FitPicture:
     fit: tuple[float, ...] = ()  # per cent: 100 (1 - rms of the rest / standard deviation)
     stretch: float = 0.0  # s from start to start
     problem: str = ""  # why there is no picture
+    markers: tuple[tuple[float, str], ...] = ()  # s, and the word
 
 
 def fit_picture(
@@ -341,8 +342,9 @@ def fit_picture(
     units = [channel.unit if channel is not None else "" for channel in measured]
     fit = tuple(float(f) for f in 100 * (1 - found.error))
     return FitPicture(
-        found.names, tuple(units), found.times, found.measured, found.restarted, fit, float(stretch)
-    )
+        found.names, tuple(units), found.times, found.measured, found.restarted, fit, float(stretch),
+        markers=subject.record.marked(found.times),
+    )  # fmt: skip
 
 
 def validate_model(

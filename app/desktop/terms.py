@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -63,6 +63,8 @@ def oscillator_candidates(record: Record, displacement: str, velocity: str) -> l
         Candidate("x**4", "lopsided, fourth power", usual=False),
         Candidate("x**7", "seventh power", usual=False),
         Candidate("sin(x)", "pendulum, x in rad", usual=False),
+        Candidate("max(x-g,0)", "contact beyond a gap g that is to be found", usual=False),
+        Candidate("tanh(v/s)", "dry friction, its smoothness s to be found", usual=False),
     ]
 
 
@@ -105,14 +107,21 @@ def _library(question: Question, record: Record) -> Library:
             raise ModelError("Only an oscillator can be driven by a tone: choose the channel that drives.")
         names = [name for name in question.channels if name != question.drive]
         inputs = {question.drive: "measured"} if question.drive else {}
-        return system(dict.fromkeys(names, "?"), question.terms, inputs=inputs)
+        shapes = _shapes(question.terms, question.channels)
+        return system(dict.fromkeys(names, "?"), question.terms, inputs=inputs, shapes=shapes)
     known = {}
     drive = question.drive or "0"
     if drive == TONE:
         if record.excitation is None or record.excitation.frequency <= 0:
             raise DataError("The recording does not tell the drive's frequency.")
         known = {"w": 2 * math.pi * record.excitation.frequency}
-    return oscillator(question.terms, drive, known, (KEPT,))
+    return oscillator(question.terms, drive, known, (KEPT,), _shapes(question.terms, {"x", "v", drive}))
+
+
+def _shapes(terms: Sequence[str], known: Collection[str]) -> list[str]:
+    """Names in terms that mean nothing else: numbers to be found inside them."""
+    words = [word for term in terms for word in re.findall(r"(?<![\w.])[A-Za-z_]\w*", term)]
+    return list(dict.fromkeys(word for word in words if word not in known and word not in RESERVED))
 
 
 def equation_names(channels: Sequence[str]) -> dict[str, str]:

@@ -183,6 +183,12 @@ def _palette(c: Colours) -> QPalette:
     return palette
 
 
+def _image(name: str) -> str:
+    """An icon for the style sheet, in quotation marks: the program's folder may have blanks in its name."""
+    path = (FOLDER / f"{name}.svg").as_posix()
+    return 'url("' + path.replace('"', r"\"") + '")'
+
+
 def stylesheet(c: Colours, scale: float) -> str:
     """The style sheet of the whole program; sizes follow the scale."""
 
@@ -239,7 +245,8 @@ def stylesheet(c: Colours, scale: float) -> str:
     #pill_tripped {{ background: {c.window}; color: {c.bad}; border: 2px dashed {c.stop}; }}
     #strip {{ background: {c.surface}; border-bottom: 2px solid {c.warn}; }}
     #banner_none, #banner_fits, #banner_close, #banner_misses, #banner_cannot_tell {{ background: {c.surface};
-        border: 1px solid {c.border}; border-left: {px(6)} solid {c.border}; border-radius: {px(8)}; }}
+        border: 1px solid {c.border}; border-left: {px(6)} solid {c.border};
+        border-top-right-radius: {px(8)}; border-bottom-right-radius: {px(8)}; }}
     #banner_fits {{ border-left-color: {c.good}; }} #banner_misses {{ border-left-color: {c.stop}; }}
     #banner_close, #banner_cannot_tell {{ border-left-color: {c.warn}; }}
     QTableView:disabled {{ color: {c.muted}; }}
@@ -269,7 +276,7 @@ def stylesheet(c: Colours, scale: float) -> str:
     QComboBox QAbstractItemView {{ background: {c.surface}; border: 1px solid {c.border};
         selection-background-color: {c.accent_soft}; selection-color: {c.text}; padding: {px(4)}; }}
     QComboBox::drop-down {{ border: none; width: {px(24)}; }}
-    QComboBox::down-arrow {{ image: url({FOLDER.as_posix()}/arrow.svg); width: {px(14)}; height: {px(14)}; }}
+    QComboBox::down-arrow {{ image: {_image("arrow")}; width: {px(14)}; height: {px(14)}; }}
     QCheckBox, QRadioButton {{ spacing: {px(8)}; min-height: {px(26)}; }}
     QCheckBox::indicator, QRadioButton::indicator, QTableView::indicator,
     QListView::indicator {{ width: {px(18)}; height: {px(18)};
@@ -277,7 +284,7 @@ def stylesheet(c: Colours, scale: float) -> str:
     QRadioButton::indicator {{ border-radius: {px(9)}; }}
     QCheckBox::indicator:checked, QTableView::indicator:checked,
     QListView::indicator:checked {{ background: {c.accent}; border-color: {c.accent};
-        image: url({FOLDER.as_posix()}/tick.svg); }}
+        image: {_image("tick")}; }}
     QRadioButton::indicator:checked {{ background: {c.accent}; border: {px(5)} solid {c.accent_soft}; }}
     QCheckBox::indicator:focus, QRadioButton::indicator:focus {{ border: 2px solid {c.accent}; }}
     #absent::indicator {{ background: {c.window}; border-color: {c.border}; image: none; }}
@@ -317,6 +324,7 @@ def stylesheet(c: Colours, scale: float) -> str:
         min-height: {px(30)}; min-width: {px(30)}; }}
     QScrollBar::handle:hover {{ background: {c.muted}; }}
     QScrollBar::add-line, QScrollBar::sub-line {{ width: 0; height: 0; }}
+    QAbstractScrollArea::corner {{ background: transparent; border: none; }}
     QScrollBar::add-page, QScrollBar::sub-page {{ background: transparent; }}
     QSplitter::handle {{ background: transparent; }}
     QSplitter::handle:hover {{ background: {c.accent_soft}; }}

@@ -232,6 +232,7 @@ class MainWindow(QMainWindow):
         bench.noticed.connect(self.notice.show_notice)
         bench.asked_for.connect(self.show_page)
         bench.record_changed.connect(self._show_in_hand)
+        bench.opening_changed.connect(self._show_in_hand)
         bench.model_changed.connect(self._show_in_hand)
         bench.project_changed.connect(self._show_project)
         self._show_in_hand()
@@ -287,6 +288,7 @@ class MainWindow(QMainWindow):
         self.help.setToolTip(stage.help)
         self.bench.settings.page = key
         page.on_show()
+        QTimer.singleShot(0, self._replace)
         page.setFocus()
 
     def _built(self, stage: Stage) -> Page:
@@ -335,7 +337,8 @@ class MainWindow(QMainWindow):
 
     def _show_in_hand(self) -> None:
         record, model = self.bench.record, self.bench.model
-        self._fill(self.record_chip, record.name if record else "No record yet")
+        missing = f"Opening {self.bench.opening} …" if self.bench.opening else "No record yet"
+        self._fill(self.record_chip, record.name if record else missing)
         self._fill(self.model_chip, model.name if model else "No model yet")
 
     def _show_project(self) -> None:
@@ -380,18 +383,21 @@ class MainWindow(QMainWindow):
         self._ahead.start()
         threading.Thread(target=load_ahead, name="loading", daemon=True).start()
         self.bench.restore_unfinished()
+        if self.bench.project_problem:
+            self.bench.say(self.bench.project_problem, "bad")
+        self._bring_back(with_record=not files)
+        self._tell_of_another()  # behind what is said of the work that is back: the newest message is shown
+        for name in files:
+            self.bench.take_file(Path(name))
+        if not self.bench.settings.tour_done:
+            self.start_tour()
+
+    def _tell_of_another(self) -> None:
         if not self._only.tryLock(0) and self._only.error() == QLockFile.LockError.LockFailedError:
             words = (
                 "Another window is open. Both share the library; settings are kept by the one closed last."
             )
             self.bench.say(words, "warn")
-        if self.bench.project_problem:
-            self.bench.say(self.bench.project_problem, "bad")
-        self._bring_back(with_record=not files)
-        for name in files:
-            self.bench.take_file(Path(name))
-        if not self.bench.settings.tour_done:
-            self.start_tour()
 
     def _bring_back(self, with_record: bool) -> None:
         """The work of the last time: the model's text, the record, and what was found from it."""
@@ -412,12 +418,16 @@ class MainWindow(QMainWindow):
     def _rig_opened(self) -> None:
         """A virtual rig begins to shake by itself: there is nothing it could break."""
         rig = self.bench.rig.rig
+        if self.bench.rig.in_use:  # its drive is not ours
+            return
         if rig is not None and rig.virtual and self.bench.settings.start_shaking:
             self.bench.start_drive()
 
     def _recorded(self, path: Path) -> None:
-        self.bench.say(f"{path.stem} is saved in the library.", "good", "recordings")
-        if self.bench.record is None and path == self.bench.rig.recording_path:
+        in_hand = self.bench.record
+        stays = f" {in_hand.name} stays the record in hand." if in_hand is not None else ""
+        self.bench.say(f"{path.stem} is saved in the library.{stays}", "good", "recordings")
+        if in_hand is None and path == self.bench.rig.recording_path:
             self.bench.take_file(path)  # the first one: what else would one want to look at?
 
     def _restore(self) -> None:

@@ -20,7 +20,7 @@ from app.desktop.rigdesk import RigDesk
 from app.desktop.settings import Settings
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import timer
-from app.desktop.worker import Workers
+from app.desktop.worker import Job, Workers
 from app.project import Project
 from drivers.base.files import read_text
 from drivers.virtual.specimens import new_number
@@ -75,6 +75,7 @@ class Workbench(QObject):
     finding_changed = pyqtSignal(str)  # name of what was found, such as "embedding" or "orbits"
     result_changed = pyqtSignal()  # a new identification is in hand
     noticed = pyqtSignal(object)  # Notice
+    opening_changed = pyqtSignal()  # a recording is on its way to be the record in hand, or no longer
     marker_asked = pyqtSignal()  # this moment of the recording is to be marked
     asked_for = pyqtSignal(str)  # page to bring to the front
     project_changed = pyqtSignal()  # what is known of the test
@@ -100,6 +101,8 @@ class Workbench(QObject):
         self.results: list[Identification] = []  # newest last; the last one is in hand
         self.findings: dict[str, Any] = {}  # what pages hand on to later ones; cleared with the record
         self._bringing_back = False  # the record of the last time is being read
+        self.opening = ""  # name of the recording that is being opened
+        self._opened: Job | None = None
         self._found_more = False  # findings that are not on disk yet
         self._keeping = timer(self, KEEPING, self.keep_work, single=True)
         for changed in (self.record_changed, self.result_changed, self.finding_changed):
@@ -118,6 +121,11 @@ class Workbench(QObject):
     def result(self) -> Identification | None:
         return self.results[-1] if self.results else None
 
+    @property
+    def fitted(self) -> RecordInHand | None:
+        """The record that the newest result was found from."""
+        return self._fitted
+
     def take_record(self, record: Record, name: str, path: Path | None = None) -> None:
         """Put a record in hand; what was found in the one before is dropped."""
         self._record = RecordInHand(record, name, path)
@@ -129,8 +137,20 @@ class Workbench(QObject):
     def take_file(self, path: Path) -> None:
         """Read a recording, elsewhere, and take it in hand."""
         job = self.workers.run(f"Opening {path.name}", read_file, path)
+        self._await(path.stem, job)
         job.done.connect(lambda answer: self._taken(answer[0], answer[1], path))
         job.failed.connect(lambda text: self.say(text, "bad"))
+
+    def _await(self, name: str, job: Job) -> None:
+        """Tell that a recording is being opened, until it is in hand or cannot be."""
+        self._opened, self.opening = job, name
+        job.ended.connect(lambda: self._came(job))
+        self.opening_changed.emit()
+
+    def _came(self, job: Job) -> None:
+        if job is self._opened:  # and no later one
+            self.opening = ""
+            self.opening_changed.emit()
 
     # -- the project
 
@@ -217,6 +237,7 @@ class Workbench(QObject):
             return
         self._bringing_back = True
         job = self.workers.run(f"Opening {path.name}", read_file, path)
+        self._await(path.stem, job)
         job.done.connect(
             lambda answer: self._restore_findings(kept, RecordInHand(answer[0], path.stem, path))
         )

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from analysis import ShakedownError
+from app.descents import apart
 from app.figures.saving import save
 from app.figures.style import INK, MEASURED, MODEL, SOFT, new_figure, styled
 
 if TYPE_CHECKING:
-    from analysis import Curve, Estimate, Identification
+    from analysis import Curve, Estimate, Identification, Surface
 
 MOST_COLUMNS = 3
+WIDE = 0.2  # of the range of a surface: a band so wide says that little is known there
 THRESHOLD = 3.84  # rise of chi-square at the ends of a 95 % interval
 
 
@@ -24,7 +26,7 @@ def save_figure(result: Identification, path: str) -> None:
     """Draw into a png, svg or pdf file."""
     if Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
         raise ShakedownError(f"A figure is saved as png, svg or pdf, not as {Path(path).name}.")
-    panels = 2 + len(result.curves)
+    panels = 2 + len(result.curves) + len(result.surfaces)
     columns = min(panels, MOST_COLUMNS)
     rows = -(-panels // columns)
     figure = new_figure(4.6 * columns, 3.8 * rows)
@@ -34,6 +36,10 @@ def save_figure(result: Identification, path: str) -> None:
         _parameters(axes[1], result, {})
         for axis, (name, curve) in zip(axes[2:], result.curves.items(), strict=False):
             _curve(axis, name, curve, result)
+        for axis, (name, surface) in zip(
+            axes[2 + len(result.curves) :], result.surfaces.items(), strict=False
+        ):
+            _surface(figure, axis, name, surface)
         for axis in axes[panels:]:
             axis.set_axis_off()
         figure.suptitle(f"{result.model} by {result.method}")
@@ -49,9 +55,11 @@ def draw_identification(figure: Any, result: Identification, truth: Mapping[str,
 
 def draw_curves(figure: Any, result: Identification) -> None:
     """The identified functions with their bands."""
-    axes = figure.subplots(1, len(result.curves), squeeze=False)[0]
-    for axis, (name, curve) in zip(axes, result.curves.items(), strict=True):
+    axes = figure.subplots(1, len(result.curves) + len(result.surfaces), squeeze=False)[0]
+    for axis, (name, curve) in zip(axes, result.curves.items(), strict=False):
         _curve(axis, name, curve, result)
+    for axis, (name, surface) in zip(axes[len(result.curves) :], result.surfaces.items(), strict=True):
+        _surface(figure, axis, name, surface)
 
 
 def _convergence(axis: Any, result: Identification) -> None:
@@ -65,7 +73,9 @@ def _convergence(axis: Any, result: Identification) -> None:
     ):
         values = [row.get(key, math.nan) for row in result.history]
         if any(math.isfinite(v) and v > 0 for v in values):
-            axis.semilogy(range(1, len(values) + 1), [max(v, 1e-16) for v in values], "o-", ms=3.5)
+            sizes = [max(v, 1e-16) for v in values]
+            steps, heights = apart(sizes) if key == "cost" else (range(1, len(sizes) + 1), sizes)
+            axis.semilogy(steps, heights, "o-", ms=3.5)
             axis.set(xlabel="iteration", ylabel=words)
             break
     else:
@@ -90,7 +100,10 @@ def _letting_go(axis: Any, history: Sequence[Mapping[str, float]]) -> None:
 
 def _parameters(axis: Any, result: Identification, truth: Mapping[str, float]) -> None:
     """95 % intervals in per cent of the estimates, whose values stand beside them."""
-    names = list(result.parameters)
+    names = list(result.listed)
+    if not names:  # all there is are functions
+        axis.set_axis_off()
+        return
     for i, name in enumerate(names):
         e = result.parameters[name]
         scale = abs(e.value) or 1.0
@@ -99,7 +112,7 @@ def _parameters(axis: Any, result: Identification, truth: Mapping[str, float]) -
         axis.errorbar(0.0, i, xerr=reach, fmt="o", color=MEASURED, capsize=3, ms=4)
         if name in truth:
             axis.plot(100 * (truth[name] - e.value) / scale, i, "D", color=MODEL, ms=5, mfc="none", zorder=4)
-        text = f"{e.value:.5g} {e.unit}"
+        text = f"{e.value:.5g}".replace("-", "−") + f" {e.unit}"
         axis.annotate(text, (1.02, i), xycoords=("axes fraction", "data"), va="center", fontsize=8, color=INK)
     axis.axvline(0, color=SOFT, lw=0.5, zorder=0)
     axis.set(xlabel="95 % interval relative to the estimate [%]", yticks=range(len(names)))
@@ -123,6 +136,25 @@ def _curve(axis: Any, title: str, curve: Curve, result: Identification) -> None:
         axis.plot(curve.x, curve.y)
     axis.set(xlabel=curve.x_label, ylabel=curve.y_label)
     axis.set_title(title)
+
+
+def _surface(figure: Any, axis: Any, title: str, surface: Surface) -> None:
+    """Lines of equal height; hatched where the band is wider than a fifth of the range of the function."""
+    from matplotlib.ticker import MaxNLocator
+
+    z = np.array(surface.z)
+    band = np.array(surface.upper) - np.array(surface.lower)
+    known = band <= WIDE * np.ptp(z)
+    shown = z[known] if known.any() else z
+    levels = MaxNLocator(12).tick_values(shown.min(), shown.max())
+    drawn = axis.contourf(surface.x, surface.y, z.T, levels=levels, extend="both", cmap="viridis")
+    if not known.all():
+        axis.contourf(
+            surface.x, surface.y, (~known).T.astype(float), levels=[0.5, 1.5], colors="none", hatches=["///"]
+        )
+    figure.colorbar(drawn, ax=axis)
+    axis.set(xlabel=surface.x_label, ylabel=surface.y_label)
+    axis.set_title(title + ("" if known.all() else " (hatched: hardly known)"))
 
 
 def _profile(axis: Any, curve: Curve, estimate: Estimate) -> None:

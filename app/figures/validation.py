@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from app.figures.saving import save
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 COLOURS = {"measured": MEASURED, "model": MODEL, "limit": SOFT}
 PER_ROW = 3
+NOTE = 40  # letters in a line below an axis
 MANY = 3000  # points that are drawn as a picture inside a vector file
 
 
@@ -54,6 +56,19 @@ def draw_panel(axis: Any, panel: Panel) -> None:
     """One panel on its axes."""
     for trace in panel.traces:
         _draw(axis, trace)
+    for x, text in panel.markers:
+        axis.axvline(x, ls=":", lw=0.8, color="0.2")
+        word = axis.annotate(
+            text,
+            (x, 1.0),
+            (2, -2),
+            ("data", "axes fraction"),
+            "offset points",
+            va="top",
+            fontsize=6,
+            clip_on=True,
+        )
+        word.set_in_layout(False)  # a long one near the edge must not take room from the axes
     if panel.log_x:
         axis.set_xscale("log")
     if panel.log_y:
@@ -61,18 +76,29 @@ def draw_panel(axis: Any, panel: Panel) -> None:
     else:
         axis.locator_params(axis="y", nbins=6)
     if not panel.log_x:
-        axis.locator_params(axis="x", nbins=6)
+        axis.locator_params(axis="x", nbins=4)
     if panel.x_range is not None and panel.y_range is not None:
         axis.set(xlim=panel.x_range, ylim=panel.y_range)
     axis.set(xlabel=panel.x_label, ylabel=panel.y_label)
     axis.set_title(panel.title)
-    if sum(bool(t.label) for t in panel.traces) > 1:
+    if len(axis.get_legend_handles_labels()[1]) > 1:
         axis.legend(loc="best", fontsize=7, handlelength=1.4)
+    if notes := [t.label for t in panel.traces if _is_note(t)]:
+        text = "\n".join(line for note in notes for line in wrap(f"– –  {note}", NOTE))
+        axis.annotate(
+            text, (0.5, 0.0), (0, -30), "axes fraction", "offset points",
+            ha="center", va="top", fontsize=6.5, color=SOFT,
+        )  # fmt: skip
+
+
+def _is_note(trace: Trace) -> bool:
+    """Whether what a line means is a sentence: in a legend it would take the room of the curves."""
+    return trace.role == "limit" and len(trace.label or "") > NOTE // 2
 
 
 def _draw(axis: Any, trace: Trace) -> None:
     colour = COLOURS[trace.role]
-    label = trace.label or None
+    label = None if _is_note(trace) else trace.label or None
     if trace.points:
         size = 3.0 if len(trace.x) < 100 else 1.2 if len(trace.x) < MANY else 0.4
         axis.plot(trace.x, trace.y, ".", ms=size, color=colour, label=label, rasterized=len(trace.x) > MANY)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis import DataError
+from analysis import SILENT, DataError
 from app.holding.belonging import check_same_drive, fitted_model, shared_channels
 
 if TYPE_CHECKING:
@@ -48,7 +48,12 @@ class Study:
         if not self.targets:
             raise DataError("The record shows no unstable periodic orbit that the model has, too.")
 
-    def listed(self) -> dict[str, Any]:
+    def listed(self, progress: Progress = SILENT) -> dict[str, Any]:
+        """Each orbit with what is to be expected of holding it."""
+        expected = []
+        for number, target in enumerate(self.targets, 1):
+            progress.report((number - 1) / len(self.targets), f"what to expect of orbit {number}")
+            expected.append(self._expected(number, target))
         return {
             "rig": self.profile.key,
             "model": self.model.name,
@@ -56,7 +61,7 @@ class Study:
             "drive": {"frequency": self.plant.frequency, "amplitude": self.plant.amplitude},
             "model_gap": self.plant.process,
             "stable": self.stable,
-            "orbits": [self._expected(i, t) for i, t in enumerate(self.targets, 1)],
+            "orbits": expected,
         }
 
     def _expected(self, number: int, target: Target) -> dict[str, Any]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 DITHER = 0.03  # rms of the dither test, of the drive's amplitude
 REST_SECONDS = 3.0  # for a specimen to come to rest, and REST_PERIODS of the drive at least
 REST_PERIODS = 20
+LOOK_SECONDS = 0.5  # with the drive off, for a loop that runs to measure its delay
 LEAST_PERIODS = 20  # of the drive, held and averaged
 
 
@@ -53,6 +54,11 @@ class HoldState:
     loop: LoopStatus | None = None
 
 
+ELSEWHERE = (
+    "no motion of the model, completed by what the record shows it to miss, looks like the one that was held"
+)
+
+
 class HoldWork:
     """Holds orbits of a study on a rig. What it found by the time it ended is in ``result``."""
 
@@ -77,6 +83,8 @@ class HoldWork:
         bench = self._bench
         self._check_room()
         bench.begin((*self._plant.channels, self._study.model.inputs[0]), self._plant.frequency)
+        if self._too_slow_for_all(chosen):
+            return
         self._test()
         bench.record()
         self._show(doing="the drive rises and settles")
@@ -101,6 +109,27 @@ class HoldWork:
                 f"The drive of {plant.amplitude:g} leaves no room for corrections below the limit of "
                 f"{limits.peak:g}."
             )
+
+    def _too_slow_for_all(self, chosen: Sequence[int]) -> bool:
+        """Whether the loop is known to be too slow before anything has moved; each orbit is told then.
+
+        A loop that runs while the drive is off measures the delay of its calls; the dither test finds what
+        the rest of the path adds.
+        """
+        self._bench.seconds(LOOK_SECONDS)
+        self._loop = loop = self._bench.status()
+        if not loop.delay > 0:
+            return False
+        from analysis.holding.outlook import longest_delay
+
+        limits = [longest_delay(self._plant, self._study.targets[number]) for number in chosen]
+        if any(loop.delay < limit for limit in limits):
+            return False
+        for number, limit in zip(chosen, limits, strict=True):
+            told = self._described(number) | _not_tried(limit, loop.delay)
+            self._done.append(told)
+            self._finished(told)
+        return True
 
     def _test(self) -> None:
         """Dither at rest: the loop's delay, the gain of its path, modes that only the sensors see."""
@@ -156,34 +185,34 @@ class HoldWork:
 
         return min(found, key=away)
 
+    def _described(self, number: int) -> dict[str, Any]:
+        """What is known of an orbit before it is held."""
+        target = self._study.targets[number]
+        return {
+            "number": number + 1,
+            "periods": target.multiple,
+            "model_multipliers": pairs(target.multipliers),
+            "expected_wait": self._study.wait(target),
+        }
+
     def _one(self, number: int) -> dict[str, Any]:
         from analysis.holding.hold import Holding
         from analysis.holding.outlook import MOST_CONTROL, expected_control, longest_delay
 
-        target, wait = self._study.targets[number], self._study.wait(self._study.targets[number])
-        told = {
-            "number": number + 1,
-            "periods": target.multiple,
-            "model_multipliers": pairs(target.multipliers),
-            "expected_wait": wait,
-        }
+        target, told = self._study.targets[number], self._described(number)
+        wait = told["expected_wait"]
         self._show(
             orbit=number + 1, expected_wait=wait, control=math.nan, mean_control=math.nan, floor=math.nan
         )
         control = expected_control(self._plant, target)
         if control > MOST_CONTROL:
-            limit = longest_delay(self._plant, target)
-            return told | {
-                "verdict": "not tried",
-                "reason": f"this orbit needs less than {1e3 * limit:.2g} ms; the loop has "
-                f"{1e3 * self._plant.path.delay:.2g} ms",
-            }
+            return told | _not_tried(longest_delay(self._plant, target), self._plant.path.delay)
         held = Holding(
             _Sensors(self._bench, self._plant, self._looked), self._plant, target, self._study.draws(),
             self._request.wait, Progress(self._stepped, self._progress.cancelled),
         ).run(self._request.periods)  # fmt: skip
         self._held[number + 1] = held
-        return told | {"expected_control": control} | _described(held, self._plant)
+        return told | {"expected_control": control} | _held_in_words(held, self._plant)
 
     def _stepped(self, step: Step) -> None:
         done, count = self._begun
@@ -196,15 +225,24 @@ class HoldWork:
         self._show(control=control, loop=self._bench.status())
 
     def complete(self) -> None:
-        """With the rig at rest: multipliers of the model with what the record shows it to miss."""
-        from analysis.holding.completed import completed_models, completed_multipliers
+        """With the rig at rest: the orbits and their multipliers by the model with what the record shows it
+        to miss.
+        """
+        from analysis.holding.completed import FARTHEST, completed_models, completed_orbit
 
         held = {number: orbit for number, orbit in self._held.items() if orbit.held}
         completed = completed_models(self._study.subject, self._plant) if held else []
         for told in self._done if completed else ():
             if told["number"] in held:
-                found, errors = completed_multipliers(self._plant, held[told["number"]], completed)
-                told |= {"multipliers": pairs(found), "multiplier_errors": errors}
+                found = completed_orbit(self._plant, held[told["number"]], completed)
+                if not found.away < FARTHEST and not self._plant.modes:
+                    told |= {"verdict": "another orbit", "reason": ELSEWHERE}
+                    continue
+                told |= {"multipliers": pairs(found.multipliers)}
+                told |= {"multiplier_errors": found.multiplier_errors}
+                told |= {"states": dict(zip(self._study.model.states, found.states, strict=True))}
+                if not self._plant.modes:  # else the channels show those too
+                    told |= {"orbit": _in_channels(self._plant, found.shown, found.band)}
 
     def result(self, files: Sequence[str], problem: str) -> dict[str, Any]:
         """What is written to the result's file; ``problem``: why it ended early, in words."""
@@ -244,9 +282,26 @@ class _Sensors:
         return replace(stretch, samples=stretch.samples[: len(self._plant.channels)])
 
 
-def _described(held: HeldOrbit, plant: LoopPlant) -> dict[str, Any]:
+def _not_tried(limit: float, delay: float) -> dict[str, Any]:
+    return {
+        "verdict": "not tried",
+        "reason": f"this orbit needs less than {1e3 * limit:.2g} ms; the loop has {1e3 * delay:.2g} ms",
+    }
+
+
+def _in_channels(plant: LoopPlant, means: Any, bands: Any) -> dict[str, Any]:
+    return {
+        name: {"mean": row, "stderr": band}
+        for name, row, band in zip(plant.channels, means, bands, strict=False)
+    }
+
+
+def _held_in_words(held: HeldOrbit, plant: LoopPlant) -> dict[str, Any]:
+    from analysis.holding.holder import base_forces
+
     names = plant.model.states
     count = held.target.states.shape[1]
+    phase = 2 * np.pi * held.target.multiple * np.arange(count) / count
     return {
         "verdict": held.verdict,
         "reason": held.reason,
@@ -257,11 +312,10 @@ def _described(held: HeldOrbit, plant: LoopPlant) -> dict[str, Any]:
         "mean_control": held.mean_control,
         "floor": held.floor,
         "control": held.control,
-        "phase": (2 * np.pi * held.target.multiple * np.arange(count) / count).tolist(),
-        "orbit": {
-            name: {"mean": row, "stderr": band}
-            for name, row, band in zip(plant.channels, held.orbit, held.band, strict=False)
-        },
+        "phase": phase.tolist(),
+        "orbit": _in_channels(plant, held.orbit, held.band),
+        "averaged": _in_channels(plant, held.averaged, held.averaged_band),
+        "input": {plant.model.inputs[0]: base_forces(plant, phase)},
         "states": dict(zip(names, held.target.states, strict=True)),
         "multipliers": pairs(held.multipliers),
         "multiplier_errors": held.multiplier_errors,

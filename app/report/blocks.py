@@ -17,6 +17,7 @@ class Heading:
 class Paragraph:
     text: str
     kind: str = ""  # "", "good", "warning" or "small"
+    verbatim: bool = False  # somebody's own words, or what is typed again: no number in it is rewritten
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class Grid:
     rows: Sequence[Sequence[str]]
     caption: str = ""
     numeric: Sequence[int] = ()
+    verbatim: bool = False  # as in a paragraph
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analysis import Estimate, Identification, ShakedownError, __version__, interval_ends, with_error
+from app.desktop.dates import moment_text
+from app.desktop.numbers import localised
 from app.desktop.words import with_minus
 from app.output import as_words
 from app.report.blocks import Block, Document, Formulae, Grid, Heading, Listing, Paragraph, Picture
@@ -30,7 +32,10 @@ LIBRARIES = ("numpy", "scipy", "numba", "matplotlib", "h5py")
 
 def document(findings: Findings) -> Document:
     """The report of these findings."""
-    made = datetime.now().astimezone().strftime("%Y-%m-%d %H:%M (UTC%z)")
+    from app.report.localised import localised_block
+
+    now = datetime.now().astimezone()
+    made = f"{moment_text(now.isoformat())} (UTC{now:%z})"
     findings, missing = _without(findings)
     parts: list[Block] = [*_summary(findings)]
     if missing:
@@ -47,11 +52,15 @@ def document(findings: Findings) -> Document:
         parts += _provenance(findings)
     by = f"{findings.author}, " if findings.author else ""
     subtitle = f"{by}Shakedown {__version__}, written {made}"
-    return Document(findings.title, subtitle, [_with_minus(part) for part in parts], findings.logo)
+    return Document(
+        findings.title, subtitle, [localised_block(_with_minus(part)) for part in parts], findings.logo
+    )
 
 
 def _with_minus(block: Block) -> Block:
     """Numbers in words and tables with the true minus sign; what is typed again stays as it is."""
+    if getattr(block, "verbatim", False):
+        return block
     if isinstance(block, Paragraph):
         return replace(block, text=with_minus(block.text))
     if isinstance(block, Grid):
@@ -81,7 +90,7 @@ def _without(findings: Findings) -> tuple[Findings, list[str]]:
 
 def _summary(findings: Findings) -> Iterator[Block]:
     if findings.notes:
-        yield Paragraph(findings.notes)
+        yield Paragraph(findings.notes, verbatim=True)
     for study in findings.studies:
         result = study.result
         state = "converged" if result.converged else "did NOT converge"
@@ -124,13 +133,13 @@ def _study(study: Study, several: bool) -> Iterator[Block]:
     yield Picture(
         lambda figure: _identification_figure(figure, study),
         "Left: the search. Right: 95 % intervals of the parameters, each relative to its estimate.",
-        height=max(2.4, 0.33 * len(result.parameters) + 0.9),
+        height=max(2.4, 0.33 * len(result.listed) + 0.9),
     )
     if result.curves:
         yield Picture(
             lambda figure: _curves_figure(figure, result), "Identified functions with 95 % bands.", height=2.8
         )
-        yield from (Paragraph(curve.formula) for curve in result.curves.values() if curve.formula)
+        yield from map(Paragraph, result.formulas)
     yield from _correlations(result)
     yield from _check(study)
 
@@ -148,7 +157,7 @@ def _parameter_table(study: Study) -> Grid:
     result, truth = study.result, study.truth
     columns = ["parameter", "value ± standard error", "95 % interval", "unit"]
     rows = []
-    for name, e in result.parameters.items():
+    for name, e in result.listed.items():
         row = [name, with_error(e), _interval(e), e.unit or "–"]
         if truth:
             row += _against(e, truth.get(name))
@@ -220,17 +229,20 @@ def _recording(measured: Measured) -> Iterator[Block]:
     drive = record.excitation
     meta = dict(record.metadata)
     facts = [
-        ["length", f"{record.duration:.6g} s, {len(record)} samples at {record.rate:g} Hz"],
-        ["started", record.start or "unknown"],
+        [
+            "length",
+            localised(f"{record.duration:.6g} s, {len(record)} samples at {record.rate:g} Hz"),
+        ],
+        ["started", f"{moment_text(record.start)} ({record.start})" if record.start else "unknown"],
         ["rig", str(meta.get("rig_title") or meta.get("rig_name") or meta.get("rig") or "–")],
     ]
     if drive is not None:
         size = "" if drive.amplitude is None else f" {drive.amplitude:g}"
         phase = "" if drive.phase is None else f", phase {drive.phase:.4f} rad at the first sample"
-        facts.append(["drive", f"{drive.waveform}{size} at {drive.frequency:g} Hz{phase}"])
+        facts.append(["drive", localised(f"{drive.waveform}{size} at {drive.frequency:g} Hz{phase}")])
     if meta.get("notes"):
         facts.append(["notes", str(meta["notes"])])
-    yield Grid(["", ""], facts)
+    yield Grid(["", ""], facts, verbatim=True)
     yield Grid(
         ["channel", "unit", "mean", "rms", "lowest", "highest", "lost", "clipped"],
         [_channel_row(record, name) for name in record.names],
@@ -323,13 +335,13 @@ def _provenance(findings: Findings) -> Iterator[Block]:
         ["machine", f"{platform.system()} {platform.machine()}"],
     ]
     if findings.created:
-        rows.append(["session begun", findings.created])
+        rows.append(["session begun", moment_text(findings.created)])
     for measured in findings.recordings:
         rows.append([f"SHA-256 of {_shown(measured.name)}", _fingerprint(measured)])
         seed = measured.record.metadata.get("seed")
         if seed is not None:
             rows.append([f"seed of {_shown(measured.name)}", str(seed)])
-    yield Grid(["", ""], rows)
+    yield Grid(["", ""], rows, verbatim=True)
     for study in findings.studies:
         yield Heading(f"{study.result.model}, method {study.result.method}", 3)
         yield Paragraph("Options", "small")
@@ -340,7 +352,7 @@ def _provenance(findings: Findings) -> Iterator[Block]:
     if references:
         yield Heading("References", 3)
         for reference in references:
-            yield Paragraph(reference, "small")
+            yield Paragraph(reference, "small", verbatim=True)
 
 
 def _shown(file: str) -> str:

@@ -52,7 +52,7 @@ def told_branch(
         "periods_a_point": branch.periods,
         "ramp_check": None if ramp is None else dict(vars(ramp)),
         "points": [
-            _point(p) | {"stable": branch.stable(p), **(beside[i] if beside else {})}
+            told_point(p) | {"stable": branch.stable(p), **(beside[i] if beside else {})}
             for i, p in enumerate(branch.in_order())
         ],
         "folds": [
@@ -67,7 +67,8 @@ def told_branch(
     }  # fmt: skip
 
 
-def _point(tracked: TrackedPoint) -> dict[str, Any]:
+def told_point(tracked: TrackedPoint) -> dict[str, Any]:
+    """One point with its standard errors."""
     p = tracked.point
     values: dict[str, BranchValue] = {n: getattr(p, n) for n in ("frequency", "amplitude", "phase", "force")}
     numbers = {n: v.value for n, v in values.items()} | {f"{n}_stderr": v.error for n, v in values.items()}

@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 
 from benchmarks.chaos import motions, orbits
-from benchmarks.chaos.systems import FOREIGN, KNOWN, NEW, UNSEEN
+from benchmarks.chaos.systems import FOREIGN, KNOWN, LATEST, NEW, UNSEEN, WEIGHED
 
 NOISES = (0.0, 0.01)
 
@@ -26,7 +26,14 @@ def main() -> None:
     parser.add_argument("--only", default="", help="chaotic systems whose name holds this; - for none")
     parser.add_argument("--cluster", help="Dask: local, or the address of a scheduler")
     args = parser.parse_args()
-    sets = {"known": KNOWN, "new": NEW, "foreign": FOREIGN, "unseen": UNSEEN}
+    sets = {
+        "known": KNOWN,
+        "new": NEW,
+        "foreign": FOREIGN,
+        "unseen": UNSEEN,
+        "weighed": WEIGHED,
+        "latest": LATEST,
+    }
     for title, flows in sets.items():
         chosen = [flow for flow in flows if args.only in flow.name]
         if args.what == "motion":

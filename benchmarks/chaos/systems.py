@@ -140,10 +140,56 @@ UNSEEN = (
     _forced("friction", "-0.05*v-0.4*tanh(20*v)-x-x**3+27*cos(1.33*t)", 1.33, (0.5, 0.0)),
 )
 
+# Flows on which the weights of the ways to an exponent were chosen, and those counted when they stood.
+WEIGHED = (
+    Flow("Sprott F", {"x": "y+z", "y": "-x+0.5*y", "z": "x**2-z"}, 0.25, (0.1, 0.1, 0.1)),
+    Flow("Sprott H", {"x": "-y+z**2", "y": "x+0.5*y", "z": "x-z"}, 0.25, (0.1, 0.1, 0.1)),
+    Flow("Sprott L", {"x": "y+3.9*z", "y": "0.9*x**2-y", "z": "1-x"}, 0.13, (0.1, 0.1, 0.1), 2),
+    Flow("Sprott Q", {"x": "-z", "y": "x-y", "z": "3.1*x+y**2+0.5*z"}, 0.14, (0.1, 0.1, 0.1)),
+    Flow("Arneodo", {"x": "y", "y": "z", "z": "5.5*x-3.5*y-z-x**3"}, 0.12, (0.2, 0.2, -0.75)),
+    Flow("Shimizu-Morioka", {"x": "y", "y": "(1-z)*x-0.75*y", "z": "x**2-0.45*z"}, 0.25, (0.1, 0.5, 0.3)),
+    Flow("Lu", {"x": "36*(y-x)", "y": "-x*z+20*y", "z": "x*y-3*z"}, 0.016, (0.1, 0.3, -0.6), 1),
+    Flow(
+        "Newton-Leipnik",
+        {"x": "-0.4*x+y+10*y*z", "y": "-x-0.4*y+5*x*z", "z": "0.175*z-5*x*y"},
+        0.11,
+        (0.349, 0.0, -0.16),
+    ),
+    Flow(
+        "Hindmarsh-Rose",
+        {"x": "y-x**3+3*x**2-z+3.25", "y": "1-5*x**2-y", "z": "0.005*(4*(x+1.6)-z)"},
+        0.4,
+        (-1.0, 0.0, 3.0),
+    ),
+    Flow(
+        "hyperchaotic Lorenz",
+        {"x": "10*(y-x)+w", "y": "28*x-y-x*z", "z": "x*y-8*z/3", "w": "-y*z-1*w"},
+        0.025,
+        (1.0, 1.0, 1.0, 1.0),
+        2,
+    ),
+    Flow(
+        "Wang four wings", {"x": "0.2*x+y*z", "y": "-0.01*x-0.4*y-x*z", "z": "-z-x*y"}, 0.5, (0.7, 0.5, 0.2)
+    ),
+    _forced("Mathieu-Duffing", "-0.2*v-(1+3.5*cos(2*t))*x-x**3", 2.0, (0.5, 0.1)),
+    _forced(
+        "gap", "-0.06*v-0.2*x-where(x>1,20*(x-1),0)-where(x<-1,20*(x+1),0)+4*cos(0.9*t)", 0.9, (0.1, 0.0)
+    ),
+    _forced("driven rotor", "-0.15*v-sin(x)+1.1*cos(0.7*t)", 0.7, (0.2, 0.0), 1),
+)
+LATEST = (
+    Flow("Sprott G", {"x": "0.4*x+z", "y": "x*z-y", "z": "-x+y"}, 0.25, (0.1, 0.1, 0.1)),
+    Flow("Sprott J", {"x": "2*z", "y": "-2*y+z", "z": "-x+y+y**2"}, 0.15, (0.1, 0.1, 0.1)),
+    Flow("Sprott M", {"x": "-z", "y": "-x**2-y", "z": "1.7+1.7*x+y"}, 0.2, (0.1, 0.1, 0.1)),
+    Flow("Liu", {"x": "10*(y-x)", "y": "40*x-x*z", "z": "-2.5*z+4*x**2"}, 0.02, (2.2, 2.4, 28.0)),
+    _forced("bent two wells", "-0.25*v+x-x**3+0.05+0.42*cos(t)", 1.0, (0.5, 0.0)),
+    _forced("Duffing 2", "-0.1*v-x**3+11*cos(t)", 1.0, (1.0, 0.0)),
+)
+
 
 def flow_named(name: str) -> Flow:
     """The flow of that name."""
-    return next(flow for flow in (*KNOWN, *NEW, *FOREIGN, *UNSEEN) if flow.name == name)
+    return next(flow for flow in (*KNOWN, *NEW, *FOREIGN, *UNSEEN, *WEIGHED, *LATEST) if flow.name == name)
 
 
 def _torus(rng: np.random.Generator, samples: int) -> Array:

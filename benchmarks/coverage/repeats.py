@@ -89,11 +89,19 @@ def friction(folder: Path) -> Parts:
     return Model.from_toml(FRICTION), parts, {"denoise": False}
 
 
+def tanks(folder: Path) -> Parts:
+    """The two passes of the cascaded tanks: one for fitting, one for testing."""
+    data = np.genfromtxt(folder / "cascaded-tanks" / "dataBenchmark.csv", delimiter=",", skip_header=1)
+    records = [Record.from_arrays(0.25, {"u": data[:, i], "h2": data[:, 2 + i]}) for i in (0, 1)]
+    return load_model("cascaded_tanks"), records, {"inputs": "hold"}
+
+
 CASES: dict[str, Callable[[Path], Parts]] = {
     "pendulum": pendulum,
     "emps": emps,
     "silverbox": silverbox,
     "friction": friction,
+    "tanks": tanks,
 }
 
 

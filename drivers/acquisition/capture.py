@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from analysis import Excitation, ShakedownError
-from drivers.acquisition.stream_clock import StreamClock
+from drivers.acquisition.stream_clock import WRONG_RATE, StreamClock
 from drivers.base.protocols import Block, ChannelSpan, DriveState, Source
 from drivers.base.trigger import Trigger, TriggerFinder
 from drivers.recording import ChannelSpec, Finished, Recorder
@@ -29,6 +29,8 @@ _log = logging.getLogger(__name__)
 
 QUEUE_SECONDS = 30.0  # what the recorder may lag behind before the recording is stopped
 QUEUE_BYTES = 512 << 20
+LOST_AT_END = "shorter than asked"  # begins the note in a recording that is shorter than it was to be
+WARNINGS = (LOST_AT_END, WRONG_RATE)  # how notes begin that whoever recorded should read at once
 
 
 def queue_capacity(source: Source, seconds: float = QUEUE_SECONDS) -> int:
@@ -88,8 +90,10 @@ class Capture:
         captures: int,
         capacity: int,
         clock: StreamClock | None = None,
+        real: bool = False,
     ) -> None:
-        self._source, self._make_sink, self._clock = source, make_sink, clock
+        """``real``: the samples are measured, so their rate can be checked by the clock."""
+        self._source, self._make_sink, self._clock, self._real = source, make_sink, clock, real
         self._length, self._captures, self._capacity = length, captures, capacity
         self._names = [c.name for c in source.channels]
         self._finder = None if trigger is None else TriggerFinder(trigger, source.rate)
@@ -142,10 +146,12 @@ class Capture:
         with self._state:
             self._notes.append((text, index))
 
-    def mark(self, number: int, text: str, index: int) -> None:
-        """A person marks a moment; of a number that is known already only the word is new."""
+    def mark(self, number: int, text: str, index: int) -> int:
+        """A person marks a moment; of a number that is known already only the word is new. Its sample."""
         with self._state:
-            self._unmarked.append((number, text, self._marks.setdefault(number, index)))
+            sample = self._marks.setdefault(number, index)
+            self._unmarked.append((number, text, sample))
+        return sample
 
     def mark_stop(self, stop: DriveStop) -> None:
         """The drive was stopped: the recording says so, whatever becomes of it. Waits for nothing."""
@@ -302,6 +308,7 @@ class Capture:
         inside = _until(block, stop)
         if inside.samples:
             writing.write(inside)
+        writing.end(stop)
         self.recorded = stop - writing.origin
         rest = _from(block, stop)
         return (
@@ -330,7 +337,12 @@ class Capture:
                 writing.sink.describe(drive_stopped=asdict(stop))
 
     def _describe_clock(self, writing: _Writing) -> None:
-        drift = None if self._clock is None or self._source.waits else self._clock.drift()
+        if self._clock is None or self._source.waits:
+            return
+        if self._real and (doubt := self._clock.doubt()):
+            _log.warning("%s", doubt)
+            writing.sink.note(doubt)
+        drift = self._clock.drift()
         if drift is not None:
             writing.sink.describe(
                 clock_drift={"ppm": drift.ppm, "error_ppm": drift.error, "seconds": drift.seconds}
@@ -388,6 +400,13 @@ class _Writing:
             self.sink.gap(m.start, m.stop, self._names[m.channel])
         if block.drive is not None:
             self._follow(block.drive)
+
+    def end(self, stop: int) -> None:
+        """Samples lost up to the end leave no gap in the file: it is shorter than it was to be."""
+        if stop > self._expected:
+            self.sink.note(
+                f"{LOST_AT_END}: of the samples asked for the last {stop - self._expected} are lost"
+            )
 
     def _follow(self, drive: DriveState) -> None:
         """Store the drive with the phase at the recording's first sample, and every change of it."""

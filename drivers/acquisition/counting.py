@@ -19,6 +19,7 @@ class StreamCounter:
         self.clock = StreamClock(source.rate, now)
         self.counts = StreamCounts()
         self.expected = 0  # index of the sample that comes next
+        self._absent: set[int] = set()  # channels that were missing up to there
 
     @property
     def seconds(self) -> float:
@@ -43,10 +44,21 @@ class StreamCounter:
             counts,
             samples=counts.samples + block.samples,
             lost=counts.lost + lost,
-            gaps=counts.gaps + (lost > 0) + len({(m.start, m.stop) for m in block.missing}),
+            gaps=counts.gaps + (lost > 0) + self._new_gaps(block),
             overloads=counts.overloads + len(block.overloads),
             overloaded=counts.overloaded + sum(o.stop - o.start for o in block.overloads),
             late=counts.late + (lateness > 0),
         )
         self.expected = block.stop_index
+        self._absent = {m.channel for m in block.missing if m.stop == block.stop_index}
         return lost, lateness
+
+    def _new_gaps(self, block: Block) -> int:
+        """Gaps of single channels that begin in the block; those of several at one time are one."""
+        going_on = self._absent if block.start_index == self.expected else set()
+        begun = {
+            (m.start, m.stop)
+            for m in block.missing
+            if not (m.start == block.start_index and m.channel in going_on)
+        }
+        return len(begun)

@@ -198,12 +198,15 @@ class Engine:
                 )
             return self._capture
 
-    def mark(self, number: int, text: str) -> None:
-        """Mark this moment of the recording under way; the same number again gives it another word."""
+    def mark(self, number: int, text: str) -> int:
+        """Mark this moment of the recording under way; the same number again gives it another word.
+
+        Which sample of the stream it is.
+        """
         capture = self._capture
         if capture is None or capture.done:
             raise InstrumentError("Nothing is being recorded: there is nothing to mark.")
-        capture.mark(number, text, self._counter.expected)
+        return capture.mark(number, text, self._counter.expected)
 
     @property
     def status(self) -> Status:

@@ -491,9 +491,9 @@ class RemoteCapture:
     def note(self, text: str, index: int) -> None:
         """How late a block is over here does not touch the recording."""
 
-    def mark(self, number: int, text: str, index: int) -> None:
-        """The rig's process knows better which sample is the newest one."""
-        self._link.call(m.Mark(number, text))
+    def mark(self, number: int, text: str, index: int) -> int:
+        """The rig's process knows better which sample is the newest one, and tells it."""
+        return int(self._link.call(m.Mark(number, text)))
 
     def ask_to_end(self, failure: str = "") -> None:
         """No more blocks; does not wait."""

@@ -38,6 +38,7 @@ import numpy as np
 
 from analysis import ShakedownError
 from drivers.acquisition import messages as m
+from drivers.acquisition.block_reading import read_block
 from drivers.acquisition.capture import Capture, DriveStop, queue_capacity
 from drivers.acquisition.counting import StreamCounter
 from drivers.acquisition.guard_process import GuardProcess
@@ -46,6 +47,7 @@ from drivers.acquisition.stall import Stall
 from drivers.base import system
 from drivers.base.clock import RealClock
 from drivers.base.drive_page import DrivePage, DriveStatus, is_ending, process_state
+from drivers.base.foreign_error import in_words
 from drivers.base.garbage import collect_little, settle_memory
 from drivers.base.latch import DriveLatched
 from drivers.base.logs import begin_log
@@ -59,6 +61,7 @@ from drivers.base.protocols import (
     Modulated,
     status_of,
 )
+from drivers.base.zeroing import action_of
 from drivers.rig import registry
 from drivers.rig.profile import Rig, RigProfile, open_rig
 
@@ -87,6 +90,8 @@ def run(profile: RigProfile, links: m.Links, seed: int, patience: float, log: Pa
     system.fine_timers()
     sys.setswitchinterval(SWITCH_SECONDS)
     collect_little()
+    with contextlib.suppress(OSError):
+        os.dup2(2, 1)  # what a driver prints is no part of the results that the window's process prints
     page = DrivePage.open(links.page)
     page.claim(os.getpid())
     server = RigServer(profile, links, page, seed, log)
@@ -165,6 +170,7 @@ class RigServer:
         self._profile, self._links, self._page, self._seed = profile, links, page, seed
         self._log = None if log is None else log.open("a", encoding="utf-8")
         self._rig: Rig | None = None
+        self._rate: float | None = None  # of the source, as it was opened and told
         self._exciter: Any = None
         self._guard: GuardProcess | None = None
         self._counter: StreamCounter | None = None
@@ -223,15 +229,15 @@ class RigServer:
     def _request_stop(self, exciter: Any, reason: str) -> bool:
         try:
             exciter.request_stop(reason)
-        except Exception as error:
-            self._fail(f"The drive did not take STOP ({error}): switch off the amplifier by hand.")
+        except BaseException as error:  # SystemExit of a driver, too: it would end the watch
+            self._fail(f"The drive did not take STOP ({in_words(error)}): switch off the amplifier by hand.")
             self._page.request_stop(reason)
             return False
         return True
 
     def note_crash(self, error: BaseException) -> None:
         """Something failed that nobody caught, in any thread."""
-        self.stop_drive(f"the rig's process failed ({error})", "trip")
+        self.stop_drive(f"the rig's process failed ({in_words(error)})", "trip")
 
     def _stopped_outside(self) -> str:
         """The drivers look at the page themselves: not one more sample or command goes up after STOP."""
@@ -264,7 +270,7 @@ class RigServer:
         try:
             rig = open_rig(self._profile, RealClock(), self._seed)
             self._guard_output(rig)
-        except Exception as error:
+        except BaseException as error:  # whatever a driver raises: the window waits for an answer
             _log.warning("%s could not be opened", self._profile.key, exc_info=error)
             self._send(_refusal(0, error))
             self._page.closed = True
@@ -272,7 +278,7 @@ class RigServer:
             self.over.set()
             return
         self._rig, self._exciter = rig, rig.exciter
-        rate = rig.source.rate
+        self._rate = rate = rig.source.rate
         self._block = max(1, round(BLOCK_SECONDS * rate))
         if not self._profile.virtual:
             self._stall = Stall(self._block / rate)
@@ -307,7 +313,9 @@ class RigServer:
             return
         try:
             exciter.latch.watch(self._stopped_outside, lambda: self._page.guard_acted)
-            self._page.set_about({**self._page.about, "outputs": [dict(exciter.zeroing())]})
+            how = dict(exciter.zeroing())
+            action_of(how)
+            self._page.set_about({**self._page.about, "outputs": [how]})
             self._guard = GuardProcess(self._page)
         except Exception as error:
             with contextlib.suppress(Exception):
@@ -340,7 +348,7 @@ class RigServer:
             request = self._requests[worker].get()
             try:
                 answer: Any = m.Answer(request.number, self._do(request.command))
-            except Exception as error:
+            except BaseException as error:  # the worker goes on whatever a driver raises
                 if not isinstance(error, ShakedownError):
                     _log.exception("command %s failed", type(request.command).__name__)
                 if not isinstance(error, ShakedownError) and worker == "drive":
@@ -452,6 +460,11 @@ class RigServer:
         except Exception as error:
             _log.warning("the source did not start", exc_info=error)
             raise InstrumentError(self._source_failed(error)) from None
+        try:
+            self._check_rate()
+        except InstrumentError:
+            self._stop_source()
+            raise
         self._counter = StreamCounter(self._rig.source)
         self._reading.set()
         self._reader = threading.Thread(target=self._read, args=(self._counter,), name="source", daemon=True)
@@ -468,10 +481,13 @@ class RigServer:
         source = self._rig.source
         try:
             while self._reading.is_set():
-                block = source.read(np.empty((len(source.channels), self._block)))
+                block = read_block(source, self._block)
                 if counter is self._ended:
                     return  # given up meanwhile
+                self._check_rate()
                 self._publish()  # first: what is shown of a virtual drive is not older than its samples
+                if not (block.samples or block.ended):
+                    continue  # brings nothing, for ten seconds at most: see _check_stall
                 self._check_limits(block)
                 _, late = counter.count(block)
                 self._page.counts, self._page.stream_seconds = counter.counts, counter.seconds
@@ -479,7 +495,7 @@ class RigServer:
                 self._queue(block)
                 if block.ended:
                     break
-        except Exception as error:
+        except BaseException as error:  # SystemExit, too, would leave the drive without anybody who looks
             _log.warning("the source failed", exc_info=error)
             if counter is self._ended:
                 return
@@ -493,12 +509,22 @@ class RigServer:
         self._end_capture()  # one that was asked for meanwhile
         self._end_stream(counter)
 
+    def _check_rate(self) -> None:
+        """The rate must stay what it was when the rig was opened: recordings and drives count by that one."""
+        assert self._rig is not None
+        rate = self._rig.source.rate
+        if self._rate is not None and rate != self._rate:
+            raise InstrumentError(
+                f"{self._driver} has changed its rate from {self._rate:g} to {rate:g} Hz: open the rig anew, "
+                "with the rate that it has."
+            )
+
     def _stop_source(self) -> None:
         assert self._rig is not None
         try:
             self._rig.source.stop()
         except Exception as error:
-            self._fail(f"The source did not stop ({error}).")
+            self._fail(f"The source did not stop ({in_words(error)}).")
 
     def _end_stream(self, counter: StreamCounter) -> None:
         """Tell the window, once for each stream."""
@@ -528,8 +554,8 @@ class RigServer:
     def _driver(self) -> str:
         return registry.called("sources", self._profile.instruments["source"]["driver"])
 
-    def _source_failed(self, error: Exception) -> str:
-        return f"{self._driver} failed ({type(error).__name__}: {error})."
+    def _source_failed(self, error: BaseException) -> str:
+        return f"{self._driver} failed ({in_words(error)})."
 
     def _end_capture(self) -> None:
         if self._capture is not None:
@@ -602,7 +628,7 @@ class RigServer:
         source = self._rig.source
         self._capture = Capture(
             source, order.make_sink, order.length, order.trigger, order.captures, queue_capacity(source),
-            self._counter.clock,
+            self._counter.clock, not self._profile.virtual,
         )  # fmt: skip
         self._mark_late_recording(self._capture, self._counter.expected)
         threading.Thread(
@@ -611,10 +637,10 @@ class RigServer:
         if not self._reading.is_set():  # the stream has ended meanwhile
             self._end_capture()
 
-    def _mark(self, number: int, text: str) -> None:
+    def _mark(self, number: int, text: str) -> int:
         if self._capture is None or self._capture.done or self._counter is None:
             raise InstrumentError("Nothing is being recorded: there is nothing to mark.")
-        self._capture.mark(number, text, self._counter.expected)
+        return self._capture.mark(number, text, self._counter.expected)
 
     def _mark_late_recording(self, capture: Capture, sample: int) -> None:
         """A recording that was asked for while the drive was being stopped was meant for that drive."""
@@ -651,8 +677,8 @@ class RigServer:
         with self._publishing:
             try:
                 self._publish_now()
-            except Exception as error:
-                self.stop_drive(f"the driver cannot tell the state of its drive ({error})", "trip")
+            except BaseException as error:
+                self.stop_drive(f"the driver cannot tell the state of its drive ({in_words(error)})", "trip")
 
     def _publish_now(self) -> None:
         exciter, page = self._exciter, self._page
@@ -715,7 +741,7 @@ class RigServer:
             time.sleep(WATCH_SECONDS)
 
 
-def _refusal(number: int, error: Exception) -> m.Refusal:
+def _refusal(number: int, error: BaseException) -> m.Refusal:
     if isinstance(error, ShakedownError):
         return m.Refusal(number, str(error), type(error).__module__, type(error).__name__)
-    return m.Refusal(number, f"The rig's process failed ({type(error).__name__}: {error}).")
+    return m.Refusal(number, f"The rig's process failed ({in_words(error)}).")

@@ -21,6 +21,10 @@ RECENT_WINDOWS = 5  # lateness is judged against these
 FEWEST_WINDOWS = 10  # for a drift with an error
 LATE_WIDTHS = 8.0  # above the line by so many median deviations: all blocks of the window were late
 LATE_SECONDS = 0.5  # a block that comes later than its samples by this much is reported
+FALSE_RATE = 1e-3  # relative; no quartz is off by a tenth of it
+FALSE_SIGMAS = 6.0
+WRONG_RATE = "the source gives"  # begins the note about it
+FALSE_RATE_EARLY, EARLY_WINDOWS = 0.02, 6  # a short stream shows a rate that is far off
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,11 @@ class ClockDrift:
     ppm: float
     error: float  # standard error, ppm
     seconds: float  # over which it was seen
+
+    def contradicts(self) -> bool:
+        """Whether the device's rate cannot be what it says."""
+        least = FALSE_RATE if self.seconds >= (FEWEST_WINDOWS - 1) * WINDOW_SECONDS else FALSE_RATE_EARLY
+        return abs(self.ppm) > max(1e6 * least, FALSE_SIGMAS * self.error)
 
 
 class StreamClock:
@@ -66,13 +75,28 @@ class StreamClock:
         )  # fmt: skip
 
     def drift(self) -> ClockDrift | None:
-        """The slope of the smallest differences, by least squares; None while too little was seen.
+        """How the two clocks run; None while too little was seen."""
+        return self._slope(FEWEST_WINDOWS)
+
+    def doubt(self) -> str:
+        """A sentence where the samples do not come at the rate that their source tells; else empty."""
+        found = self._slope(EARLY_WINDOWS)
+        if found is None or not found.contradicts():
+            return ""
+        true = self._rate * (1 + 1e-6 * found.ppm)
+        return (
+            f"{WRONG_RATE} {true:.6g} samples a second by the computer's clock and says {self._rate:g} Hz: "
+            "times and frequencies of this recording are off by as much"
+        )
+
+    def _slope(self, fewest: int) -> ClockDrift | None:
+        """That of the smallest differences, by least squares.
 
         Windows in which every block came late (the machine was busy) lie above the rest and are left out.
         """
         kept = _without_late(self._windows)
         n = len(kept)
-        if n < FEWEST_WINDOWS:
+        if n < fewest:
             return None
         mean_t = sum(t for t, _ in kept) / n
         mean_d = sum(d for _, d in kept) / n

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from analysis import ShakedownError
+from drivers.base.foreign_error import in_words
 from drivers.base.protocols import InstrumentError, Source
 
 _log = logging.getLogger(__name__)
@@ -54,7 +55,7 @@ def _raised(error: Exception) -> str:
     _log.warning("the source raised what no source may raise", exc_info=error)
     where = traceback.extract_tb(error.__traceback__)[-1]
     return (
-        f"It raised {type(error).__name__} ({error}) in {Path(where.filename).name}:{where.lineno}; "
+        f"It raised {in_words(error)} ({Path(where.filename).name}:{where.lineno}); "
         "a source that cannot go on raises InstrumentError."
     )
 

@@ -59,6 +59,14 @@ def open_text(path: Path | str) -> TextIOWrapper:
     return TextIOWrapper(open_regular(path), encoding="utf-8", errors="replace")
 
 
+def decoded(line: bytes) -> str:
+    """UTF-8, or else the Western code page in which older instruments write µ, ² and °."""
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError:
+        return line.decode("cp1252", errors="replace")
+
+
 def check_regular(path: Path | str) -> None:
     """DataError unless the path is a regular file that can be opened; for readers that open it themselves."""
     open_regular(path).close()

@@ -16,14 +16,22 @@ def overloads(
     """Where channels stand at or beyond the ends of their range, in absolute indices."""
     if not data.shape[1]:
         return ()
-    low, high = data.min(axis=1), data.max(axis=1)  # most blocks are fine: two passes tell
+    lower = np.array([[c.lower] for c in channels])
+    upper = np.array([[c.upper] for c in channels])
+    # Most blocks are fine: two passes tell. Samples that are missing (not a number) hide no others.
+    low, high = np.fmin.reduce(data, axis=1), np.fmax.reduce(data, axis=1)
+    if not ((low <= lower[:, 0]) | (high >= upper[:, 0])).any():
+        return ()
+    return spans((data <= lower) | (data >= upper), start_index)
+
+
+def spans(marked: NDArray[np.bool_], start_index: int) -> tuple[ChannelSpan, ...]:
+    """The stretches of marked samples, channel by channel, in absolute indices."""
     found = []
-    for row, channel in enumerate(channels):
-        if low[row] <= channel.lower or high[row] >= channel.upper:
-            over = (data[row] <= channel.lower) | (data[row] >= channel.upper)
-            edges = np.flatnonzero(np.diff(over.astype(np.int8), prepend=0, append=0))
-            found += [
-                ChannelSpan(row, start_index + int(a), start_index + int(b))
-                for a, b in zip(edges[::2], edges[1::2], strict=True)
-            ]
+    for row in np.flatnonzero(marked.any(axis=1)):
+        edges = np.flatnonzero(np.diff(marked[row].astype(np.int8), prepend=0, append=0))
+        found += [
+            ChannelSpan(int(row), start_index + int(a), start_index + int(b))
+            for a, b in zip(edges[::2], edges[1::2], strict=True)
+        ]
     return tuple(found)

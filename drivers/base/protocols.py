@@ -180,8 +180,11 @@ class ActiveRecording(Protocol):
 
     def note(self, text: str, index: int) -> None: ...
 
-    def mark(self, number: int, text: str, index: int) -> None:
-        """Keep this moment, about sample ``index`` of the stream; the same number again: another word."""
+    def mark(self, number: int, text: str, index: int) -> int:
+        """Keep this moment, about sample ``index`` of the stream; the same number again: another word.
+
+        Which sample of the stream was kept.
+        """
         ...
 
     def backlog(self) -> tuple[float, float, str]: ...

@@ -20,7 +20,7 @@ import socket
 import struct
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 CONNECT_SECONDS = 0.5  # to reach an instrument or a device server
@@ -35,19 +35,24 @@ class ZeroingFailed(Exception):
 
 def zero_output(how: Mapping[str, Any]) -> None:
     """Set one output to zero; ZeroingFailed if it cannot be reached."""
-    actions = {
-        "virtual": _nothing, "line": _zero_line, "nidaqmx": _zero_nidaqmx, "process": _end_process,
-    }  # fmt: skip
-    try:
-        action = actions[how["kind"]]
-    except KeyError:
-        raise ZeroingFailed("nobody knows how to reach this output from outside its own process") from None
+    action = action_of(how)
     try:
         action(how)
     except ZeroingFailed:
         raise
     except Exception as error:  # OSError, termios.error, a table that misses something
         raise ZeroingFailed(f"{type(error).__name__}: {error}") from None
+
+
+def action_of(how: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], None]:
+    """What would be done, by the kind of the output; ZeroingFailed for a kind that nobody knows."""
+    actions = {
+        "virtual": _nothing, "line": _zero_line, "nidaqmx": _zero_nidaqmx, "process": _end_process,
+    }  # fmt: skip
+    try:
+        return actions[how["kind"]]
+    except (KeyError, TypeError):
+        raise ZeroingFailed("nobody knows how to reach this output from outside its own process") from None
 
 
 def _nothing(how: Mapping[str, Any]) -> None:

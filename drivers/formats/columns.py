@@ -31,6 +31,7 @@ from drivers.recording.journal import SAMPLE_TYPES, ChannelSpec
 from drivers.recording.lazy import Description, MemoryRecording, Recording, marker_events
 
 Reader = Callable[[int, int], NDArray[Any]]  # samples start to stop, as stored
+Place = tuple[str, ...]  # names of the groups around a column, the outermost first
 
 RATE_NAMES = {"fs", "rate", "samplerate", "samplingrate", "samplingfrequency", "samplefrequency", "srate"}
 STEP_NAMES = {
@@ -43,6 +44,8 @@ STEP_NAMES = {
     "sampletime",
     "wfincrement",
 }
+SLOW = 1.0  # Hz: steps of whole seconds could be of milliseconds or of samples as well
+NO_UNIT = "the times tell no unit and are taken as seconds"
 
 
 @dataclass(frozen=True)
@@ -151,10 +154,12 @@ def recording_from(found: Found, options: Options) -> Recording:
         grid = _grid(times[0] if times else None, declared, length, options, found.source)
         if options.resample is not None:
             recording = _resampled(found, channels, times, grid.rate, options.resample)
-            recording.guesses = _guesses(groups, chosen, times)
+            recording.guesses = _guesses(groups, chosen, times, grid.rate)
             return recording
         drive, drive_time = drive_from(found.metadata)
-        metadata = _metadata(found, chosen) | _words_on_holes(grid.holes)
+        metadata = (
+            _metadata(found, chosen) | _words_on_holes(grid.holes) | _words_on_rates(declared, grid.rate)
+        )
         if grid.rows is not None:
             channels = [_with_holes(column, grid.rows) for column in channels]
         labels = _labels(channels)
@@ -178,14 +183,16 @@ def recording_from(found: Found, options: Options) -> Recording:
         _close(found)
         raise
     result = ColumnRecording(about, channels, found.close)
-    result.guesses = _guesses(groups, chosen, times)
+    result.guesses = _guesses(groups, chosen, times, grid.rate)
     return result
 
 
-def _guesses(groups: list[list[Column]], chosen: list[Column], times: list[Column]) -> Guesses:
+def _guesses(groups: list[list[Column]], chosen: list[Column], times: list[Column], rate: float) -> Guesses:
     words = [f"{len(g)} columns of {g[0].length} samples: {_few(c.name for c in g)}" for g in groups]
     names = tuple(c.name for c in chosen)
-    return Guesses(groups.index(chosen) + 1, tuple(words), names, times[0].name if times else "")
+    told = not times or times[0].unit.strip() or times[0].stamped or times[0].name.lower() == "seconds"
+    notes = () if told or rate > SLOW else (NO_UNIT,)
+    return Guesses(groups.index(chosen) + 1, tuple(words), names, times[0].name if times else "", notes=notes)
 
 
 def _few(names: Iterable[str]) -> str:
@@ -227,7 +234,45 @@ def _groups(columns: Sequence[Column]) -> list[list[Column]]:
     groups: dict[tuple[int, float | None], list[Column]] = {}
     for column in columns:
         groups.setdefault((column.length, column.rate), []).append(column)
-    return sorted(groups.values(), key=lambda g: -g[0].length * len(g))
+    apart = [part for group in groups.values() for part in _by_times(group)]
+    return sorted(apart, key=lambda g: -g[0].length * len(g))
+
+
+def _by_times(columns: list[Column]) -> list[list[Column]]:
+    """Columns of equal length, apart where they have times of their own that differ: other runs."""
+    parts: list[tuple[Column, set[Place]]] = []  # times, and the places of all that are equal to them
+    for times in (c for c in columns if is_plain_time(leaf(c.name)) and _increases(c)):
+        same = next((places for first, places in parts if _same_times(first, times)), None)
+        if same is None:
+            parts.append((times, {_place(times)}))
+        else:
+            same.add(_place(times))
+    if len({place for _, places in parts for place in places}) < 2:
+        return [columns]
+    told: list[list[Column]] = [[] for _ in parts]
+    for column in columns:
+        here = _place(column)
+        shared = [max((len(p) for p in places if here[: len(p)] == p), default=-1) for _, places in parts]
+        told[int(np.argmax(shared))].append(column)  # those that belong to none: to the first
+    return [part for part in told if part]
+
+
+def _place(column: Column) -> Place:
+    """The names above a column's own: ``run1.t`` of the group ``a`` stands in a, run1."""
+    return (*filter(None, [column.group]), *re.split(r"[./]", column.name)[:-1])
+
+
+def _same_times(one: Column, other: Column) -> bool:
+    """Whether two columns tell the same times, by their beginnings and ends."""
+    if one.length != other.length:
+        return False
+    for start, stop in ((0, min(one.length, BLOCK)), (one.length - 1, one.length)):
+        mine, theirs = (
+            np.asarray(c.read(start, stop), dtype=np.float64) * SECONDS[c.unit.strip()] for c in (one, other)
+        )
+        if not np.allclose(mine, theirs, rtol=1e-9, atol=0.0, equal_nan=True):
+            return False
+    return True
 
 
 def _chosen_group(groups: list[list[Column]], options: Options, source: str) -> list[Column]:
@@ -289,6 +334,13 @@ def _words_on_holes(holes: Sequence[Span]) -> dict[str, str]:
         return {}
     where = f"{len(holes)} place{'s' * (len(holes) > 1)}"
     return {"holes": f"the times leave out {count} samples in {where}: they are marked as lost"}
+
+
+def _words_on_rates(declared: float | None, rate: float) -> dict[str, str]:
+    """A sentence where the file names another rate than its times tell: they may be in another unit."""
+    if declared is None or abs(declared - rate) <= 0.01 * rate:
+        return {}
+    return {"rates": f"the file names {declared:.6g} Hz, its times tell {rate:.6g} Hz: these are taken"}
 
 
 def _grid(times: Column | None, declared: float | None, length: int, options: Options, source: str) -> Grid:

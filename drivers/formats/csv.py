@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from analysis import DataError
-from drivers.base.files import open_regular
+from drivers.base.files import decoded, open_regular
 from drivers.formats.cells import is_digits, is_number, is_overload, tells
 from drivers.formats.columns import Found, column_of, recording_from
 from drivers.formats.names import split_unit
@@ -34,8 +34,10 @@ FIRST_BYTES = 16 << 20  # in which it must stand
 # Delimiter (None: blanks) and whether the comma is the decimal sign, the likelier ways first.
 SIGNS: tuple[tuple[str | None, bool], ...] = (
     ("\t", False), (";", False), (",", False), ("\t", True), (";", True), (None, False), (None, True),
+    (",", True),  # numbers in quotation marks
 )  # fmt: skip
 AS_IT_LOOKS = Options()
+FIRST_ROWS = 8  # of numbers, in which the widest one has no empty cells at its end
 
 
 def open_file(path: Path, options: Options) -> Recording:
@@ -51,7 +53,7 @@ def open_file(path: Path, options: Options) -> Recording:
         decimal=DECIMALS[layout.decimal_comma],
         header=layout.titles,
         left_out=tuple((layout.names or [])[i] for i in layout.text),
-        notes=tuple(table.notes),
+        notes=(*(recording.guesses or Guesses()).notes, *table.notes),
     )
     return recording
 
@@ -144,11 +146,24 @@ def detect(path: Path, options: Options = AS_IT_LOOKS) -> Layout:
         ]
     if not body and not header:
         raise DataError(f"{path.name} holds no table of numbers.")
+    if not header and (told := _commented_titles(lines[:skip], delimiter, width, options.header)):
+        names, titles = told
     trailing = bool(body) and delimiter is not None and not cells_of(body[0], delimiter)[-1]
     cells = [cells_of(row, delimiter) for row in body]
     text = _text_columns(cells, width, decimal_comma) if names else ()
     dates = _date_column(cells, width)
     return Layout(delimiter, decimal_comma, names, skip, width, trailing, titles, text, dates)
+
+
+def _commented_titles(
+    above: list[str], delimiter: str | None, width: int, line: int | None
+) -> tuple[list[str], int] | None:
+    """Titles in the last comment above the numbers, as NumPy writes them, and its line; one is the time."""
+    filled = [i for i, text in enumerate(above) if text.strip()]
+    if not filled or line not in (None, filled[-1] + 1):
+        return None
+    cells = cells_of(above[filled[-1]].lstrip().lstrip("".join(COMMENTS)).strip(), delimiter)
+    return (cells, filled[-1] + 1) if len(cells) == width and _names_time(cells) else None
 
 
 def _text_columns(rows: list[list[str]], width: int, comma: bool) -> tuple[int, ...]:
@@ -192,16 +207,8 @@ def _first_lines(path: Path, most: int) -> list[str]:
                 break
             if b"\x00" in line:
                 raise DataError(f"{path.name} is no table of text: it holds binary data.")
-            lines.append(_decoded(line.removeprefix(BOM_UTF8) if not lines else line))
+            lines.append(decoded(line.removeprefix(BOM_UTF8) if not lines else line))
     return lines
-
-
-def _decoded(line: bytes) -> str:
-    """UTF-8, or else the Western code page in which older instruments write µ, ² and °."""
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError:
-        return line.decode("cp1252", errors="replace")
 
 
 def _suits(delimiter: str | None, comma: bool, options: Options) -> bool:
@@ -221,12 +228,12 @@ def _header_line(lines: list[str], signs: Sequence[tuple[str | None, bool]]) -> 
     for delimiter, comma in signs:
         cells = [trimmed(cells_of(line, delimiter)) for _, line in filled]
         numeric = [
-            len(c) > 1 and all(is_number(v, comma) for v in c) and any(tells(v, comma) for v in c)
+            len(c) > 1 and all(not v or is_number(v, comma) for v in c) and any(tells(v, comma) for v in c)
             for c in cells
         ]
         for at in range(1, len(cells) - 1):
-            width = len(cells[at])
-            if numeric[at] and numeric[at + 1] and len(cells[at + 1]) == width:
+            width = max(len(c) for c in cells[at : at + FIRST_ROWS])  # the last cells of a row may be empty
+            if numeric[at] and numeric[at + 1] and len(cells[at + 1]) in (width, len(cells[at])):
                 first = at
                 while first > 0 and at - first < 2 and len(cells[first - 1]) == width:
                     first -= 1

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from analysis import DataError
-from drivers.base.files import open_text
+from drivers.base.files import decoded, open_regular
 from drivers.formats.columns import Column, Found, column_of, recording_from
 from drivers.formats.options import Options
 from drivers.formats.rows import LONGEST_LINE
@@ -76,7 +76,7 @@ def write_file(recording: Recording, path: Path) -> None:
 
 
 def _parse(path: Path) -> tuple[dict[str, list[str]], list[Segment]]:
-    with open_text(path) as file:
+    with open_regular(path) as file:
         head: dict[str, list[str]] = {}
         segments: list[Segment] = []
         current: Segment | None = None
@@ -86,7 +86,7 @@ def _parse(path: Path) -> tuple[dict[str, list[str]], list[Segment]]:
         while line := file.readline(LONGEST_LINE):
             if len(line) >= LONGEST_LINE:
                 raise DataError(f"{path.name} is damaged: a line is longer than a million characters.")
-            text = line.rstrip("\r\n")
+            text = decoded(line).rstrip("\r\n")
             cells = [c.strip() for c in text.split(separator)]
             if special or cells[0] == START_SPECIAL:
                 special = cells[0] != END_SPECIAL

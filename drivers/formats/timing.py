@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 
 from analysis import DataError, Span
 
-TIME_NAMES = frozenset({"t", "time", "times", "zeit", "x_value", "seconds", "timestamp"})
+# None that may be short for a temperature, as "temps" is.
+TIME_NAMES = frozenset(
+    {"t", "time", "times", "x_value", "seconds", "timestamp", "zeit", "tiempo", "tijd", "czas"}
+)
 SECONDS = {
     "": 1.0, "s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6,
     "μs": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0,
@@ -78,9 +81,10 @@ def _check_restart(times: NDArray[np.float64], source: str) -> None:
 
 
 def _rounded_at(times: NDArray[np.float64], rate: float) -> bool:
-    """Whether every time is that of a uniform grid at a rate, to the nearest sample."""
+    """Whether every time is that of a uniform grid at a rate, to the nearest sample or as it is written."""
     off = (times - times[0]) * rate - np.arange(len(times))
-    return bool(np.ptp(off) <= 1.0)
+    written = _printed_digit(times, np.inf) * rate if _repeats(times) else 0.0
+    return bool(np.ptp(off) <= max(1.0, 1.001 * written))
 
 
 def _grid_with_holes(times: NDArray[np.float64]) -> Grid | None:
@@ -172,12 +176,23 @@ def rate_of_times(times: Times, count: int, source: str) -> float:
         if (
             not 0 < worst <= 0.51 * digit <= 0.26 * interval
         ):  # times printed with few digits are uniform still
+            if _repeats(times(0, min(count, BLOCK))):
+                raise _NotUniformError(
+                    f"{source} has times that are written too coarsely, the same one for several samples "
+                    f"(about {simplest(1 / interval, 0.01):g} Hz): give the sample rate (--rate HZ)."
+                )
             raise _NotUniformError(
                 f"{source} is not sampled uniformly: a time is off by {worst:.3g} s at sample {where}, "
                 f"the mean step being {interval:.6g} s (`shakedown convert --resample HZ` interpolates)."
             )
     doubt = min(max(2 * worst / (interval * (count - 1)), 1e-13), 1e-4)
     return simplest(1 / interval, doubt)
+
+
+def _repeats(times: NDArray[np.float64]) -> bool:
+    """Whether times never fall but many are those of their neighbours: rounded beyond the step."""
+    steps = np.diff(times)
+    return bool(len(times) >= _FEWEST and np.all(steps >= 0) and np.mean(steps == 0) > 0.1)
 
 
 def _blocks(count: int) -> Iterator[tuple[int, int]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from analysis import ShakedownError
+from drivers.base.foreign_error import in_words
 from drivers.base.protocols import InstrumentError
 from drivers.rig import registry
 
@@ -72,9 +73,15 @@ def _ask(kind: str) -> tuple[list[Device], str]:
     """What one driver finds, and its note."""
     try:
         found, note = registry.driver("devices", kind)()
-        return [Device(kind, str(address), str(description)) for address, description in found], note
+        devices = [Device(kind, _line(address), _line(description)) for address, description in found]
+        return devices, _line(note or "")
     except ShakedownError as error:
         return [], str(error)
-    except Exception as error:  # a driver that fails must not hide what the others found
+    except BaseException as error:  # a driver that fails must not hide what the others found
         _log.exception("%s could not look for devices", kind)
-        return [], f"{kind} could not look for devices ({type(error).__name__}: {error})."
+        return [], f"{kind} could not look for devices ({in_words(error)})."
+
+
+def _line(words: object) -> str:
+    """What a driver tells, as one line."""
+    return " ".join(str(words).split())

@@ -24,7 +24,16 @@ from drivers.base.clock import Clock
 from drivers.base.latch import Latch
 from drivers.base.limits import STOP_RAMP, Limits
 from drivers.base.overload import overloads
-from drivers.base.protocols import Block, ChannelSpan, DriveState, InstrumentError, LinkLost, Samples
+from drivers.base.protocols import (
+    Block,
+    ChannelSpan,
+    DriveState,
+    Exciter,
+    InstrumentError,
+    LinkLost,
+    LoopStatus,
+    Samples,
+)
 from drivers.base.waveform import Waveform
 from drivers.instruments import nidaq_channels
 from drivers.instruments.nidaq_channels import conversion
@@ -37,7 +46,8 @@ from drivers.instruments.nidaq_errors import (
     in_words,
     patiently,
 )
-from drivers.instruments.nidaq_input import InputTasks, device_of
+from drivers.instruments.nidaq_input import InputTasks
+from drivers.instruments.nidaq_output import ZERO_PACE, OutputTerminal, Standing
 from drivers.instruments.teds import SensorData
 from drivers.instruments.written_samples import WrittenSamples, fall_from
 from drivers.rig.player import Player, PlayerMark
@@ -53,6 +63,10 @@ CALLS, SLOW_CALL = 8, 5  # so many are remembered; by its place among them, in o
 PACE_SECONDS = 0.001  # between two looks at STOP while nothing is to be written
 COUNT_SLACK = 0.005  # s, by which a count of the device may run ahead of the time that it is asked at
 STALLED_SECONDS = 0.04  # beyond what a stop takes: then the output's clock is taken for stalled
+NO_LOOP = (
+    "The output of this rig plays ahead of time: a table [instruments.source.loop] in its profile lets it "
+    "answer every sample. Nothing was moved."
+)
 READ_TIMEOUT = 5.0  # s beyond the time that the samples take
 
 
@@ -107,14 +121,28 @@ def connect(table: Mapping[str, Any]) -> Any:
 
 def open_source(profile: RigProfile, clock: Clock | None, seed: int) -> NidaqSource:
     need_extra("ni")
-    return NidaqSource(profile, connect(profile.instruments["source"]))
+    table = profile.instruments["source"]
+    if _closes_loop(table):
+        from drivers.instruments.nidaq_loop import NidaqLoopSource
+
+        return NidaqLoopSource(profile, connect(table))
+    return NidaqSource(profile, connect(table))
 
 
-def open_exciter(profile: RigProfile, source: Any) -> NidaqExciter:
+def _closes_loop(table: Mapping[str, Any]) -> bool:
+    """Whether the rig is opened for a controller: then nothing is written ahead."""
+    return bool(dict(table.get("loop", {})).get("channels"))
+
+
+def open_exciter(profile: RigProfile, source: Any) -> Exciter:
     if not isinstance(source, NidaqSource):
         raise RigError(
             "[instruments.exciter]: an nidaqmx exciter needs an nidaqmx source to share its clock."
         )
+    if _closes_loop(profile.instruments["source"]):
+        from drivers.instruments.nidaq_loop import NidaqLoopExciter
+
+        return NidaqLoopExciter(profile, source)  # type: ignore[arg-type]
     return NidaqExciter(profile, source)
 
 
@@ -254,9 +282,7 @@ class NidaqExciter:
 
     def __init__(self, profile: RigProfile, source: NidaqSource) -> None:
         table = profile.instruments["exciter"]
-        if "output" not in table:
-            raise RigError("[instruments.exciter]: 'output' is missing, such as output = \"Dev1/ao0\".")
-        self._output = str(table["output"])
+        self._output = OutputTerminal.of(profile.instruments, profile.limits, source.session)
         self._source = source
         self._oversampling = int(table.get("oversampling", 1))
         self._rate = source.rate * self._oversampling
@@ -270,11 +296,6 @@ class NidaqExciter:
         self._check_one_clock()
         self._ahead = max(4, round(self._ahead_seconds * self._rate))
         self._chunk = max(1, self._ahead // 4)
-        self._range = float(table.get("range", 10.0))
-        if profile.limits.peak > self._range:
-            raise RigError(
-                f"The drive's limit of {profile.limits.peak:g} V is beyond the output's {self._range:g} V."
-            )
         self._player = Player(profile.limits, self._rate)
         self._states: deque[DriveState] = deque(maxlen=4096)
         self._marks: deque[PlayerMark] = deque()  # before each piece that has not been played
@@ -294,18 +315,20 @@ class NidaqExciter:
         self._dropped = ""  # why the output is no longer in step with the input, after a STOP in a rise
         self._task: Any = None
         self._stopping = threading.Event()
+        self._standing = Standing(self._output)
         self._closed = False
-        self._server = table.get("server", profile.instruments["source"].get("server"))
         with in_words("setting the output to zero"):
-            self._write_now(0.0)
-        self.notices: list[str] = []  # what the person at the rig should know
-        self.watchdog = self._open_watchdog(table.get("watchdog"), bool(table.get("watchdog_optional")))
+            self._output.write_now(0.0)
+        self.notices = self._output.notices  # what the person at the rig should know
+        self.watchdog = self._output.open_watchdog(
+            table.get("watchdog"), bool(table.get("watchdog_optional"))
+        )
         source.companion = self
         threading.Thread(target=self._enforce_stop, name="stop of the output", daemon=True).start()
 
     def _check_one_clock(self) -> None:
         """An output with a clock of its own keeps step with the inputs only on the device that has both."""
-        if self._oversampling > 1 and self._source.inputs.devices != (device_of(self._output),):
+        if self._oversampling > 1 and self._source.inputs.devices != (self._output.device,):
             raise RigError(
                 "[instruments.exciter]: inputs and output are on different devices or modules, so the output "
                 "must run on the inputs' own clock: oversampling = 1."
@@ -343,28 +366,51 @@ class NidaqExciter:
     def arm(self) -> None:
         self._player.arm()
 
+    def control(self, controller: Any, reason: str = "") -> None:
+        raise InstrumentError(NO_LOOP)
+
+    def loop_status(self) -> LoopStatus:
+        raise InstrumentError(NO_LOOP)
+
     def zeroing(self) -> Mapping[str, Any]:
-        return {"kind": "nidaqmx", "device": self._output.split("/")[0], "server": self._server}
+        return self._output.zeroing()
 
     def state(self) -> DriveState:
         if self._player.latch.reason:
             self._skip_ramp_if_idle()
+        state = self._standing.drive or self._drive()
+        return replace(state, index=(state.index - self._base) // self._oversampling)
+
+    def _drive(self) -> DriveState:
         state = self._player.state()
         if not state.playing and self._is_playing():  # the end of the drive is written, and not yet played
-            state = replace(self._latest, index=state.index, reason=state.reason)
-        return replace(state, index=(state.index - self._base) // self._oversampling)
+            return replace(self._latest, index=state.index, reason=state.reason)
+        return state
+
+    @property
+    def lost(self) -> str:
+        """Why the output may stand at a voltage that nobody can take away from here."""
+        return self._standing.lost
 
     def _skip_ramp_if_idle(self) -> None:
         if not self._streaming.is_set():
             self._player.take(round(2 * STOP_RAMP * self._rate) + 1)  # nothing is connected to the player now
 
     def _enforce_stop(self) -> None:
-        """Zero an output whose clock does not play the ramp out, as when its input has stalled."""
+        """Zero an output whose clock does not play the ramp out, as when its input has stalled.
+
+        One that could not be reached is tried again.
+        """
         while True:
-            self._stopping.wait()
+            unreached = self._standing.drive is not None and not self._streaming.is_set()
+            asked = self._stopping.wait(ZERO_PACE if unreached else None)
             self._stopping.clear()
             if self._closed:
                 return
+            if not asked:
+                if unreached and not self._streaming.is_set():
+                    self._standing.try_zero()
+                continue
             patience = STOP_RAMP + 1.25 * self._ahead_seconds + STALLED_SECONDS
             deadline = time.monotonic() + patience
             while self._streaming.is_set() and self._is_playing() and not self._closed:
@@ -379,39 +425,39 @@ class NidaqExciter:
 
     def _give_up(self, reason: str) -> None:
         """End the task at once and set the output to zero; the drive needs a new start of the stream."""
+        if self._is_playing():
+            self._standing.begin(self._drive(), reason)
         self.failure = reason
         self._streaming.clear()
         with contextlib.suppress(Exception):
             self._end_task()
-        with contextlib.suppress(Exception):
-            self._write_now(0.0)
+        self._standing.try_zero()
         self._player.stop(reason)
         self._player.take(round(2 * STOP_RAMP * self._rate) + 1)
+        self._stopping.set()  # an output that could not be reached is tried again
 
     def close(self) -> None:
         self.stop("closed")
         self.rest()
         self._closed = True
         self._stopping.set()
-        with contextlib.suppress(ShakedownError), in_words("setting the output to zero"):
-            self._write_now(0.0)
-            watchdog, self.watchdog = self.watchdog, None
-            if watchdog is not None:
-                watchdog.close()
+        if self._standing.last_zero() and self.watchdog is not None:  # else the watchdog sees to it
+            with contextlib.suppress(ShakedownError), in_words("closing the watchdog"):
+                self.watchdog.close()
+            self.watchdog = None
 
     # -- called by the source
 
     def prepare(self) -> None:
         """Prepare the output: it waits for the input's start trigger with some silence in its buffer."""
-        import nidaqmx
         from nidaqmx.constants import AcquisitionType, RegenerationMode
         from nidaqmx.stream_writers import AnalogSingleChannelWriter
 
         self.failure = self._dropped = ""
-        session = self._source.session
-        task = nidaqmx.Task(grpc_options=session) if session else nidaqmx.Task()
+        if self._standing.drive is not None:
+            self._standing.zero()
+        task = self._output.task()
         try:
-            task.ao_channels.add_ao_voltage_chan(self._output, min_val=-self._range, max_val=self._range)
             task.timing.cfg_samp_clk_timing(
                 self._rate, self._clock, sample_mode=AcquisitionType.CONTINUOUS, samps_per_chan=self._ahead
             )
@@ -454,15 +500,17 @@ class NidaqExciter:
         deadline = time.monotonic() + 1.0
         while self._is_playing() and not self.failure and time.monotonic() < deadline:
             time.sleep(0.005)
+        if self._is_playing():
+            self._standing.begin(self._drive(), "the acquisition was stopped, and the output did not fall")
         self._streaming.clear()
         self._thread.join()
         self._thread = None
         with contextlib.suppress(ShakedownError), in_words("stopping the watchdog"):
             if self.watchdog is not None:
                 self.watchdog.stop()
-        self._end_task()
-        with contextlib.suppress(ShakedownError), in_words("setting the output to zero"):
-            self._write_now(0.0)  # a device that ran late would hold what it played last
+        with contextlib.suppress(Exception):
+            self._end_task()
+        self._standing.try_zero()  # a device that ran late would hold what it played last
 
     def state_at(self, index: int) -> DriveState | None:
         """The drive at a sample of the input."""
@@ -539,16 +587,22 @@ class NidaqExciter:
         return self._played
 
     def _write(self, count: int, timeout: float) -> None:
-        mark = self._player.mark()
-        state = self._player.state()
-        samples = self._player.take(count)
+        mark, state, samples = self._player.take_with_state(count)
         with self._lock:
-            self._states.append(state)
+            self._add_states(state, samples)
             self._marks.append(mark)
         self._writer.write_many_sample(samples, timeout)
         self._sent.add(samples)
         if state.playing:
             self._silent_from, self._latest = self._sent.count, state
+
+    def _add_states(self, state: DriveState, samples: Samples) -> None:
+        """The state of the drive at the first of some samples; if it ends among them, that from there on."""
+        self._states.append(state)
+        after = self._player.state()
+        if state.playing and not after.playing:
+            ends = int(np.flatnonzero(samples)[-1]) + 1 if samples.any() else 0
+            self._states.append(replace(after, index=state.index + ends))
 
     def _fall_at_once(self) -> None:
         """STOP in a rise: what was written would go on up, and the device may have it in its own memory.
@@ -574,7 +628,7 @@ class NidaqExciter:
         self._play_out(samples)
         self._streaming.clear()
         self._end_task()
-        self._write_now(0.0)
+        self._output.write_now(0.0)
         if self.watchdog is not None:
             self.watchdog.stop()
 
@@ -655,7 +709,7 @@ class NidaqExciter:
             self._marks.clear()
             while self._states and self._states[-1].index >= state.index:
                 self._states.pop()
-            self._states.append(state)
+            self._add_states(state, samples)
         self._sent.replace_from(first, samples)
         return True
 
@@ -667,47 +721,6 @@ class NidaqExciter:
                     task.stop()
                 finally:
                     task.close()
-
-    def _write_now(self, value: float) -> None:
-        import nidaqmx
-
-        session = self._source.session
-        with nidaqmx.Task(grpc_options=session) if session else nidaqmx.Task() as task:
-            task.ao_channels.add_ao_voltage_chan(self._output, min_val=-self._range, max_val=self._range)
-            task.write(value, auto_start=True)
-
-    def _open_watchdog(self, seconds: Any, optional: bool) -> Any:
-        """The device's own watchdog, which zeroes the output when this program is gone.
-
-        None if the profile asks for none. One that is asked for and absent is a refusal, or a notice if the
-        profile says ``watchdog_optional = true``.
-        """
-        if not seconds:
-            return None
-        from nidaqmx.constants import WatchdogAOExpirState
-        from nidaqmx.system.watchdog import AOExpirationState, WatchdogTask
-
-        session = self._source.session
-        options = {"grpc_options": session} if session else {}
-        try:
-            with in_words("setting up the watchdog"):
-                task = WatchdogTask(self._output.split("/")[0], timeout=float(seconds), **options)
-                state = AOExpirationState(self._output, 0.0, WatchdogAOExpirState.VOLTAGE)
-                task.cfg_watchdog_ao_expir_states([state])
-        except LinkLost:
-            raise
-        except InstrumentError as error:
-            if not optional:
-                raise RigError(
-                    f"The profile asks for a hardware watchdog, and {self._output.split('/')[0]} has none "
-                    f"({error}) Use a device that has one, or say watchdog_optional = true."
-                ) from None
-            self.notices.append(
-                "There is no hardware watchdog on this device: if the computer itself fails, the output "
-                "keeps its last value."
-            )
-            return None
-        return task
 
 
 def _translated(error: Exception, doing: str) -> Exception:

@@ -6,8 +6,8 @@
     wiring = { x = "AI0", f = "AI1" }     # signals of the device, by name
 
 Every sample carries the time stamp of the device, in ticks: the index follows from it, so what was lost on
-the way is a gap of known length. Values arrive as the device scales them; the profile's sensitivity applies
-on top, so leave it at 1 where the device is set to the sensor's own unit.
+the way is a gap of known length. Values arrive in volts, to which the profile's sensitivity applies, or
+as the device scales them to the channel's unit: then the sensitivity is 1. Anything else is refused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from analysis import EXTRAS, missing_extra, need_extra
 from drivers.base.clock import Clock
 from drivers.base.overload import overloads
 from drivers.base.protocols import Block, InstrumentError, LinkLost, Samples
-from drivers.rig.profile import RigError, RigProfile
+from drivers.rig.profile import ChannelProfile, RigError, RigProfile
 
 STEP_MS = 100  # of one call that waits
 WAIT_SECONDS = 5.0  # for samples, beyond the time that they take
@@ -70,6 +70,34 @@ def open_source(profile: RigProfile, clock: Clock | None, seed: int) -> OpendaqS
     return OpendaqSource(profile)
 
 
+def check_unit(channel: ChannelProfile, symbol: str) -> None:
+    """RigError where the unit that the device tells (``symbol``, perhaps empty) would be misread."""
+    if symbol in ("", "V"):
+        return
+    if _plain(symbol) != _plain(channel.unit):
+        raise RigError(
+            f"channel '{channel.name}' is in '{channel.unit}', and the device gives it in '{symbol}': use "
+            "that unit, or set the device to volts."
+        )
+    if channel.sensitivity != 1:
+        raise RigError(
+            f"channel '{channel.name}': the device gives it in {symbol} already, so its sensitivity is 1 "
+            f"and not {channel.sensitivity:g}."
+        )
+
+
+def _plain(unit: str) -> str:
+    """m/s² and m/s^2 are one unit."""
+    return unit.translate(str.maketrans("²³µμ", "23uu", "^ "))
+
+
+def _symbol(signal: Any) -> str:
+    """The unit of a signal as the device tells it; empty if it tells none."""
+    descriptor = signal.descriptor
+    unit = None if descriptor is None else descriptor.unit
+    return "" if unit is None else str(unit.symbol or "")
+
+
 class OpendaqSource:
     """Signals of one device on its clock."""
 
@@ -97,6 +125,8 @@ class OpendaqSource:
             ) from None
         self._set(table.get("settings", {}), profile.rate)
         self._signals = [self._signal(str(table["wiring"][c.name])) for c in profile.channels]
+        for channel, signal in zip(profile.channels, self._signals, strict=True):
+            check_unit(channel, _symbol(signal))
         domain = self._signals[0].domain_signal.descriptor
         ticks = domain.tick_resolution  # s, a ratio
         self._ticks = float(dict(domain.rule.parameters)["delta"])  # of one sample

@@ -340,8 +340,8 @@ class SoundExciter:
 
     def next_samples(self, frames: int) -> tuple[DriveState, NDArray[np.float64]]:
         """The drive's state at the next sample of the output, and the samples in the card's numbers."""
-        state = self._player.state()
-        return state, self._player.take(frames) / self._volts
+        _, state, samples = self._player.take_with_state(frames)
+        return state, samples / self._volts
 
     def listen(self, heard: NDArray[np.float32], sent: NDArray[np.float64]) -> None:
         """Compare what comes back with what was sent, until the delay is certain."""

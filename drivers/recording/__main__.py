@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -19,7 +20,8 @@ def main(path: Path) -> int:
     except (ShakedownError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    sys.stdout.write(f"finished\t{finished.samples}\t{finished.path}\n")
+    # As JSON it is ASCII: not every system's pipes carry every name.
+    sys.stdout.write(f"finished\t{finished.samples}\t{json.dumps(str(finished.path))}\n")
     return 0
 
 

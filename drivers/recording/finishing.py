@@ -6,6 +6,7 @@ the disk fills up), so the process that records, shows and drives never writes H
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -47,6 +48,7 @@ def finish(journal_path: Path, seconds: float | None = None, progress: Progress 
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            errors="replace",
         )
     except OSError as error:
         raise DataError(f"{journal_path.name} could not be finished: {error.strerror}.") from None
@@ -79,7 +81,7 @@ def finish(journal_path: Path, seconds: float | None = None, progress: Progress 
     if child.returncode == 0 and kind == "finished":
         samples, _, path = rest.partition("\t")
         nothing = "Nothing had been recorded." if int(samples) == 0 else None
-        return Finished(Path(path), int(samples), nothing)
+        return Finished(Path(json.loads(path)), int(samples), nothing)
     if late.is_set():
         raise DataError(f"{journal_path.name} could not be finished within {limit:.0f} s; it is kept.")
     reason = complaint[0] if complaint else "the process that finishes it died"

@@ -26,6 +26,7 @@ from analysis import (
 from drivers.recording.guesses import Guesses
 from drivers.recording.journal import ChannelSpec
 
+NOISE = "noise"  # entry of the metadata: channels' noise by name, where it is known
 MARKER = "marker"  # kind of the events that a person marked
 BLOCK = 1 << 18  # samples read at once when a whole recording is walked through
 
@@ -154,6 +155,7 @@ class Recording(ABC):
         stop = max(start, stop)
         about = self.about
         parts = {}
+        noise = _known_noise(about.metadata)
         for name in channels if channels is not None else self.names:
             unit = self.unit(name)
             parts[name] = Channel(
@@ -161,6 +163,7 @@ class Recording(ABC):
                 unit,
                 moved(about.gaps.get(name, ()), start, stop),
                 moved(about.clipped.get(name, ()), start, stop),
+                noise.get(name),
             )
         drive = turned(about.excitation, start / about.rate)
         begun = moment_after(about.start, start / about.rate)
@@ -275,19 +278,27 @@ class MemoryRecording(Recording):
 
 def describe(record: Record) -> Description:
     """The description of a record in memory."""
+    noise = {name: c.noise for name, c in record.channels.items() if c.noise is not None}
     return Description(
         rate=record.rate,
         channels=tuple(ChannelSpec(name, c.unit) for name, c in record.channels.items()),
         samples=len(record),
         start=record.start,
         excitation=record.excitation,
-        metadata=dict(record.metadata),
+        metadata={**record.metadata, NOISE: noise} if noise else dict(record.metadata),
         gaps={name: c.gaps for name, c in record.channels.items() if c.gaps},
         clipped={name: c.clipped for name, c in record.channels.items() if c.clipped},
         events=marker_events(record.markers),
         drive_time=record.drive_time,
         clock_time=record.clock_time,
     )
+
+
+def _known_noise(metadata: Mapping[str, Any]) -> dict[str, float]:
+    """Noise of channels by name; an entry of that name that means something else is none."""
+    given = metadata.get(NOISE)
+    pairs = given.items() if isinstance(given, Mapping) else ()
+    return {str(k): float(v) for k, v in pairs if isinstance(v, int | float) and 0 < v < np.inf}
 
 
 def moved(spans: Sequence[Span], start: int, stop: int) -> tuple[Span, ...]:

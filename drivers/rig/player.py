@@ -132,7 +132,7 @@ class Player:
         generator = self._generator
         if generator is None:
             return DriveState(self._count, reason=self._reason)
-        steady = generator.steady and self._level >= 1
+        steady = generator.steady and self._level >= 1 and self._speed >= 0
         return DriveState(
             self._count, True, self._kind, generator.frequency, generator.amplitude,
             _smooth(self._level), generator.phase, steady, self._reason,
@@ -148,6 +148,24 @@ class Player:
         with self._lock:
             self._obey_latch()
             return self._next(count, correction)
+
+    def take_with_state(self, count: int) -> tuple[PlayerMark, DriveState, NDArray[np.float64]]:
+        """Where it stands, the state of the drive there, and the next samples: at one moment."""
+        with self._lock:
+            self._obey_latch()
+            return self._mark(), self._state(), self._next(count)
+
+    def take_last(self, count: int, correction: float) -> float:
+        """The last of the next ``count`` samples, for a converter that came too late for those before it.
+
+        It still stands at its value of before: from there one sample's step of the slew limit is allowed.
+        """
+        with self._lock:
+            self._obey_latch()
+            stands = self._limiter.output
+            self._next(count - 1, np.full(count - 1, correction))
+            self._limiter.output = stands
+            return float(self._next(1, np.full(1, correction))[0])
 
     def _next(self, count: int, correction: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         out = np.zeros(count)

@@ -29,11 +29,13 @@ from analysis import DataError, ShakedownError, not_used, package_of, parse_toml
 from drivers.base.clock import Clock
 from drivers.base.drive_page import DriveStatus
 from drivers.base.files import read_text
+from drivers.base.foreign_error import in_words
 from drivers.base.latch import DriveStopped
 from drivers.base.limits import Limits
 from drivers.base.protocols import ChannelInfo, Exciter, Perturbable, SensorController, Source, status_of
 from drivers.base.waveform import Waveform, waveform_from
 from drivers.rig import registry
+from drivers.rig.source_check import check_source
 
 _log = logging.getLogger(__name__)
 
@@ -198,7 +200,7 @@ class Rig:
             except ShakedownError as error:
                 problems.append(str(error))
             except Exception as error:  # of somebody else's driver: the others are closed all the same
-                problems.append(f"An instrument did not close ({type(error).__name__}: {error}).")
+                problems.append(f"An instrument did not close ({in_words(error)}).")
         if problems:
             raise RigError(" ".join(problems))
 
@@ -233,9 +235,7 @@ def known_rigs() -> KnownRigs:
             profiles = _profiles_in(entry.value)
         except (Exception, SystemExit) as error:  # whatever happens when a package around it is imported
             _log.warning("rigs of %s cannot be listed", entry.value, exc_info=error)
-            known.unlisted.append(
-                f"The rigs of {package} cannot be listed ({type(error).__name__}: {error})."
-            )
+            known.unlisted.append(f"The rigs of {package} cannot be listed ({in_words(error)}).")
             continue
         for path in profiles:
             unused = f"The rig '{path.stem}' of {package} is not used:"
@@ -333,10 +333,12 @@ def _profile(table: dict[str, Any], key: str) -> RigProfile:
 def open_rig(profile: RigProfile, clock: Clock | None = None, seed: int = 0) -> Rig:
     """Open every instrument of a profile; if one fails those opened before are closed again."""
     rig = Rig(profile, _driver("source", profile.instruments["source"])(profile, clock, seed))
-    rig.notices += getattr(rig.source, "notices", ())
-    if isinstance(rig.source, Perturbable):
-        rig.specimen = rig.source
     try:
+        name = str(profile.instruments["source"]["driver"])
+        check_source(rig.source, profile.channels, registry.called("sources", name))
+        rig.notices += getattr(rig.source, "notices", ())
+        if isinstance(rig.source, Perturbable):
+            rig.specimen = rig.source
         for name, instrument in profile.instruments.items():
             if name == "source":
                 continue

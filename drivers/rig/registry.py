@@ -17,12 +17,16 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 from analysis import PluginError, ShakedownError, load_plugin, not_used, package_of, plugged
+from drivers.base.foreign_error import in_words
 
 _log = logging.getLogger(__name__)
 # What the parts of other packages must have at least; `shakedown rigs RIG --check` tries the rest.
-_NEEDED = {
-    "sources": ("name", "rate", "channels", "start", "read", "stop", "close"),
-    "exciters": ("limits", "play", "stop", "request_stop", "arm", "state", "zeroing", "close"),
+_NEEDED: dict[str, tuple[str, ...]] = {
+    "sources": ("name", "rate", "channels", "waits", "start", "read", "stop", "close"),
+    "exciters": (
+        *("unit", "limits", "latch", "play", "change", "stop", "request_stop", "arm"),
+        *("state", "zeroing", "close"),
+    ),
     "controllers": ("close",),
 }
 
@@ -53,29 +57,29 @@ DEVICES: dict[str, Place] = {
     "sound": ("drivers.instruments.sound", "list_devices"),
     "virtual": ("drivers.rig.profile", "list_virtual_rigs"),
 }
-_OWN = {"sources": SOURCES, "exciters": EXCITERS, "controllers": CONTROLLERS, "devices": DEVICES}
+OWN = {"sources": SOURCES, "exciters": EXCITERS, "controllers": CONTROLLERS, "devices": DEVICES}
 
 
 def names(group: str) -> list[str]:
     """Every driver of a group (sources, exciters, controllers, devices), ours first."""
-    own = _OWN[group]
+    own = OWN[group]
     return [*own, *plugged(group, own)]
 
 
 def called(group: str, name: str) -> str:
     """A driver in words: its name, and the package that it comes from if that is not ours."""
-    entry = plugged(group, _OWN[group]).get(name)
+    entry = plugged(group, OWN[group]).get(name)
     return f"The driver '{name}'" + (f" of {package_of(entry)}" if entry is not None else "")
 
 
 def names_taken() -> list[str]:
     """Sentences about drivers of other packages that are not used because their name is taken."""
-    return [words for group, own in _OWN.items() for words in not_used(group, own)]
+    return [words for group, own in OWN.items() for words in not_used(group, own)]
 
 
 def driver(group: str, name: str) -> Callable[..., Any]:
     """A driver as a promise: its module is imported when it is called. KeyError for an unknown name."""
-    own = _OWN[group]
+    own = OWN[group]
     if name in own:
         module, function = own[name]
         return lambda *args: getattr(import_module(module), function)(*args)
@@ -92,9 +96,7 @@ def _opened(group: str, entry: EntryPoint, *args: Any) -> Any:
         raise
     except (Exception, SystemExit) as error:
         _log.warning("%s failed", entry.value, exc_info=error)
-        raise PluginError(
-            f"'{entry.name}' ({entry.value}) failed: {type(error).__name__}: {error}."
-        ) from None
+        raise PluginError(f"'{entry.name}' ({entry.value}) failed: {in_words(error)}.") from None
     missing = [name for name in _NEEDED.get(group, ()) if not hasattr(made, name)]
     if missing:
         kind, absent = group.removesuffix("s"), ", ".join(missing)

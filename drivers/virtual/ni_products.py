@@ -25,6 +25,7 @@ class Product:
     reads_teds: bool = True
     shares_a_task: bool = True  # its channels may be in a task with those of other devices
     lines: bool = True  # clocks and triggers can be routed to and from it
+    single_points: bool = False  # its output takes single values on a clock
 
     @property
     def rates(self) -> tuple[float, float]:
@@ -38,8 +39,10 @@ class Product:
         return self.timebase / max(divisor, self.divisors[0])
 
 
-PXIE_6363 = Product("PXIe-6363 (simulated)")
-PXI_6251 = Product("PXI-6251 (simulated)", M_SERIES, 80e6, shares_a_task=False, reads_teds=False)
+PXIE_6363 = Product("PXIe-6363 (simulated)", single_points=True)
+PXI_6251 = Product(
+    "PXI-6251 (simulated)", M_SERIES, 80e6, shares_a_task=False, reads_teds=False, single_points=True
+)
 USB_6211 = Product("USB-6211 (simulated)", USB, 80e6, shares_a_task=False, reads_teds=False, lines=False)
 CDAQ_9178 = Product("cDAQ-9178 (simulated)", CHASSIS)
 NI_9234 = Product("NI 9234 (simulated)", C_MODULE, 51200.0, (1, 31), upwards=True, currents=(0.0, 0.002))

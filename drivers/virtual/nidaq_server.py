@@ -25,6 +25,7 @@ from drivers.virtual import ni_checks
 from drivers.virtual.ni_products import C_MODULE, Teds
 from drivers.virtual.plant import Plant
 from drivers.virtual.simulated_device import (
+    BAD_VALUE,
     CURRENT_POSITION,
     EXPIRED,
     INVALID_TASK,
@@ -56,7 +57,7 @@ from drivers.virtual.simulated_device import (
 MEGABYTES = 256 << 20
 # What some of the package's numbers mean (nidaqmx.constants).
 _DONT_REGENERATE = 10158
-_FINITE = 10178
+_FINITE, _CONTINUOUS, _SINGLE_POINT = 10178, 10123, 12522
 _VERIFY, _COMMIT, _RESERVE, _UNRESERVE = 2, 3, 4, 5
 _RESET_TIMER, _CLEAR_EXPIRATION = 0, 1
 
@@ -70,6 +71,7 @@ class DeviceServer:
         self._count = 0
         self._teds_read: dict[str, Teds] = {}  # by input; kept until it is asked again
         self.fail_next: deque[tuple[str, int]] = deque()  # (call, error number): errors on request
+        self.slow: dict[str, Callable[[], float]] = {}  # by call: the seconds that it takes to arrive
 
     def call(self, name: str, request: Any) -> dict[str, Any]:
         """Do a call; DaqFailure if the device refuses, LookupError if the call is unknown."""
@@ -80,6 +82,8 @@ class DeviceServer:
             raise DaqFailure(self.fail_next.popleft()[1])
         if self.device.unplugged and name not in ("ClearTask", "StopTask"):
             raise DaqFailure(NO_DEVICE)
+        if name in self.slow:
+            time.sleep(self.slow[name]())
         with self.device.lock:
             result: dict[str, Any] = method(request) or {}
         return {"status": 0, **result}
@@ -110,6 +114,13 @@ class DeviceServer:
         self._check_device(r.device_name)
         category = self.device.rack.devices[r.device_name].category
         return {"value_raw": _known({0x29A9: category}, r.attribute_raw)}
+
+    def do_GetDeviceAttributeInt32Array(self, r: Any) -> dict[str, Any]:
+        self._check_device(r.device_name)
+        modes = [_FINITE, _CONTINUOUS]
+        if self.device.rack.devices[r.device_name].single_points:
+            modes.append(_SINGLE_POINT)
+        return {"value_raw": _known({0x2FDD: modes}, r.attribute_raw)}
 
     def do_GetDeviceAttributeDoubleArray(self, r: Any) -> dict[str, Any]:
         self._check_device(r.device_name)
@@ -181,8 +192,9 @@ class DeviceServer:
         elif isinstance(task, AnalogOutput):
             if self.device.expired:
                 raise DaqFailure(EXPIRED)
-            self.device.generator = task
-            task.waiting = bool(task.trigger)  # the trigger of an input that runs already has passed
+            if task.rate and not task.single:  # else it goes where each value sends it
+                self.device.generator = task
+                task.waiting = bool(task.trigger)  # the trigger of an input that runs already has passed
         elif isinstance(task, Watchdog):
             self.device.watchdog_until = time.monotonic() + task.timeout
         task.running = True
@@ -337,6 +349,9 @@ class DeviceServer:
             task.size = int(r.samps_per_chan)
             task.rate = self.device.rack.devices[self.device.rack.drive].clock(r.rate)
             task.finite = r.sample_mode_raw == _FINITE
+            task.single = r.sample_mode_raw == _SINGLE_POINT
+            if task.single and not self.device.rack.devices[self.device.rack.drive].single_points:
+                raise DaqFailure(BAD_VALUE, details="Property: DAQmx_SampQuant_SampMode")
             running = [t for t in self._tasks.values() if isinstance(t, AnalogInput) and t.rate]
             if r.source.endswith("/SampleClock") and running:
                 task.rate = running[-1].rate
@@ -496,6 +511,7 @@ class DeviceServer:
         raise DaqFailure(UNSUPPORTED)
 
     def do_WriteAnalogScalarF64(self, r: Any) -> None:
+        self._find(r.task)
         self._set_output(np.array([r.value]))
 
     def do_WriteAnalogF64(self, r: Any) -> dict[str, Any]:
@@ -525,7 +541,7 @@ class DeviceServer:
     def _set_output(self, samples: NDArray[np.float64]) -> None:
         if self.device.expired:
             raise DaqFailure(EXPIRED)
-        self.device.output = float(samples[-1])
+        self.device.set_output(float(samples[-1]))
 
     # -- the watchdog
 

@@ -175,6 +175,11 @@ class SimulatedDevice:
         self.update()
         self.input = None
 
+    def set_output(self, value: float) -> None:
+        """A single value for ao0; the plant sees it with the next edge of the inputs' clock."""
+        self.update()
+        self.output = value
+
     def _run(self) -> None:
         while not self._closing.wait(UPDATE_SECONDS):
             with self.lock:
@@ -335,6 +340,7 @@ class AnalogOutput(Task):
     trigger: str = ""
     size: int = 0
     regenerate: bool = True
+    single: bool = False  # every value goes out with the next edge of the clock
     finite: bool = False  # it ends with what was written; the converter stays at the last value
     waiting: bool = False  # for its start trigger
     stopped: bool = False  # since the last write: the next one is the first of a new start

@@ -161,3 +161,18 @@ def test_given_a_mistake_then_one_sentence_says_what_to_do(
     error = capsys.readouterr().err
     assert words in error
     assert "Traceback" not in error
+
+
+def test_given_a_map_then_embed_and_orbits_say_what_they_cannot_do(capsys, tmp_path: Path) -> None:
+    x = np.zeros(4000)
+    for i in range(2, len(x)):
+        x[i] = 1 - 1.4 * x[i - 1] ** 2 + 0.3 * x[i - 2]
+    path = tmp_path / "map.csv"
+    write(Record.from_arrays(1.0, {"x": x[10:]}), path)
+    found = result(capsys, f"embed {path} --channel x --autonomous")
+    assert found["motion"] == "chaotic"
+    assert found["delay"]["samples"] == 1
+    assert "spectrum" not in found["exponents"]
+    assert any("needs a flow" in words for words in found["messages"])
+    orbits = result(capsys, f"orbits {path} --channel x --autonomous")
+    assert any("none is found says nothing" in words for words in orbits["messages"])

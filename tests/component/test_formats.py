@@ -239,3 +239,14 @@ def test_given_a_drive_when_written_and_read_then_its_phase_and_time_are_the_sam
             back = read(path)
             assert (back.excitation, back.drive_time) == (drive, drive_time)
             assert not any("drive" in name for name in back.metadata)
+
+
+def test_given_a_measurement_file_in_the_western_code_page_then_its_words_are_read(tmp_path: Path) -> None:
+    head = "LabVIEW Measurement\t\nSeparator\tTab\nDecimal_Separator\t,\nX_Columns\tOne\nOperator\tMüller\n"
+    body = "Y_Unit_Label\tµm\n***End_of_Header***\t\nX_Value\tHöhe\tComment\n0,0\t1,5\n0,1\t2,5\n0,2\t3,5\n"
+    path = tmp_path / "a.lvm"
+    path.write_bytes(f"{head}***End_of_Header***\t\nChannels\t1\n{body}".encode("cp1252"))
+    record = read(path)
+    assert record.metadata["Operator"] == "Müller"
+    assert {n: c.unit for n, c in record.channels.items()} == {"Höhe": "µm"}
+    assert record["Höhe"].tolist() == [1.5, 2.5, 3.5]

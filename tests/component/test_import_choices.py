@@ -106,3 +106,25 @@ def test_given_blocks_of_one_measurement_then_gaps_by_their_clocks_are_kept() ->
         joined([block(0.0, 0), Record.from_arrays(20.0, {"x": np.arange(5.0)})])
     with pytest.raises(DataError, match="do not belong together"):
         joined([block(0.0, 0), relabelled(block(0.0, 0), {"x": "z"}, {})])
+
+
+def _whole(path: Path, options: Options) -> Record:
+    with open_lazily(path, options=options) as recording:
+        return recording.slice(0, len(recording))
+
+
+def test_given_runs_with_times_of_their_own_then_each_is_read_with_those(tmp_path: Path) -> None:
+    t = np.arange(500) / 100.0
+    x = np.sin(2 * np.pi * 3 * t)
+    runs = {"run1": {"time": t, "x": x}, "run2": {"time": 2 * t, "x": -x, "far": {"y": 5 * x}}, "Fs": 100.0}
+    savemat(tmp_path / "runs.mat", runs)
+    first, second = (_whole(tmp_path / "runs.mat", Options(table=table)) for table in (1, 2))
+    by_rate = {record.rate: record for record in (first, second)}
+    assert set(by_rate) == {100.0, 50.0}
+    assert by_rate[100.0].names == ("run1.x",) and set(by_rate[50.0].names) == {"run2.x", "run2.far.y"}
+    assert np.allclose(by_rate[50.0]["run2.far.y"], 5 * x)
+    assert "the file names 100 Hz, its times tell 50 Hz" in by_rate[50.0].metadata["rates"]
+    assert "rates" not in by_rate[100.0].metadata
+    runs["run2"] |= {"time": t}  # type: ignore[operator]  # the same clock: one measurement
+    savemat(tmp_path / "together.mat", runs)
+    assert len(_whole(tmp_path / "together.mat", Options()).names) == 3

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -335,12 +335,35 @@ def test_given_the_acquisition_stops_then_the_drive_ramps_down_first(simple: Ben
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine is not taken for a clock that stands still: what counts here are the samples."""
     monkeypatch.setattr("drivers.instruments.nidaq.STALLED_SECONDS", GUARD)
+    monkeypatch.setattr("drivers.instruments.nidaq.COUNT_SLACK", GUARD)  # a simulated device lags behind then
+
+
+class Timed(DeviceServer):
+    """STOP is pressed by the drive's own time, however busy the machine is: when the output is that large."""
+
+    press: Callable[[], None] | None = None
+    at = 0.1  # V
+
+    def do_GetWriteAttributeUInt64(self, r: Any) -> dict[str, Any]:
+        if self.press is not None and abs(self.device.output) > self.at:
+            press, self.press = self.press, None
+            press()
+        return super().do_GetWriteAttributeUInt64(r)
+
+
+class Forgetful(Timed):
+    """A device that does not tell of a stopped task how many samples it has played."""
+
+    def do_GetWriteAttributeUInt64(self, r: Any) -> dict[str, Any]:
+        if not self._find(r.task).running:
+            raise DaqFailure(-200983)
+        return super().do_GetWriteAttributeUInt64(r)
 
 
 def stop_and_read_on(bench: Bench, got: list[Any], frequency: float = 20.0) -> tuple[Any, int]:
     """Every sample of the output until it is silent, and where it leaves what it would have played."""
     bench.exciter.request_stop("STOP")
-    while got[-1].data[0].any():
+    while got[-1].data[0].any() or not any(block.data[0].any() for block in got):
         got += blocks(bench.source, 1, 20)
     output = np.concatenate([block.data[0] for block in got])
     start = int(np.flatnonzero(output)[0]) - 1  # the first sample of the drive is zero
@@ -350,51 +373,52 @@ def stop_and_read_on(bench: Bench, got: list[Any], frequency: float = 20.0) -> t
     return output, start + int(np.flatnonzero(np.abs(output[start:] - played) > 1e-9)[0])
 
 
-def test_given_stop_while_the_drive_plays_then_what_was_written_ahead_falls_too(
-    simple: Bench, patient: None
-) -> None:
+def test_given_stop_while_the_drive_plays_then_what_was_written_ahead_falls_too(patient: None) -> None:
+    playing = Bench(bench(DRIVE, TABLE), WIRES, server=Timed)
+    calls = playing.calls
+    assert isinstance(calls, Timed)
     for _ in range(6):  # a machine that is busy at that moment may be too late for it once
-        simple.source.start()
-        simple.exciter.play(Sine(2.0, 20.0))
-        got = until_steady(simple.source, 20)
-        written = simple.exciter._sent.count
-        output, falls = stop_and_read_on(simple, got)
-        assert np.flatnonzero(output)[-1] - falls <= STOP_RAMP * RATE + 1 and simple.exciter.failure == ""
-        simple.source.stop()
-        simple.exciter.arm()
+        playing.source.start()
+        playing.exciter.play(Sine(2.0, 20.0))
+        got = until_steady(playing.source, 20)
+        written = playing.exciter._sent.count
+        calls.press = playing.exciter.request_stop
+        while calls.press is not None:
+            written = playing.exciter._sent.count
+            got += blocks(playing.source, 1, 20)
+        output, falls = stop_and_read_on(playing, got)
+        assert np.flatnonzero(output)[-1] - falls <= STOP_RAMP * RATE + 1 and playing.exciter.failure == ""
+        playing.source.stop()
+        playing.exciter.arm()
         if falls < written:
-            return
-    raise AssertionError("what had been written was never replaced")
+            break
+    else:
+        raise AssertionError("what had been written was never replaced")
+    playing.close()
 
 
-class Forgetful(DeviceServer):
-    """A device that does not tell of a stopped task how many samples it has played."""
-
-    def do_GetWriteAttributeUInt64(self, r: Any) -> dict[str, Any]:
-        if not self._find(r.task).running:
-            raise DaqFailure(-200983)
-        return super().do_GetWriteAttributeUInt64(r)
-
-
-@pytest.mark.parametrize(("fifo", "server"), [(0, DeviceServer), (8191, DeviceServer), (8191, Forgetful)])
+@pytest.mark.parametrize(("fifo", "server"), [(0, Timed), (8191, Timed), (8191, Forgetful)])
 def test_given_stop_while_the_drive_rises_then_it_falls_at_once_whatever_the_device_has_taken(
-    fifo: int, server: type[DeviceServer], patient: None
+    fifo: int, server: type[Timed], patient: None
 ) -> None:
     rising = Bench(bench(DRIVE, TABLE), WIRES, fifo=fifo, server=server)
+    calls = rising.calls
+    assert isinstance(calls, Timed)
+    calls.press = rising.exciter.request_stop
     rising.source.start()
     rising.exciter.play(Sine(2.0, 5.0))
-    got = blocks(rising.source, 14, 20)
-    while not got[-1].data[0].any():
+    got = blocks(rising.source, 1, 20)
+    while calls.press is not None:
         got += blocks(rising.source, 1, 20)
     output, leaves = stop_and_read_on(rising, got, 5.0)
     held = abs(output[leaves - 1])
     assert held > 0 and np.abs(output[leaves:]).max() <= held + 1e-9
     steps = np.abs(np.diff(output))
     natural = 2 * np.pi * 5.0 * 2.0 / RATE + 2.0 * np.pi / 2 / STOP_RAMP / RATE
-    if server is DeviceServer:  # told where it stands: no step
+    if server is Timed:  # told where it stands: no step
         assert steps[leaves - 1 :].max() <= natural
     states = [block.drive for block in got if block.drive is not None]
-    assert states[-1].reason == "STOP" and not states[-1].playing and states[13].playing
+    assert states[-1].reason == "STOP" and not states[-1].playing and any(s.playing for s in states)
     wait_until(lambda: not rising.exciter.state().playing)
     rising.exciter.arm()
     with pytest.raises(InstrumentError, match="open the rig again"):
@@ -404,6 +428,24 @@ def test_given_stop_while_the_drive_rises_then_it_falls_at_once_whatever_the_dev
     rising.exciter.play(Sine(2.0, 20.0))
     until_steady(rising.source)
     rising.close()
+
+
+@pytest.mark.parametrize("order", ["request_stop", "stop"])
+def test_given_a_drive_that_ends_within_what_was_written_ahead_then_its_state_ends_with_its_samples(
+    order: str, patient: None
+) -> None:
+    profile = bench(DRIVE, TABLE)
+    profile.instruments["exciter"]["ahead_seconds"] = 3 * STOP_RAMP + AHEAD  # more than a stop takes
+    long = Bench(profile, WIRES)
+    long.source.start()
+    long.exciter.play(Sine(2.0, 20.0))
+    got = until_steady(long.source, 20)
+    getattr(long.exciter, order)("STOP")
+    while got[-1].data[0].any():
+        got += blocks(long.source, 1, 20)
+    assert not got[-1].drive.playing and got[-1].drive.reason == "STOP"
+    assert got[-2].drive.playing
+    long.close()
 
 
 def test_given_a_device_with_a_deep_memory_then_no_more_is_written_ahead_and_stop_is_as_quick(
@@ -462,6 +504,22 @@ def test_given_a_device_unplugged_then_said_and_closing_is_harmless(simple: Benc
     simple.device.unplugged = True
     with pytest.raises(InstrumentError, match="Device identifier is invalid"):
         blocks(simple.source, 50)
+
+
+def test_given_a_device_that_is_gone_while_it_drives_then_the_drive_counts_as_playing_until_it_is_zeroed(
+    simple: Bench,
+) -> None:
+    simple.source.start()
+    simple.exciter.play(Sine(2.0, 20.0))
+    until_driven(simple.source)
+    simple.device.unplugged = True
+    wait_until(lambda: simple.exciter.failure)
+    assert simple.exciter.state().playing
+    wait_until(lambda: simple.exciter.lost)
+    assert "Dev1/ao0 may still stand at a voltage" in simple.exciter.lost
+    simple.device.unplugged = False
+    wait_until(lambda: not simple.exciter.state().playing)
+    assert simple.device.output == 0.0 and simple.exciter.lost == ""
 
 
 @pytest.mark.parametrize(
@@ -564,7 +622,8 @@ def test_given_a_server_on_the_loopback_then_the_virtual_beam_is_an_ni_rig(tmp_p
     wait_until(lambda: not engine.status.running)
     assert "cannot be reached" in engine.status.failure
     engine.stop()
-    rig.close()
+    with pytest.raises(RigError, match="switch off the amplifier by hand"):
+        rig.close()
     server.close()
 
 

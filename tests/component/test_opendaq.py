@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,8 @@ import pytest
 
 from drivers.base.contract import broken_promises
 from drivers.base.protocols import InstrumentError, Source
-from drivers.instruments.opendaq import OpendaqSource, list_devices, terminals
-from drivers.rig.profile import RigError, RigProfile, rig_from_text
+from drivers.instruments.opendaq import OpendaqSource, _symbol, check_unit, list_devices, terminals
+from drivers.rig.profile import ChannelProfile, RigError, RigProfile, rig_from_text
 
 RATE = 1000.0
 
@@ -120,3 +122,30 @@ def test_given_a_mistake_in_the_profile_then_one_sentence() -> None:
 def test_given_a_rate_that_its_clock_cannot_divide_then_it_is_refused_before_nothing_arrives() -> None:
     with pytest.raises(RigError, match=r"samples at 2049\.18 Hz.*such as 2000 Hz"):
         OpendaqSource(profile(1, **{f"rate = {RATE}": "rate = 2048.0"}))
+
+
+@pytest.mark.parametrize(
+    ("unit", "sensitivity", "symbol", "words"),
+    [
+        ("mm", 0.5, "V", ""),
+        ("m/s^2", 1.0, "m/s²", ""),
+        ("g", 1.0, "", ""),
+        ("g", 1.0, "m/s^2", "is in 'g', and the device gives it in 'm/s^2'"),
+        ("mm", 0.5, "mV", "the device gives it in 'mV'"),
+        ("mm", 0.5, "mm", "in mm already, so its sensitivity is 1 and not 0.5"),
+    ],
+)
+def test_given_the_unit_of_the_device_then_what_would_be_misread_is_refused(
+    unit: str, sensitivity: float, symbol: str, words: str
+) -> None:
+    channel = ChannelProfile("x", unit, sensitivity=sensitivity)
+    with pytest.raises(RigError, match=re.escape(words)) if words else contextlib.nullcontext():
+        check_unit(channel, symbol)
+
+
+def test_given_the_reference_device_then_its_unit_is_read() -> None:
+    source = OpendaqSource(profile(1))
+    try:
+        assert _symbol(source._signals[0]) == "V"
+    finally:
+        source.close()

@@ -156,6 +156,15 @@ def test_given_a_name_that_is_taken_then_nothing_is_overwritten(tmp_path: Path) 
         Recorder(tmp_path / "run", 1.0, ["x"])
 
 
+def test_given_pipes_that_do_not_carry_every_name_then_the_recording_is_finished_under_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "cp1252:strict")  # as on Windows
+    finished = recorded(tmp_path / "加速度 größe").close()
+    assert finished.problem is None and finished.path == tmp_path / "加速度 größe.h5"
+    assert finished.path.exists()
+
+
 @pytest.mark.parametrize(
     ("block", "index", "message"),
     [

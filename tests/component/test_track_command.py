@@ -12,6 +12,7 @@ from analysis.dynamics.imposed import ImposedMotions
 from analysis.tracking.linear_test import LinearPlant
 from analysis.tracking.tracker import Goal, Task, Tracker
 from app.cli import main
+from app.commands.track import _show
 from drivers.base.clock import InstantClock
 from drivers.base.protocols import Modulated
 from drivers.base.waveform import Sine
@@ -77,6 +78,15 @@ def test_when_it_cannot_be_tracked_then_one_sentence_and_no_recording(
     told = capsys.readouterr().err
     assert said in told and "Traceback" not in told and told.strip().count("\n") == 0
     assert not list(tmp_path.glob("never*"))
+
+
+def test_when_no_point_is_reached_then_it_is_said_why(capsys: pytest.CaptureFixture[str]) -> None:
+    told = {"points": [], "problem": "", "kind": "backbone", "verdict": "incomplete",
+            "reason": "the response ran away on the way to 0.0001", "files": ["run.h5"]}  # fmt: skip
+    _show(told)
+    assert capsys.readouterr().out.splitlines() == [
+        "backbone: incomplete: the response ran away on the way to 0.0001", "run.h5"
+    ]  # fmt: skip
 
 
 def test_when_stop_comes_while_the_loop_makes_the_drive_then_it_is_zero_within_100_ms() -> None:

@@ -122,6 +122,8 @@ class Tracer:
             self.found.setdefault((code.co_filename, self.context), set()).update(lines)
         self.seen.clear()
         self.context = context
+        if context:  # an exception inside of the tracer, such as that of a timeout, has ended it
+            sys.settrace(self._enter)
 
     def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
         code = frame.f_code

@@ -121,8 +121,15 @@ def changed(node: ast.AST) -> ast.AST | None:
     return None
 
 
+def _only_shown(call: ast.Call) -> bool:
+    """Whether the numbers of a call move a progress bar, choose one of many draws or bound a memory."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    on = ast.unparse(call.func.value) if isinstance(call.func, ast.Attribute) else ""
+    return name in ("report", "default_rng", "lru_cache") or (name == "part" and "progress" in on)
+
+
 def _silent(tree: ast.Module) -> set[int]:
-    """Nodes whose change nobody could notice: types, and what only formats a message."""
+    """Nodes whose change nobody could notice: types, what only formats a message or shows progress."""
     found: set[int] = set()
     for node in ast.walk(tree):
         parts: list[ast.AST | None] = []
@@ -130,7 +137,9 @@ def _silent(tree: ast.Module) -> set[int]:
             parts = [node.annotation]
         elif isinstance(node, ast.FunctionDef):
             parts = [node.returns, *(a.annotation for a in (*node.args.args, *node.args.kwonlyargs))]
-        elif isinstance(node, ast.JoinedStr | ast.Raise):
+        elif isinstance(node, ast.JoinedStr | ast.Raise) or (
+            isinstance(node, ast.Call) and _only_shown(node)
+        ):
             parts = [node]
         elif isinstance(node, ast.Slice) and isinstance(node.step, ast.Constant) and node.step.value == 1:
             parts = [node]  # float64[::1], the type of an array
@@ -267,7 +276,7 @@ def copy_of_the_project(folder: Path) -> Path:
     for name in COPIED:
         source = ROOT / name
         if source.is_dir():
-            shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("*.pyc"))
+            shutil.copytree(source, copy / name)  # with the bytecode, which holds by the files' times
         else:
             shutil.copy(source, copy / name)
     return copy

@@ -2,6 +2,7 @@
 
     python -m tests.soak.stops table --times 50 [--load 2] [--drivers ds345,nidaqmx] [--states playing]
     python -m tests.soak.stops table --times 50 --drivers virtual --states ""      the control loop alone
+    python -m tests.soak.stops table --times 20 --drivers "ni loop" --states "playing,source stalled"
     python -m tests.soak.stops rise --times 50         how far, and how long, the drive rises after STOP
     python -m tests.soak.stops guard --times 20        the rig's process frozen and killed
     python -m tests.soak.stops terminals --times 20    terminals closed, suspended, interrupted
@@ -41,6 +42,8 @@ from tests.sound_card import PROFILE
 ROOT = Path(__file__).parents[2]
 DRIVERS = ("virtual", "ds345", "scpi", "nidaqmx")
 SOUND = "sound"  # a card wired back to itself; asked for by name
+NI_LOOP = "ni loop"  # the control loop of an NI rig; asked for by name
+NI_LOOP_RATE = 500.0  # samples a second: each takes a handful of calls over the loopback
 STATES = (
     "playing", "ramping", "changing", "sequence", "calibrating", "instrument busy", "source stalled",
     "worker busy", "window frozen", "window dead",
@@ -127,9 +130,13 @@ class Bench:
             self.instrument = simulated()
             exciter = {"driver": self.driver, "port": self.instrument.port}
         self.profile = with_slow_parts(rig, self.flag, exciter)
-        if self.driver == "nidaqmx":
+        if self.on_ni:
             self._serve(rig)
         self.open()
+
+    @property
+    def on_ni(self) -> bool:
+        return self.driver in ("nidaqmx", NI_LOOP)
 
     def _serve(self, rig: RigProfile) -> None:
         command = [sys.executable, "-m", "tests.soak.stalling_server", str(self.trace), str(self.flag)]
@@ -137,12 +144,13 @@ class Bench:
         assert self.server.stdout is not None
         address = f"127.0.0.1:{self.server.stdout.readline().split()[-1]}"
         wiring = {c.name: f"Dev1/ai{i}" for i, c in enumerate(rig.channels)}
+        loop = self.driver == NI_LOOP
         instruments = {
-            "source": {"driver": "nidaqmx", "wiring": wiring, "server": address},
+            "source": {"driver": "nidaqmx", "wiring": wiring, "server": address, "loop": {"channels": loop}},
             "exciter": {"driver": "nidaqmx", "output": "Dev1/ao0", "server": address},
             "echo": self.profile.instruments["echo"],
         }
-        self.profile = replace(rig, instruments=instruments)
+        self.profile = replace(rig, instruments=instruments, rate=NI_LOOP_RATE if loop else rig.rate)
 
     def open(self) -> None:
         """Start the window's process; the rig's own starts with it."""
@@ -194,7 +202,7 @@ class Bench:
 
     def envelope(self) -> float:
         """The amplitude at the instrument now."""
-        if self.driver not in ("nidaqmx", SOUND):
+        if not self.on_ni and self.driver != SOUND:
             return abs(self.output().now())
         end = time.monotonic() + 1.2 / FREQUENCY
         peak = 0.0
@@ -214,7 +222,7 @@ class Bench:
         answer = self.ask(f"play {AMPLITUDE} {FREQUENCY}")
         assert answer == "ok", f"{self.driver}: {answer}"
         self.wait_for(lambda: self.page.status.state == "playing", "playing")
-        if self.driver == "nidaqmx":
+        if self.on_ni:
             self.wait_for(lambda: self.envelope() > 0.9 * AMPLITUDE, "the device's output")
 
     # -- the end
@@ -323,13 +331,13 @@ def _leave(bench: Bench, state: str) -> None:
         bench.dead()
         bench.open()
         return
-    if state == "source stalled" and bench.driver == "nidaqmx":
+    if state == "source stalled" and bench.on_ni:
         time.sleep(0.3)
     bench.wait_for(lambda: not bench.page.stop_requested and bench.page.output == 0, "silence")
     time.sleep(0.7 if state == "instrument busy" else 0.1)
     if (answer := bench.ask("arm")) != "ok":
         raise AssertionError(f"{bench.driver}, {state}: {answer}")
-    if bench.driver == "nidaqmx":
+    if bench.on_ni:
         assert bench.ask("restart") == "ok"  # a STOP in a rise has brought the output out of step
 
 
@@ -538,7 +546,7 @@ def guard_table(times: int, load: int, drivers: list[str]) -> None:
 
 def _open_again(bench: Bench) -> None:
     """Arm, or open the rig anew where its device was reset."""
-    if bench.driver != "nidaqmx" and bench.ask("arm") == "ok":
+    if not bench.on_ni and bench.ask("arm") == "ok":
         return
     bench.ask("quit")
     bench.dead()
@@ -590,7 +598,7 @@ def table(times: int, load: int, drivers: list[str], states: list[str]) -> list[
             bench = Bench(driver, Path(folder))
             try:
                 with busy_loops(load):
-                    for state in states + list(LOOPS) * (driver == "virtual"):
+                    for state in states + list(LOOPS) * (driver in ("virtual", NI_LOOP)):
                         rng = random.Random(f"{driver}{state}")
                         stops = [stop_once(bench, state, rng) for _ in range(times)]
                         rows.append(_row(driver, state, stops))

@@ -9,6 +9,7 @@ squares); maximum likelihood over the same segments finishes the work.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -33,7 +34,8 @@ REFERENCE = (
     "University, 1995."
 )
 
-_WIDENED = 2.0  # misfit over what the noise explains, in variance, from which it is said
+CLOSED_ORBIT = "closed_orbit"  # in a record's metadata: start (sample) and periods (of the drive)
+_WIDENED = 2.0  # chi-square over its degrees of freedom beyond which a warning names the misfit
 
 
 @dataclass(frozen=True)
@@ -106,8 +108,9 @@ def _segments(
         setting = read_setting(model, run, options)
         found.settings.append(setting)
         part = progress.part(number / len(runs), (number + 1) / len(runs))
-        if options.starts:
-            chosen = given_orbits(setting, options)
+        known = options if options.starts else _with_closed(options, run.record.metadata)
+        if known.starts:
+            chosen = given_orbits(setting, known)
         else:
             orbits = extract(setting, options, part)
             found.messages.extend(orbits.messages)
@@ -118,7 +121,7 @@ def _segments(
                 o for o in (replace(orbit, start=int(s)) for s in orbit.starts) if fits(setting, o, options)
             ]
             used = inside[: options.recurrences]
-            if options.starts:
+            if known.starts:
                 found.repetitions.append(list(range(len(found.rows), len(found.rows) + len(used))))
             for one in used:
                 row = orbit_rows(model, setting, one, options, unknown_phase)
@@ -126,6 +129,14 @@ def _segments(
                 found.places.append((number, one.start, one.start + len(row.times)))
                 found.described.append(_described(one, setting))
     return found
+
+
+def _with_closed(options: HarmonicBalance, metadata: Mapping[str, Any]) -> HarmonicBalance:
+    """With the segment of a record that is known to close, such as the average of an orbit that was held."""
+    told = metadata.get(CLOSED_ORBIT)
+    if told is None:
+        return options
+    return replace(options, starts=(int(told["start"]),), orbits=(int(told["periods"]),))
 
 
 def _described(orbit: PeriodicOrbit, setting: Setting) -> dict[str, Any]:

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-_STEPS, _STEPS_OF_START = 30, 8  # of a descent, at most: with given weights, and without the drive's line
+_STEPS, _STEPS_OF_START = 30, 8  # of a descent, at most: of all rows, and of those away from the drive's line
 _CLOSE = 1e-4  # step in standard errors at which it ends
 _REWEIGHTINGS = 2  # of the generalised least squares; a third moves nothing by 0.002 standard errors
 _TAPER_LEAK = 2.5  # bins of j: sin^4 spreads the drive's line over the neighbours up to two
 _ROUNDING = 1e-12  # variance added to rows of unit variance, so that they stay apart
 _TRIED_SHIFTS = 48  # of the drive's time, over one of its periods
-_MOST_STARTS = 3  # of a descent, from the best of them
-_AS_GOOD = 9.0  # squares, three standard errors: solutions that differ by less fit alike
+_MOST_STARTS = 3  # descents, at most, from the best of these shifts
+_AS_GOOD = 9.0  # difference of chi-square (three standard errors) below which two solutions fit alike
 _REPETITIONS = 4  # of an orbit, at least, for their scatter to tell the noise
 _POOLED = 9  # rows on each side over which that scatter is averaged
 
@@ -289,10 +289,9 @@ class Balance:
         return np.asarray(np.abs(row.tests.harmonic - 1.0) > _TAPER_LEAK * spacing)
 
     def drive_period(self) -> float:
-        row = self.rows[0]
-        cycles = 1.0 / row.tests.harmonic[row.tests.harmonic > 0].min()
-        length = row.times[-1] - row.times[0] + (row.times[1] - row.times[0])
-        return float(length / max(round(cycles), 1))
+        tests = self.rows[0].tests
+        highest = int(np.argmax(tests.harmonic))
+        return float(2 * np.pi * tests.harmonic[highest] / tests.rates[highest])
 
     def _best_shift(self, row: OrbitRows, point: Point, period: float) -> float:
         grid = np.arange(_TRIED_SHIFTS) / _TRIED_SHIFTS * period

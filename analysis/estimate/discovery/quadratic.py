@@ -7,8 +7,8 @@ minimum is const - b_T' H_TT^-1 b_T, b = g + H theta0: no subset has to be fitte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,28 +22,44 @@ _MOST_MOVES = 60  # of a search
 
 @dataclass(frozen=True, eq=False)
 class Quadratic:
-    """Misfit of all subsets; ``always`` are the unknowns that no subset leaves out."""
+    """Misfit of all subsets; ``always`` are the unknowns that no subset leaves out.
+
+    ``bound`` are the unknowns that come and go with a term, such as the gap of a contact.
+    """
 
     information: Array  # [P, P]
     linear: Array  # [P] b
     always: Subset
-    price: float  # of one more term
+    price: float  # of one more unknown
+    bound: Mapping[int, Subset] = field(default_factory=dict)
 
     @classmethod
     def around(
-        cls, point: Array, information: Array, gradient: Array, always: Subset, price: float
+        cls,
+        point: Array,
+        information: Array,
+        gradient: Array,
+        always: Subset,
+        price: float,
+        bound: Mapping[int, Subset] | None = None,
     ) -> Quadratic:
         """From information and gradient (downhill) at a point."""
-        return cls(information, gradient + information @ point, always, price)
+        return cls(information, gradient + information @ point, always, price, bound or {})
 
     @property
     def candidates(self) -> Subset:
         usable = np.flatnonzero(np.diag(self.information) > 0)
-        return frozenset(int(i) for i in usable) - self.always
+        tied = frozenset(i for own in self.bound.values() for i in own)
+        return frozenset(int(i) for i in usable) - self.always - tied
+
+    def whole(self, subset: Iterable[int]) -> list[int]:
+        """A subset with what is always there and what its terms are bound to."""
+        chosen = self.always | set(subset)
+        return sorted(chosen.union(*(self.bound.get(i, ()) for i in chosen)))
 
     def criterion(self, subset: Iterable[int]) -> float:
         """Misfit and price of a subset, up to a constant."""
-        chosen = sorted(self.always | set(subset))
+        chosen = self.whole(subset)
         if not chosen:
             return 0.0
         H, b, _ = self._scaled(chosen)
@@ -51,14 +67,15 @@ class Quadratic:
 
     def estimate(self, subset: Iterable[int]) -> tuple[list[int], Array, Array]:
         """Unknowns of a subset, their values and their covariance."""
-        chosen = sorted(self.always | set(subset))
+        chosen = self.whole(subset)
         H, b, scale = self._scaled(chosen)
         inverse = np.linalg.inv(H)
         return chosen, scale * (inverse @ b), inverse * np.outer(scale, scale)
 
     def _scaled(self, chosen: list[int]) -> tuple[Array, Array, Array]:
         H = self.information[np.ix_(chosen, chosen)]
-        scale = 1.0 / np.sqrt(np.maximum(np.diag(H), 1e-300))
+        seen = np.diag(H) > 0  # of the others nothing is known: they stay at zero
+        scale = np.where(seen, 1.0 / np.sqrt(np.where(seen, np.diag(H), 1.0)), 0.0)
         return H * np.outer(scale, scale) + _RIDGE * np.eye(len(chosen)), self.linear[chosen] * scale, scale
 
     def promising(self, subset: Subset, most: int) -> Subset:
@@ -92,6 +109,44 @@ class Quadratic:
             self.best(self._pruned(wide), wide),
         }
         return sorted(found, key=self.criterion)
+
+    def smaller(self, subset: Subset, most: int, rise: float) -> list[Subset]:
+        """The best sets of fewer terms whose misfit rises by less than ``rise``, among a set and its ``most``
+        most promising terms.
+
+        Far from its point a linearisation still ranks sets of one size, but says too much against small
+        ones: where terms are alike along the motion, as on a closed orbit, it prefers many to the few true
+        ones.
+        """
+        wide = subset | self.promising(subset, most)
+        misfit = self._misfit(subset)
+        found, down, up = [], subset, frozenset[int]()
+        by_size: dict[int, set[Subset]] = {}
+        while len(down) > 1:
+            down = self._exchanged(min((down - {i} for i in down), key=self._misfit), wide)
+            by_size.setdefault(len(down), set()).add(down)
+        while len(up) + 1 < len(subset):
+            up = self._exchanged(min((up | {j} for j in wide - up), key=self._misfit), wide)
+            by_size.setdefault(len(up), set()).add(up)
+        for sets in by_size.values():
+            best = min(sets, key=self._misfit)
+            if self._misfit(best) < misfit + rise:
+                found.append(best)
+        return found
+
+    def _misfit(self, subset: Subset) -> float:
+        return self.criterion(subset) - self.price * (len(self.whole(subset)) - len(self.always))
+
+    def _exchanged(self, subset: Subset, among: Subset) -> Subset:
+        """The best set of the same size that exchanges of single terms lead to."""
+        here = subset
+        for _ in range(_MOST_MOVES):
+            moves = ((here - {i}) | {j} for i in here for j in among - here)
+            found = min(moves, key=self._misfit, default=here)
+            if self._misfit(found) >= self._misfit(here) - 1e-9:
+                break
+            here = found
+        return here
 
     def _pruned(self, subset: Subset) -> Subset:
         """What is left when the least needed term goes, again and again, as long as that pays."""

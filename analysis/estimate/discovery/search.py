@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import DataError, ShakedownError
+from analysis.base.errors import ShakedownError
 from analysis.base.progress import SILENT, Progress
 from analysis.estimate.discovery.quadratic import Quadratic, Subset, neighbours
 from analysis.estimate.discovery.trials import Trial, Trials
 from analysis.estimate.discovery.weak_start import Block, weak_blocks, weak_quadratic, weak_rows
-from analysis.signal.timescale import mean_period
 
 if TYPE_CHECKING:
+    from analysis.estimate.discovery.scene import Scene
     from analysis.experiment import Experiment
+    from analysis.model import Model
 
 Array = NDArray[np.float64]
 
@@ -30,6 +31,7 @@ _LONGER = 4  # how many times longer the long segments are
 _SHORTEST = 24  # samples of a segment
 _ABSENT = 6  # terms that are tried beside those of a set: further away a linearisation says little
 _WIDE = 25  # the same for a search from nothing or from all of them
+_RISE = 0.25  # of the misfit, a sample, up to which a smaller set is tried although it looks worse
 _ROUNDS = 10  # of fit and new choice
 _RIVAL = 10.0  # criterion above the best at which odds are 150 to 1
 _MOST_RIVALS = 4  # that are fitted
@@ -42,15 +44,34 @@ class Choice:
     candidates: Subset
     always: Subset
     price: float
+    shapes: Mapping[int, Subset]  # parameters inside terms, and the candidates that hold them
+    samples: int
+    noisy: bool = False  # the inputs have noise that matters
 
     @classmethod
-    def of(cls, experiment: Experiment, candidates: Subset, always: Subset) -> Choice:
-        """Extended information criterion: ln(samples) + 2 ln(terms) for each term (Chen and Chen 2008)."""
+    def of(
+        cls,
+        experiment: Experiment,
+        candidates: Subset,
+        always: Subset,
+        shapes: Mapping[int, Subset],
+        noisy: bool = False,
+    ) -> Choice:
+        """Extended information criterion: ln(samples) + 2 ln(terms) for each term (Chen and Chen 2008), and
+        the same for each number inside the terms."""
         samples = sum(int(np.isfinite(run.outputs).sum()) for run in experiment.runs)
-        return cls(candidates, always, math.log(samples) + 2 * math.log(len(candidates - always)))
+        price = math.log(samples) + 2 * math.log(len(candidates - always))
+        return cls(candidates, always, price, shapes, samples, noisy)
 
     def criterion(self, trial: Trial) -> float:
-        return trial.misfit + self.price * len(trial.subset - self.always)
+        inside = sum(bool(users & trial.subset) for users in self.shapes.values())
+        return trial.misfit + self.price * (len(trial.subset - self.always) + inside)
+
+    @property
+    def bound(self) -> dict[int, Subset]:
+        """The shapes of each candidate that has some."""
+        users = frozenset(i for own in self.shapes.values() for i in own)
+        return {i: frozenset(s for s, own in self.shapes.items() if i in own) for i in users}
 
 
 @dataclass(eq=False)
@@ -60,6 +81,7 @@ class Stage:
     trials: Trials
     choice: Choice
     visited: dict[Subset, Trial | None] = field(default_factory=dict)
+    started: set[tuple[Subset, tuple[float, ...]]] = field(default_factory=set)
 
     def ranked(self) -> list[Trial]:
         """The fits, best first."""
@@ -70,6 +92,17 @@ class Stage:
             self.visited[subset] = self.trials.fit(subset, values, states)
         return self.visited[subset]
 
+    def start(self, subset: Subset, values: Array, states: tuple[Array, ...]) -> None:
+        """Fit a set to begin with; from other numbers inside its terms once more: the better fit stays."""
+        inside = tuple(values[0, list(self.choice.shapes)].tolist())
+        if (subset, inside) in self.started:
+            return
+        self.started.add((subset, inside))
+        before = self.visited.pop(subset, None)
+        found = self.fit(subset, values, states)
+        if before is not None and (found is None or before.misfit < found.misfit):
+            self.visited[subset] = before
+
     def explore(self, here: Trial | None, progress: Progress) -> None:
         """Linearise with all terms, fit what that proposes, and on from the best until nothing is better."""
         for number in range(_ROUNDS):
@@ -79,7 +112,9 @@ class Stage:
             quadratic, items = self.around(here)
             if not np.isfinite(quadratic.information).all():
                 return
-            sets = quadratic.proposals(positions(items, here.subset) - quadratic.always, _ABSENT, _WIDE)
+            present = positions(items, here.subset) - quadratic.always
+            sets = quadratic.proposals(present, _ABSENT, _WIDE)
+            sets += quadratic.smaller(present, _WIDE, _RISE * self.choice.samples)
             moves = [self.moved(here, quadratic, items, s) for s in sets]
             fits = [self.fit(*move) for move in moves if move[0] not in self.visited]
             better = [
@@ -122,15 +157,29 @@ class SearchResult:
     whole: bool  # whether the last stage took whole stretches
 
 
-def search(experiment: Experiment, choice: Choice, progress: Progress = SILENT) -> SearchResult:
-    """Find the set of terms with the lowest criterion."""
-    states = experiment.start_states()
-    period = _period(states)
+def search(
+    experiment: Experiment,
+    choice: Choice,
+    scene: Scene,
+    progress: Progress = SILENT,
+    beside: tuple[Subset, Array] | None = None,
+) -> SearchResult:
+    """Find the set of terms with the lowest criterion; ``beside`` is a set with values [records, k + 3q] from
+    which to begin beside those of the weak form."""
+    period = scene.period
     length = max(round(_PERIODS * period), _SHORTEST)
     longest = max(stop - first for run in experiment.runs for first, stop in run.spans)
-    stage = Stage(Trials(experiment, choice.candidates, min(length, longest)), choice)
-    for subset, values in _weak_starts(experiment, states, period, choice):
-        stage.fit(subset, values, states)
+    stage = Stage(
+        Trials(experiment, choice.candidates, min(length, longest), choice.shapes, choice.noisy), choice
+    )
+    if beside is not None:
+        subset, values = beside
+        model = experiment.model
+        held = dict(zip(model.parameters, values[0].tolist(), strict=False))
+        given = scene.motions(model.with_values({n: v for n, v in held.items() if n in model.free}))
+        stage.start(subset, values, tuple(motion.smooth for motion in given))
+    for subset, values, states in _weak_starts(experiment, scene, choice):
+        stage.start(subset, values, states)
         progress.report(0.1, "weak form")
     for i, trial in enumerate(stage.ranked()[:_STARTS]):
         stage.explore(trial, progress.part(0.1 + 0.2 * i, 0.3 + 0.2 * i))
@@ -146,7 +195,8 @@ def search(experiment: Experiment, choice: Choice, progress: Progress = SILENT) 
 
 def _longer(stage: Stage, experiment: Experiment, length: int, progress: Progress) -> Stage:
     """The best sets again on longer segments; the stage before if none of them ends there."""
-    longer = Stage(Trials(experiment, stage.choice.candidates, length), stage.choice)
+    choice = stage.choice
+    longer = Stage(Trials(experiment, choice.candidates, length, choice.shapes, choice.noisy), choice)
     ranked = stage.ranked()
     limit = stage.choice.criterion(ranked[0]) + _RIVAL
     for trial in ranked[:3]:
@@ -176,37 +226,38 @@ def _with_rivals(stage: Stage, short: Trial, progress: Progress) -> SearchResult
     return SearchResult(best, stage.ranked(), stage.choice, quadratic, items, short, whole)
 
 
-def _period(states: tuple[Array, ...]) -> float:
-    """Samples of a mean period, the median over the states."""
-    rows = [row for X in states for row in X if np.ptp(row) > 0 and len(row) >= 16]
-    found = [min(mean_period(row), len(row) / 4) for row in rows]
-    if not found:
-        raise DataError("Every channel is constant: there is no motion to find an equation for.")
-    return float(np.median(found))
-
-
 def _weak_starts(
-    experiment: Experiment, states: tuple[Array, ...], period: float, choice: Choice
-) -> Iterator[tuple[Subset, Array]]:
-    """Sets to begin with, and their values."""
-    model = experiment.model
-    linear = [model.index(name) for name in model.linear if name in model.free]
-    stretches, rows = weak_rows(experiment, states, linear)
-    for knots in _KNOTS:
-        blocks = weak_blocks(model, stretches, rows, linear, max(round(period / knots), 1))
-        for floor in _FLOORS:
-            yield _weak_choice(experiment, blocks, linear, floor, choice)
+    experiment: Experiment, scene: Scene, choice: Choice
+) -> Iterator[tuple[Subset, Array, tuple[Array, ...]]]:
+    """Sets to begin with, their values and states."""
+    for model in scene.starts():
+        given = scene.motions(model)
+        stretches, rows = weak_rows(experiment, given, scene.linear)
+        for knots in _KNOTS:
+            spacing = max(round(scene.period / knots), 1)
+            blocks = weak_blocks(model, stretches, rows, scene.linear, spacing)
+            for floor in _FLOORS:
+                subset, values = _weak_choice(experiment, model, blocks, scene.linear, floor, choice)
+                values[:, len(model.parameters) :] = scene.sensors
+                yield subset, values, tuple(motion.smooth for motion in given)
 
 
 def _weak_choice(
-    experiment: Experiment, blocks: list[Block], linear: list[int], floor: float, choice: Choice
+    experiment: Experiment,
+    model: Model,
+    blocks: list[Block],
+    linear: Sequence[int],
+    floor: float,
+    choice: Choice,
 ) -> tuple[Subset, Array]:
     """Terms and values [records, k + 3q] to begin with."""
-    k, q = len(experiment.model.parameters), len(experiment.model.outputs)
+    k, q = len(model.parameters), len(model.outputs)
     stay = choice.always | (frozenset(linear) - choice.candidates)
-    quadratic = weak_quadratic(blocks, k, floor, stay, choice.price)
+    quadratic = weak_quadratic(blocks, k, floor, stay, choice.price, choice.bound)
     chosen = quadratic.best(frozenset(), quadratic.candidates)
     places, estimate, _ = quadratic.estimate(chosen)
     values = np.hstack([experiment.guesses(), np.zeros((len(experiment.runs), 3 * q))])
     values[:, places] = estimate
+    shapes = list(choice.shapes)
+    values[:, shapes] = model.values()[shapes]
     return frozenset(places) & choice.candidates, values

@@ -9,7 +9,7 @@ exp(-criterion/2), which give the probability of each term and what the choice a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -21,7 +21,9 @@ from analysis.base.progress import SILENT, Progress
 from analysis.base.record import Record
 from analysis.estimate.discovery.library import Library
 from analysis.estimate.discovery.quadratic import Quadratic, Subset
+from analysis.estimate.discovery.scene import Scene
 from analysis.estimate.discovery.search import Choice, SearchResult, positions, search
+from analysis.estimate.discovery.separation import advice
 from analysis.estimate.discovery.soundness import check_channels, check_terms
 from analysis.estimate.finish import finish
 from analysis.estimate.start import Start
@@ -32,6 +34,8 @@ Array = NDArray[np.float64]
 
 _RIVAL = 10.0  # criterion above the best up to which a set is named as a rival
 _LARGER = 3  # sizes above that of the best set whose best sets are listed
+_FAR = 10.0  # standard errors between search and finish that other motion or sensors do not explain
+_KINDS = ("offset", "delay", "drift")  # of what a sensor may have
 _EXCHANGED = 40  # absent terms that sets with two changes are made of
 
 
@@ -41,6 +45,8 @@ class Ranked:
 
     terms: tuple[str, ...]  # coefficients
     criterion: float  # above that of the kept set
+    advice: str = ""  # which further record would tell it from the kept one
+    model: Model | None = None  # of its terms, with the fitted values, where it was fitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,54 +74,152 @@ def select_terms(
     progress: Progress = SILENT,
     conditions: Conditions | None = None,
 ) -> Selection:
-    """The smallest equation of the library that the records support, judged and with error bars."""
-    whole = library.model()
-    experiment = Experiment(whole, records, conditions)
+    """The smallest equation of the library that the records support, judged and with error bars.
+
+    Where the fit finds a sensor late or off its zero, the terms are chosen anew with that counted.
+    """
+    conditions = conditions or Conditions()
+    found, scene = _selected(library, records, progress, conditions, {})
+    noisy = "input noise" in found.result.extra
+    if noisy:  # the finish has found that it matters, and the search took the inputs as exact
+        found, scene = _selected(library, records, progress, conditions, {}, noisy)
+    faults = _sensor_faults(found.result, conditions)
+    if not faults and found.result.verdict != "fits" and not conditions.delays:
+        late = scene.likely_delay()
+        measured = np.any([run.measured for run in scene.experiment.runs], axis=0)
+        seen = [o for o, m in zip(scene.experiment.model.outputs, measured, strict=True) if m]
+        faults = {f"delay {output}": late for output in seen if late > 0}
+    if not faults:
+        return found
+    again, _ = _selected(library, records, progress, _with_sensors(conditions, faults), faults, noisy)
+    return again if again.result.usable or not found.result.usable else found
+
+
+def _sensor_faults(result: Identification, said: Conditions) -> dict[str, float]:
+    """Offsets, delays and drifts that the fit found beside those that were asked for."""
+    known = {f"{kind} {output}" for kind, output in _sensors(said)}
+    return {
+        name: e.value
+        for name, e in result.parameters.items()
+        if name.partition(" ")[0] in _KINDS and "[" not in name and name not in known
+    }
+
+
+def _with_sensors(said: Conditions, faults: dict[str, float]) -> Conditions:
+    """What was said of the records, and more sensors with unknown offsets, delays and drifts."""
+    split = [name.partition(" ") for name in faults]
+    more = {kind: tuple(output for k, _, output in split if k == kind) for kind in _KINDS}
+    return replace(
+        said,
+        offsets=(*said.offsets, *more["offset"]),
+        delays=(*said.delays, *more["delay"]),
+        drifts=(*said.drifts, *more["drift"]),
+    )
+
+
+def _sensors(said: Conditions) -> Iterator[tuple[str, str]]:
+    for kind, outputs in (("offset", said.offsets), ("delay", said.delays), ("drift", said.drifts)):
+        for output in outputs:
+            yield kind, output
+
+
+def _selected(
+    library: Library,
+    records: Record | Sequence[Record],
+    progress: Progress,
+    conditions: Conditions,
+    sensors: dict[str, float],
+    noisy: bool = False,
+) -> tuple[Selection, Scene]:
+    experiment = Experiment(library.model(), records, conditions)
     check_channels(experiment)
-    warnings = check_terms(experiment, library)
+    scene = Scene(experiment, library, sensors)
+    if library.shapes:  # the records have told their ranges
+        library = scene.library
+        experiment = Experiment(library.model(), records, conditions)
+        scene = scene.within(experiment)
+    warnings = check_terms(experiment, scene)
     model = experiment.model
     index = {name: model.index(name) for name in library.candidates}
-    choice = Choice.of(
-        experiment, frozenset(index.values()), frozenset(index[name] for name in library.always)
-    )
-    found = search(experiment, choice, progress.part(0.0, 0.7))
+    shapes = {model.index(s): frozenset(index[n] for n in library.users(s)) for s in library.shapes}
+    always = frozenset(index[name] for name in library.always)
+    choice = Choice.of(experiment, frozenset(index.values()), always, shapes, noisy)
+    found, result, fitted = _searched(scene, choice, conditions, progress)
     names = {place: name for name, place in index.items()}
-    kept = tuple(name for name in library.candidates if index[name] in found.best.subset | choice.always)
-    result, fitted = _finished(library, kept, experiment, found, conditions, progress.part(0.7, 1.0))
+    kept = _kept(library, found, choice, index)
     odds = _Odds.of(found)
     probability = {name: odds.probability(index[name]) for name in library.candidates}
     probability |= dict.fromkeys(library.always, 1.0)
-    result = _widened(result, {n: odds.widening(index[n]) for n in kept})
+    inside = [n for n in library.shapes if n in fitted.parameters]
+    result = _widened(result, {n: odds.widening(model.index(n)) for n in (*kept, *inside)})
     selection = Selection(
-        library, kept, fitted, result, probability, _rivals(found, names), _sizes(found, names)
+        library, kept, fitted, result, probability, _rivals(scene, found, names), _sizes(found, names)
     )
     extra = {
         "kept": {n: str(library.candidates[n]) for n in kept},
         "probability": probability,
-        "rivals": [asdict(r) for r in selection.rivals],
+        "rivals": [
+            {"terms": list(r.terms), "criterion": r.criterion, "advice": r.advice} for r in selection.rivals
+        ],
     }
-    return replace(
-        selection,
-        result=replace(result, extra={**result.extra, **extra}, warnings=[*warnings, *result.warnings]),
+    judged = replace(result, extra={**result.extra, **extra}, warnings=[*warnings, *result.warnings])
+    return replace(selection, result=judged), scene
+
+
+def _searched(
+    scene: Scene, choice: Choice, conditions: Conditions, progress: Progress
+) -> tuple[SearchResult, Identification, Model]:
+    """The best set and its finish. Where the finish ends elsewhere than the search, which had lost its way
+    then, the search is made once more from there."""
+    library, model = scene.library, scene.experiment.model
+    index = {name: model.index(name) for name in library.candidates}
+    found = search(scene.experiment, choice, scene, progress.part(0.0, 0.7))
+    result, fitted = _finished(
+        scene, _kept(library, found, choice, index), found, conditions, progress.part(0.7, 1.0)
     )
+    if not _elsewhere(result, fitted, model, found):
+        return found, result, fitted
+    values = found.best.values.copy()
+    for name in (n for n in fitted.parameters if n in result.parameters and n in model.parameters):
+        values[:, model.index(name)] = result.parameters[name].value
+    again = search(scene.experiment, choice, scene, progress.part(0.0, 0.7), (found.best.subset, values))
+    kept = _kept(library, again, choice, index)
+    return again, *_finished(scene, kept, again, conditions, progress.part(0.7, 1.0))
+
+
+def _kept(library: Library, found: SearchResult, choice: Choice, index: dict[str, int]) -> tuple[str, ...]:
+    chosen = found.best.subset | choice.always
+    return tuple(name for name in library.candidates if index[name] in chosen)
+
+
+def _elsewhere(result: Identification, fitted: Model, model: Model, found: SearchResult) -> bool:
+    """Whether a number of the finish lies far from where the search had it."""
+    if not result.usable:
+        return False
+    shared = [n for n in fitted.free if n in result.parameters and n in model.parameters]
+    pairs = [(result.parameters[n], found.best.values[0, model.index(n)]) for n in shared]
+    return any(abs(e.value - value) > _FAR * e.stderr > 0 for e, value in pairs)
 
 
 def _finished(
-    library: Library,
+    scene: Scene,
     kept: Sequence[str],
-    experiment: Experiment,
     found: SearchResult,
     conditions: Conditions | None,
     progress: Progress,
 ) -> tuple[Identification, Model]:
     """The equation of the kept terms, fitted to the whole record and judged."""
-    values = found.best.values
-    first = {n: float(values[0, i]) for i, n in enumerate(experiment.model.parameters)}
-    model = library.model(kept, first)
-    own = Experiment(model, experiment.records, conditions)
-    columns = [experiment.model.index(name) for name in own.model.parameters]
-    sensors = values[:, len(experiment.model.parameters) :]
-    start = Start("select", values[:, columns], found.best.states, sensors)
+    values, whole = found.best.values, scene.experiment.model
+    first = {n: float(values[0, i]) for i, n in enumerate(whole.parameters)}
+    model = scene.library.model(kept, first, scene.hidden)
+    own = Experiment(model, scene.experiment.records, conditions)
+    columns = [whole.index(name) for name in own.model.parameters]
+    outputs = [whole.outputs.index(name) for name in own.model.outputs]
+    k, q = len(whole.parameters), len(whole.outputs)
+    sensors = np.hstack([values[:, k + i * q : k + (i + 1) * q][:, outputs] for i in range(3)])
+    rows = [whole.states.index(name) for name in own.model.states]
+    states = [np.ascontiguousarray(X[rows]) for X in found.best.states]
+    start = Start("select", values[:, columns], states, sensors)
     result = finish(own, start, progress)
     named = {n: v for n, v in result.values().items() if n in model.parameters}
     return result, model.with_values(named)
@@ -151,7 +255,7 @@ class _Odds:
         value, variance = self._of(self.best, place)
         total = weight = 0.0
         for chosen, w in zip(self.sets, self.weights, strict=True):
-            if w > 1e-6 and (place in chosen or place in self.quadratic.always):
+            if w > 1e-6 and place in self.quadratic.whole(chosen):
                 other, own = self._of(chosen, place)
                 total += w * (own + (other - value) ** 2)
                 weight += w
@@ -171,15 +275,23 @@ def _changed(subset: Subset, among: Subset) -> Iterator[Subset]:
         yield subset ^ {i, j}
 
 
-def _rivals(found: SearchResult, names: dict[int, str]) -> tuple[Ranked, ...]:
+def _rivals(scene: Scene, found: SearchResult, names: dict[int, str]) -> tuple[Ranked, ...]:
     """Fitted sets within odds of 150 to 1 of the best."""
-    lowest = found.choice.criterion(found.ranking[0])
-    ranked = [
-        Ranked(_named(t.subset, names), found.choice.criterion(t) - lowest)
-        for t in found.ranking
-        if t is not found.best
-    ]
-    return tuple(r for r in ranked if r.criterion < _RIVAL)
+    choice, whole, best = found.choice, scene.experiment.model, found.best
+    parameters = list(whole.parameters)
+    ranked = []
+    for trial in found.ranking:
+        above = choice.criterion(trial) - choice.criterion(found.ranking[0])
+        if trial is best or above >= _RIVAL:
+            continue
+        kept = whole.with_values(dict(zip(parameters, best.values[0].tolist(), strict=False)))
+        values = dict(zip(parameters, trial.values[0].tolist(), strict=False))
+        gap = trial.misfit - best.misfit
+        said = advice(scene, kept, whole.with_values(values), gap, choice.price)
+        terms = _named(trial.subset | choice.always, names)
+        own = scene.library.model(terms, values, scene.hidden)
+        ranked.append(Ranked(terms, above, said, own))
+    return tuple(ranked)
 
 
 def _sizes(found: SearchResult, names: dict[int, str]) -> tuple[Ranked, ...]:

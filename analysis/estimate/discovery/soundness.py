@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError, ModelError
 from analysis.base.gaps import filled
+from analysis.estimate.discovery.scene import term_values
 
 if TYPE_CHECKING:
     from analysis.estimate.discovery.library import Library
+    from analysis.estimate.discovery.scene import Scene
     from analysis.experiment import Experiment
 
 Array = NDArray[np.float64]
@@ -30,7 +32,10 @@ def check_channels(experiment: Experiment) -> None:
         for name, row in rows.items():
             if np.ptp(row) == 0:
                 raise DataError(f"The channel {name} is constant: it shows no motion.")
-        for a, b in combinations(names, 2):
+        if run.inputs.count:
+            driving = zip(experiment.model.inputs, run.inputs.values(run.times), strict=True)
+            rows |= {name: row for name, row in driving if np.ptp(row) > 0}
+        for a, b in combinations(rows, 2):
             if _residual_share(rows[a], rows[b]) < _COPY:
                 raise DataError(
                     f"The channel {b} is a copy of {a}, up to a factor and an offset: it tells nothing "
@@ -45,9 +50,9 @@ def _residual_share(a: Array, b: Array) -> float:
     return float(np.linalg.norm(rest) / np.linalg.norm(b))
 
 
-def check_terms(experiment: Experiment, library: Library) -> list[str]:
+def check_terms(experiment: Experiment, scene: Scene) -> list[str]:
     """Refuse terms that the record cannot tell apart or evaluate; sentences on those that may mislead."""
-    model = experiment.model
+    model, library = experiment.model, scene.library
     samples = sum(int(np.isfinite(run.outputs).sum()) for run in experiment.runs)
     if samples < _SAMPLES_A_TERM * len(library.candidates):
         raise DataError(
@@ -55,7 +60,7 @@ def check_terms(experiment: Experiment, library: Library) -> list[str]:
             f"needs at least {_SAMPLES_A_TERM} samples a term."
         )
     names, pattern = list(model.parameters), np.asarray(model.kernels().pattern_p)
-    values = _term_values(experiment)
+    values = _term_values(experiment, scene)
     warnings, columns = [], {}
     for entry, (_, place) in enumerate(pattern.T):
         name = names[place]
@@ -78,18 +83,11 @@ def check_terms(experiment: Experiment, library: Library) -> list[str]:
     return warnings
 
 
-def _term_values(experiment: Experiment) -> Array:
+def _term_values(experiment: Experiment, scene: Scene) -> Array:
     """Terms along the smoothed motion [entries of the pattern, samples of all runs]."""
-    kernels, parts = experiment.model.kernels(), []
-    for run, X in zip(experiment.runs, experiment.start_states(), strict=True):
-        found = np.empty((kernels.pattern_p.shape[1], len(run.times)))
-        inputs = run.inputs.values(run.times) if run.inputs.count else np.zeros((0, len(run.times)))
-        with np.errstate(all="ignore"):
-            kernels.jac_p_sparse_many(
-                run.times, np.ascontiguousarray(X), inputs, experiment.model.values(), np.empty_like(X), found
-            )
-        parts.append(found)
-    return np.hstack(parts)
+    given = zip(experiment.runs, scene.motions(experiment.model), strict=True)
+    rows = [term_values(experiment.model, run.times, motion.smooth, run.inputs)[0] for run, motion in given]
+    return np.hstack(rows)
 
 
 def _refuse_twins(library: Library, names: list[str], columns: Array) -> None:

@@ -6,7 +6,7 @@ starts converge and one linearisation tells far; long ones hold more of the info
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,21 +38,35 @@ class Trial:
     subset: Subset
     values: Array  # [records, k + 3q]
     states: tuple[Array, ...]  # [n, N] for each run
-    sigma: Array  # [q]
+    sigma: Array  # [records, q]
     misfit: float  # -2 ln(likelihood), up to a constant of the data
     converged: bool
     steps: int  # Runge-Kutta steps of a sample interval
+    errors: tuple[Array, ...] = ()  # of the inputs [m, N] for each segment
 
 
 class Trials:
-    """Fits to one experiment on segments of about ``length`` samples (0: whole stretches)."""
+    """Fits to one experiment on segments of about ``length`` samples (0: whole stretches).
 
-    def __init__(self, experiment: Experiment, candidates: Subset, length: int) -> None:
-        self.experiment, self.candidates, self.length = experiment, candidates, length
+    ``shapes`` are parameters inside terms with the candidates that hold them: unknown where one is chosen.
+    With ``noisy`` the true inputs are unknowns, too: a force with noise, taken as exact, asks for terms that
+    are none.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        candidates: Subset,
+        length: int,
+        shapes: Mapping[int, Subset],
+        noisy: bool = False,
+    ) -> None:
+        self.noisy = noisy
+        self.experiment, self.candidates, self.length, self.shapes = experiment, candidates, length, shapes
         self.kernels = experiment.model.kernels()
         self.k = len(experiment.model.parameters)
         items = [(u.index, u.record) for u in experiment.unknowns]
-        self._others = [item for item in items if item[0] not in candidates]
+        self._others = [item for item in items if item[0] not in candidates and item[0] not in shapes]
         bounds = experiment.model.parameters.values()
         self._lower = np.array([p.lower for p in bounds])
         self._upper = np.array([p.upper for p in bounds])
@@ -60,9 +74,11 @@ class Trials:
     def fit(self, subset: Subset, values: Array, states: Sequence[Array]) -> Trial | None:
         """The subset's maximum likelihood from values [records, k + 3q] and states; None if it has none."""
         try:
-            problem, places = self._problem(subset, values, states, None)
+            problem, places = self._problem(subset, subset, values, states, None)
             with np.errstate(over="ignore", invalid="ignore"):  # a wrong set may run away: it loses
                 choose_substeps(problem)
+                if self.noisy:
+                    problem.free_inputs()
                 found = iterate(problem, _MOST_STEPS, SILENT)
         except (ShakedownError, np.linalg.LinAlgError):
             return None
@@ -72,41 +88,59 @@ class Trials:
         for (run, first, stop), X in zip(places, problem.paths, strict=True):
             paths[run][:, first:stop] = X
         sigma = problem.noise.sigma.copy()
-        squares = np.sum([np.nansum((w.R * sigma) ** 2, axis=0) for w in problem.work], axis=0)
+        squares = np.zeros_like(sigma)
+        for segment, w in zip(problem.segments, problem.work, strict=True):
+            squares[segment.record] += np.nansum((w.R * sigma[segment.record]) ** 2, axis=0)
         return Trial(
             subset, problem.values.copy(), tuple(paths), sigma, self._misfit(problem, squares),
-            found.converged, problem.steps,
+            found.converged, problem.steps, tuple(problem.input_errors),
         )  # fmt: skip
 
     def around(self, trial: Trial, always: Subset, price: float) -> tuple[Quadratic, list[tuple[int, int]]]:
         """The misfit of all subsets near a trial, and the unknown that each of its positions stands for."""
-        problem, _ = self._problem(self.candidates, trial.values, trial.states, trial.sigma)
+        problem, _ = self._problem(self.candidates, trial.subset, trial.values, trial.states, trial.sigma)
         problem.steps = problem.fine = trial.steps
         problem.soft = False
+        if self.noisy:
+            problem.free_inputs()
+            problem.input_errors = list(trial.errors)
         with np.errstate(over="ignore", invalid="ignore"):
             problem.linearise()
             information, gradient = problem.eliminate(np.zeros(problem.n))
         items = problem.unknowns.items
-        stay = {i for i, (index, _) in enumerate(items) if index not in self.candidates or index in always}
-        return Quadratic.around(problem.current, information, gradient, frozenset(stay), price), items
+        place = {index: i for i, (index, _) in enumerate(items)}
+        bound: dict[int, Subset] = {}
+        for shape, users in self.shapes.items():
+            for user in users if shape in place else ():
+                bound[place[user]] = bound.get(place[user], frozenset()) | {place[shape]}
+        stay = {
+            i
+            for i, (index, _) in enumerate(items)
+            if index in always or (index not in self.candidates and index not in self.shapes)
+        }
+        return Quadratic.around(problem.current, information, gradient, frozenset(stay), price, bound), items
 
     def _problem(
-        self, subset: Subset, values: Array, states: Sequence[Array], sigma: Array | None
+        self, subset: Subset, shaped: Subset, values: Array, states: Sequence[Array], sigma: Array | None
     ) -> tuple[PathProblem, list[tuple[int, int, int]]]:
+        """A fit of the terms ``subset``, with the shapes of the terms ``shaped`` unknown."""
         held = values.copy()
         held[:, sorted(self.candidates - subset)] = 0.0
         start = Start("select", held[:, : self.k], tuple(states))
         segments, places = segments_of(self.experiment, start, length=self.length)
-        unknowns = Unknowns([*self._others, *((j, -1) for j in subset)], len(held))
+        shapes = [(j, -1) for j, users in self.shapes.items() if users & shaped]
+        unknowns = Unknowns([*self._others, *((j, -1) for j in subset), *shapes], len(held))
         return PathProblem(
             self.kernels, segments, held[:, : self.k], unknowns, self._lower, self._upper,
             self.experiment.sigma if sigma is None else sigma, held[:, self.k :],
+            self.experiment.noise_sharing,
         ), places  # fmt: skip
 
     def _misfit(self, problem: PathProblem, squares: Array) -> float:
         known, counts = self.experiment.sigma, problem.noise.measured
-        total = 0.0
-        for s, n, given, floor in zip(squares, counts, known, problem.noise.floor, strict=True):
-            if n:
-                total += s / given**2 if np.isfinite(given) else n * np.log(max(s / n, floor**2))
-        return float(total)
+        given = np.isfinite(known)
+        estimated = ~given & (counts > 0)
+        total = float(np.sum(squares[given] / known[given] ** 2)) + problem.input_cost(problem.input_errors)
+        own = np.where(estimated, squares, 0.0), np.where(estimated, counts, 0.0)
+        variance = np.maximum(self.experiment.noise_sharing.variances(*own), problem.noise.floor**2)
+        return total + float(np.sum(counts[estimated] * np.log(variance[estimated])))

@@ -9,7 +9,7 @@ and products of a sample with itself are left out of the sums (Fuller 1987, Meas
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
@@ -20,11 +20,10 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError
 from analysis.estimate.discovery.quadratic import Quadratic, Subset
 from analysis.estimate.weak.system import Nodes, nodes
-from analysis.experiment.states import state_samples
-from analysis.signal.noise import noise_of
 from analysis.signal.splines import Probes, make_probes
 
 if TYPE_CHECKING:
+    from analysis.estimate.discovery.motion import Motion
     from analysis.experiment import Experiment
     from analysis.model import Model
 
@@ -65,6 +64,20 @@ class Block:
     def information(self, floor: float) -> tuple[Array, Array]:
         """H and b of the quadratic; directions with eigenvalues below ``floor`` of the scaled gram matrix
         are left out of the solution."""
+        raised, solved, size = self._solved(floor)
+        variance = _OVERLAP * self._misfit(solved / size) + np.finfo(float).tiny
+        return raised * np.outer(size, size) / variance, size * (raised @ solved) / variance
+
+    def misfit(self, floor: float) -> float:
+        """Mean square of what all terms together leave of the rows."""
+        _, solved, size = self._solved(floor)
+        return self._misfit(solved / size)
+
+    def _misfit(self, coefficients: Array) -> float:
+        return float(np.mean((self.left - coefficients @ self.terms) ** 2))
+
+    def _solved(self, floor: float) -> tuple[Array, Array, Array]:
+        """Scaled moments with their eigenvalues raised to the floor, scaled solution, and the scale."""
         seen_at_all = np.diag(self.gram) > 0  # of others the noise has left nothing
         size = np.sqrt(np.where(seen_at_all, np.diag(self.gram), 1.0))
         scaled = np.where(np.outer(seen_at_all, seen_at_all), self.gram / np.outer(size, size), 0.0)
@@ -72,41 +85,33 @@ class Block:
         seen = values > floor
         solved = vectors[:, seen] @ ((vectors.T @ (self.right / size))[seen] / values[seen])
         raised = (vectors * np.maximum(values, floor)) @ vectors.T
-        error = self.left - (solved / size) @ self.terms
-        variance = _OVERLAP * float(np.mean(error**2)) + np.finfo(float).tiny
-        return raised * np.outer(size, size) / variance, size * (raised @ solved) / variance
+        return raised, solved, size
 
 
 def weak_rows(
-    experiment: Experiment, states: Sequence[Array], linear: Sequence[int]
+    experiment: Experiment, given: Sequence[Motion], linear: Sequence[int]
 ) -> tuple[list[Stretch], list[Row]]:
-    """The samples of an experiment, raw where all states are measured, and the equations to be explained."""
-    model = experiment.model
-    pattern = np.asarray(model.kernels().pattern_p)
+    """The samples of an experiment and the equations to be explained."""
+    pattern = np.asarray(experiment.model.kernels().pattern_p)
     unknown = sorted({int(i) for i, j in pattern.T if j in set(linear)})
     stretches: list[Stretch] = []
     derived: dict[int, tuple[int, float]] = {}
-    for run, smoothed in zip(experiment.runs, states, strict=True):
-        samples = state_samples(model, run, model.values(), smoothed=False)
-        hidden = [i for i, seen in enumerate(samples.seen) if not seen and i not in samples.derived]
-        if hidden:
-            raise DataError(
-                f"No channel shows {model.states[hidden[0]]}: the search needs every state measured, or as "
-                "the rate of a measured one."
-            )
-        derived |= samples.derived
-        raw = bool(samples.seen.all())
-        noise = np.array([noise_of(row) if raw else 0.0 for row in samples.values])
+    for run, motion in zip(experiment.runs, given, strict=True):
+        derived |= motion.derived
         valid = np.zeros(len(run.times), dtype=np.bool_)
         for first, stop in run.spans:
             valid[first:stop] = np.isfinite(run.outputs[run.measured, first:stop]).all(axis=0)
-        values = samples.values if raw else smoothed
-        stretches += [Stretch(n, noise) for n in nodes(run.times, values, run.inputs, valid)]
+        stretches += [Stretch(n, motion.noise) for n in nodes(run.times, motion.values, run.inputs, valid)]
     return stretches, [Row(i, *derived.get(i, ())) for i in unknown]
 
 
 def weak_quadratic(
-    blocks: Sequence[Block], parameters: int, floor: float, always: Subset, price: float
+    blocks: Sequence[Block],
+    parameters: int,
+    floor: float,
+    always: Subset,
+    price: float,
+    bound: Mapping[int, Subset],
 ) -> Quadratic:
     """The misfit of all subsets of the parameters by the weak form."""
     information, linear = np.zeros((parameters, parameters)), np.zeros(parameters)
@@ -114,7 +119,7 @@ def weak_quadratic(
         H, b = block.information(floor)
         information[np.ix_(block.columns, block.columns)] += H
         linear[block.columns] += b
-    return Quadratic(information, linear, always, price)
+    return Quadratic(information, linear, always, price, bound)
 
 
 def weak_blocks(

@@ -13,6 +13,7 @@ from analysis.base.identification import Z95, Estimate, Identification, Residual
 from analysis.base.words import rounded
 from analysis.estimate.finish.fitted import Fitted, Piece
 from analysis.estimate.finish.judge import Judgement
+from analysis.estimate.finish.smooth_curves import with_smoothness
 from analysis.estimate.identifiability import (
     covariance_of,
     pseudo_inverse,
@@ -44,6 +45,8 @@ def assemble(fitted: Fitted, judgement: Judgement, options: Mapping[str, Any]) -
         findings["input noise"] = {
             name: float(s) for name, s in zip(experiment.model.inputs, noise, strict=True)
         }
+    if by_record := _noise_by_record(fitted):
+        findings["noise by record"] = by_record
     if start.method != "path":
         findings["start"] = {"method": start.method, "parameters": _start_values(experiment, start)}
     findings |= start.findings
@@ -56,7 +59,9 @@ def assemble(fitted: Fitted, judgement: Judgement, options: Mapping[str, Any]) -
         iterations=fitted.iterations + start.iterations,
         evaluations=fitted.evaluations + start.evaluations,
         residual=_residual(fitted),
-        undetermined=undetermined_words(fitted.information, fitted.estimate, fitted.names, _expected(fitted)),
+        undetermined=undetermined_words(
+            with_smoothness(fitted), fitted.estimate, fitted.names, _expected(fitted)
+        ),
         warnings=[*experiment.warnings, *_warnings(fitted), *judgement.warnings, *start.warnings],
         verdict=judgement.verdict,
         reasons=list(judgement.reasons),
@@ -187,23 +192,42 @@ def _expected(fitted: Fitted) -> Array:
 
 def _residual(fitted: Fitted) -> Residual:
     rms, noise, r2 = {}, {}, {}
+    counts = samples_by_record(fitted)
     for i, name in enumerate(fitted.experiment.model.outputs):
         left = np.concatenate([piece.residuals[i] for piece in fitted.pieces])
         data = np.concatenate([piece.run.outputs[i, piece.first : piece.stop] for piece in fitted.pieces])
         there = np.isfinite(left)
         if there.any():
             rms[name] = float(np.sqrt(np.mean(left[there] ** 2)))
-            noise[name] = float(fitted.sigma[i])
+            noise[name] = float(np.sqrt(np.sum(counts[:, i] * fitted.sigma[:, i] ** 2) / counts[:, i].sum()))
             spread = float(np.std(data[there]))
             r2[name] = 1.0 - (rms[name] / spread) ** 2 if spread > 0 else math.nan
     return Residual(fitted.chi2, float(fitted.dof), rms, noise, r2)
+
+
+def samples_by_record(fitted: Fitted) -> Array:
+    """How many samples of each output were fitted [records, q]."""
+    counts = np.zeros(fitted.sigma.shape)
+    for piece in fitted.pieces:
+        counts[piece.record] += np.isfinite(piece.residuals).sum(axis=1)
+    return counts
+
+
+def _noise_by_record(fitted: Fitted) -> dict[str, list[float]]:
+    """Noise of the outputs whose records have levels of their own, by record."""
+    levels, measured = fitted.sigma, samples_by_record(fitted) > 0
+    return {
+        name: [float(s) for s in levels[:, i]]
+        for i, name in enumerate(fitted.experiment.model.outputs)
+        if len(np.unique(levels[measured[:, i], i])) > 1
+    }
 
 
 def _warnings(fitted: Fitted) -> list[str]:
     experiment = fitted.experiment
     words = [fitted.message] if fitted.message else []
     ratio = fitted.chi2 / max(fitted.dof, 1)
-    if experiment.conditions.noise and ratio > 1.5:
+    if np.isfinite(experiment.sigma).any() and ratio > 1.5:
         words.append(f"The misfit is {rounded(np.sqrt(ratio), 2)} times what the given noise explains.")
     for unknown, value in zip(fitted.unknowns, fitted.estimate, strict=True):
         if value in (unknown.lower, unknown.upper):

@@ -1,5 +1,5 @@
-"""What may be wrong with a channel: an offset of an output, a delay of an output or of an input, and with all
-of them: a filter that delays their frequencies unequally.
+"""What may be wrong with a channel: an offset of an output, a sensor that is not linear, a delay of an output
+or of an input, and with all of them: a filter that delays their frequencies unequally.
 
 Each is one more column of the score test (see score.py). A delay d of an input that was recorded late means
 that f(t + d) drove the specimen: its column is the slope of the input carried through the linearised flow.
@@ -29,13 +29,14 @@ Array = NDArray[np.float64]
 OFFSET, DELAY, DRIFT, DISPERSION = "offset", "delay", "drift", "dispersion"
 SENSOR_FAULTS = (OFFSET, DELAY, DRIFT)
 CHANNELS = "all channels"
+_CURVE = (2, 3)  # powers of an output that a sensor which is not linear adds
 _HALF = 0.15  # samples around half a sample within which an early input looks like one that is held
 
 
 def channel_faults(
     fitted: Fitted, linear: Sequence[Linearisation], regressions: Sequence[Regression]
 ) -> list[Missing]:
-    """Offset, delay and drift of every output, delay of every input that is taken as exact.
+    """Offset, delay, drift and curve of every output, delay of every input that is taken as exact.
 
     The delay of a noisy input is left to the outputs: the slope of its noise would pass for a delay.
     """
@@ -43,6 +44,7 @@ def channel_faults(
     found = []
     for i, name in enumerate(model.outputs):
         found += _of_output(fitted, linear, regressions, i, name)
+        found += _curve_of_output(fitted, linear, regressions, i, name)
     if not fitted.inputs_estimated:
         for i, name in enumerate(model.inputs):
             columns = [part.columns(*part.shifted_input(i)) for part in linear]
@@ -118,7 +120,7 @@ def _of_output(
         rows = part.stretch.outputs - part.residuals.T * part.stretch.sigma[:, None]  # of the model
         shifts = np.zeros((part.q, part.N, 3))
         shifts[i, :, 0] = 1.0
-        shifts[i, :, 1] = -np.gradient(np.nan_to_num(rows[i]), part.stretch.times)
+        shifts[i, :, 1] = -np.gradient(filled(rows[i]), part.stretch.times)
         shifts[i, :, 2] = part.stretch.times - part.stretch.origin
         columns.append(output_columns(part, shifts))
         moved.append(shifts[i])
@@ -129,6 +131,32 @@ def _of_output(
         _missing(scored, j, kind, name, _power([rows[:, j] for rows in moved]), size)
         for j, kind in enumerate(SENSOR_FAULTS)
     ]
+
+
+def _curve_of_output(
+    fitted: Fitted, linear: Sequence[Linearisation], regressions: Sequence[Regression], i: int, name: str
+) -> list[Missing]:
+    """Square and cube of an output about its mean: a sensor that saturates softly or is not linear."""
+    rows = [p.stretch.outputs[i] - p.residuals[:, i] * p.stretch.sigma[i] for p in linear]  # of the model
+    seen = np.concatenate(rows)
+    mean = float(np.nanmean(seen)) if np.isfinite(seen).any() else 0.0
+    moved = [np.nan_to_num(row - mean) for row in rows]
+    columns = []
+    for part, row in zip(linear, moved, strict=True):
+        shifts = np.zeros((part.q, part.N, len(_CURVE)))
+        shifts[i] = np.stack([row**power for power in _CURVE], axis=1)
+        columns.append(output_columns(part, shifts))
+    scored = tested(fitted, regressions, columns)
+    size = _power([np.nan_to_num(part.stretch.outputs[i]) for part in linear])
+    return [
+        _missing(scored, j, f"{name}^{power}", name, _power([row**power for row in moved]), size)
+        for j, power in enumerate(_CURVE)
+    ]
+
+
+def is_curve(missing: Missing) -> bool:
+    """Whether it is the curved characteristic of a sensor that is missing."""
+    return missing.name in [f"{missing.place}^{power}" for power in _CURVE]
 
 
 def _power(rows: Sequence[Array]) -> float:

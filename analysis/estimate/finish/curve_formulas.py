@@ -23,15 +23,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.identification import Estimate, with_error
-from analysis.model.functions import Spline
+from analysis.estimate.identifiability import covariance_of
+from analysis.model.functions import Function, Spline
 
 Array = NDArray[np.float64]
 
 _LEVEL = 0.01  # share of right formulas that are refused
 _MOST = 4  # constants
 _TOLD = 3  # formulas with the same number of constants
-_SEEN = 1e-10  # of the largest eigenvalue of the information: a direction of which the data say something
+SEEN = 1e-10  # of the largest eigenvalue of the information: a direction of which the data say something
 _GRID = 400  # places at which a formula is written in splines
+_GRID_OF_TWO = 40  # along each of two arguments
 _SHAPES = np.geomspace(0.05, 20.0, 60)  # constants inside of a function, over the range of the argument
 _REFINED = 3  # times the grid of those constants is made finer about its best
 
@@ -44,6 +46,20 @@ POWERS: dict[str, Callable[[Array], Array]] = {
     "u**5": lambda u: u**5,
     "abs(u)": np.abs,
     "u*abs(u)": lambda u: u * np.abs(u),
+}
+PRODUCTS: dict[str, Callable[[Array, Array], Array]] = {  # of both arguments u and w
+    "1": lambda u, w: np.ones_like(u),
+    "u": lambda u, w: u,
+    "w": lambda u, w: w,
+    "u**2": lambda u, w: u**2,
+    "u*w": lambda u, w: u * w,
+    "w**2": lambda u, w: w**2,
+    "u**3": lambda u, w: u**3,
+    "u**2*w": lambda u, w: u**2 * w,
+    "u*w**2": lambda u, w: u * w**2,
+    "w**3": lambda u, w: w**3,
+    "u*abs(u)": lambda u, w: u * np.abs(u),
+    "w*abs(w)": lambda u, w: w * np.abs(w),
 }
 SHAPES: dict[str, Callable[[Array, float], Array]] = {
     "sin({0}*u)": lambda u, s: np.sin(s * u),
@@ -58,28 +74,28 @@ class Formula:
     """A formula that agrees with a curve: its text in the model language, its constants, and how well."""
 
     text: str
-    terms: tuple[str, ...]  # names of POWERS and SHAPES
+    terms: tuple[str, ...]  # names of POWERS and SHAPES, or of PRODUCTS
     constants: tuple[Estimate, ...]  # factors of the terms, then the constant inside of a function
     chi2: float
     freedom: int
     probability: float  # of a chi2 as large by chance
 
 
-def formulas(spline: Spline, coefficients: Array, information: Array) -> list[Formula]:
+def formulas(function: Function, coefficients: Array, information: Array) -> list[Formula]:
     """The formulas with the fewest constants that agree with a curve, the likeliest first; may be none."""
     from scipy.stats import chi2
 
     values, vectors = np.linalg.eigh(information)
-    seen = values > _SEEN * values[-1]
+    seen = values > SEEN * values[-1]
     root = (vectors[:, seen] * np.sqrt(values[seen])).T
-    fit = _Fit(spline, root, root @ coefficients)
+    fit = _Fit(function, root, root @ coefficients)
     for constants in range(1, min(_MOST, len(root) - 1) + 1):
         agreeing = []
         for terms, found, left in fit.candidates(constants):
             freedom = len(root) - constants
             probability = float(chi2.sf(left, freedom))
             if probability >= _LEVEL:
-                text = _text(spline.argument, terms, found)
+                text = _text([axis.argument for axis in function.axes], terms, found)
                 agreeing.append(Formula(text, terms, found, left, freedom, probability))
         if agreeing:
             return sorted(agreeing, key=lambda f: -f.probability)[:_TOLD]
@@ -104,14 +120,16 @@ _Candidate = tuple[tuple[str, ...], tuple[Estimate, ...], float]  # terms, const
 class _Fit:
     """Least squares of formulas against the coefficients of a curve, both seen through the information."""
 
-    spline: Spline
+    function: Function
     root: Array  # R with R'R the information
     target: Array  # R b
 
     def candidates(self, constants: int) -> Iterator[_Candidate]:
         """Every formula with so many constants."""
-        for terms in combinations(POWERS, constants):
-            yield terms, *self._solved(self._columns([POWERS[t](self._places) for t in terms]))
+        for terms in combinations(self._written, constants):
+            yield terms, *self._solved(np.stack([self._written[t] for t in terms], axis=1))
+        if not isinstance(self.function, Spline):
+            return
         for name, shape in SHAPES.items():
             for others in ((), ("u",)):
                 if len(others) + 2 == constants:
@@ -119,12 +137,30 @@ class _Fit:
 
     @cached_property
     def _places(self) -> Array:
-        return np.linspace(*self.spline.ends, _GRID)
+        """Of the first argument."""
+        if isinstance(self.function, Spline):
+            return np.linspace(*self.function.ends, _GRID)
+        return np.repeat(np.linspace(*self.function.axes[0].ends, _GRID_OF_TWO), _GRID_OF_TWO)
+
+    @cached_property
+    def _others(self) -> Array:
+        """Of the second argument."""
+        return np.tile(np.linspace(*self.function.axes[-1].ends, _GRID_OF_TWO), _GRID_OF_TWO)
 
     @cached_property
     def _writing(self) -> Array:
         """From the values of a curve at the places to its splines as the information sees them."""
-        return np.asarray(self.root @ np.linalg.pinv(self.spline.basis(self._places)))
+        if isinstance(self.function, Spline):
+            return np.asarray(self.root @ np.linalg.pinv(self.function.basis(self._places)))
+        return np.asarray(self.root @ np.linalg.pinv(self.function.basis(self._places, self._others)))
+
+    @cached_property
+    def _written(self) -> dict[str, Array]:
+        """Terms without a constant inside, written in splines as the information sees them."""
+        if isinstance(self.function, Spline):
+            return {name: self._writing @ power(self._places) for name, power in POWERS.items()}
+        terms = PRODUCTS.items()
+        return {name: self._writing @ term(self._places, self._others) for name, term in terms}
 
     def _columns(self, curves: list[Array]) -> Array:
         return np.asarray(self._writing @ np.stack(curves, axis=1))
@@ -144,7 +180,7 @@ class _Fit:
         self, name: str, shape: Callable[[Array, float], Array], others: tuple[str, ...]
     ) -> _Candidate:
         """The best formula with one constant inside of a function, found on grids that become finer."""
-        reach = float(np.max(np.abs(self.spline.ends)))
+        reach = float(np.max(np.abs(self.function.axes[0].ends)))
         length = name.startswith(_LENGTHS)
         tried = reach * np.linspace(0.02, 0.98, len(_SHAPES)) if length else _SHAPES / reach
 
@@ -159,36 +195,33 @@ class _Fit:
             constant = float(tried[best])
             tried = np.linspace(*around, 21)
         factors, left = self._solved(at(constant))
-        inside = Estimate.normal(constant, self._error_inside(at, constant, factors))
-        return (name, *others), (*factors, inside), left
+        values = np.array([e.value for e in factors])
+        errors = self._joint_errors(at, constant, values)
+        return (name, *others), tuple(map(Estimate.normal, (*values, constant), errors)), left
 
-    def _error_inside(
-        self, at: Callable[[float], Array], constant: float, factors: tuple[Estimate, ...]
-    ) -> float:
-        """Standard error of the constant inside of a function, the factors adjusted."""
+    def _joint_errors(self, at: Callable[[float], Array], constant: float, factors: Array) -> Array:
+        """Standard errors of the factors and of the constant inside of a function, all adjusted together."""
         step = 1e-4 * constant
-        f = np.array([e.value for e in factors])
-        slope = (at(constant + step) - at(constant - step)) @ f / (2 * step)
-        columns = at(constant)
-        own = slope - columns @ np.linalg.lstsq(columns, slope, rcond=None)[0]
-        size = float(np.linalg.norm(own))
-        return 1.0 / size if size > 0 else np.inf
+        slope = (at(constant + step) - at(constant - step)) @ factors / (2 * step)
+        columns = np.column_stack([at(constant), slope])
+        return np.asarray(np.sqrt(np.diag(covariance_of(columns.T @ columns))))
 
 
-def _text(argument: str, terms: tuple[str, ...], constants: tuple[Estimate, ...]) -> str:
+def _text(arguments: list[str], terms: tuple[str, ...], constants: tuple[Estimate, ...]) -> str:
     """The formula in the model language, its constants with the digits that their errors support."""
-    argument = argument if argument.isidentifier() else f"({argument})"
+    arguments = [argument if argument.isidentifier() else f"({argument})" for argument in arguments]
     inside = _digits(constants[-1]) if len(constants) > len(terms) else ""
     parts = []
     for term, factor in zip(terms, constants, strict=False):
-        shown = _with_argument(term.format(inside), argument)
+        shown = _with_arguments(term.format(inside), arguments)
         parts.append(_digits(factor) if term == "1" else f"{_digits(factor)}*{shown}")
     return " + ".join(parts).replace("+ -", "- ")
 
 
-def _with_argument(term: str, argument: str) -> str:
-    """The term with its argument where ``u`` stands alone."""
-    return re.sub(r"\bu\b", lambda _: argument, term)
+def _with_arguments(term: str, arguments: list[str]) -> str:
+    """The term with its arguments where ``u`` and ``w`` stand alone."""
+    given = dict(zip("uw", arguments, strict=False))
+    return re.sub(r"\b[uw]\b", lambda found: given[found[0]], term)
 
 
 def _digits(factor: Estimate) -> str:

@@ -20,6 +20,7 @@ from analysis.estimate.finish.channels import (
     dispersion,
     dispersion_words,
     fault_words,
+    is_curve,
 )
 from analysis.estimate.finish.held_out import Prediction, held_out, output_spread
 from analysis.estimate.finish.honest import noise_processes
@@ -43,6 +44,7 @@ FAULT = "channel fault"  # finding: kind, channel and size of the offset or dela
 RARE = 1e-3  # probability of chance below which a test speaks against the model
 NOISELESS = 1e-5  # of an output's spread: a residual below it shows no noise
 _ALIKE = 0.9  # of the surest delay's |t| from which another channel's delay is the same to the data
+_CLEARLY = 0.6  # of a sensor's curve's |t|, from which on something else is suspected before the sensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +128,8 @@ class Evidence:
     def _noise_words(self) -> list[str]:
         origin = {"given": "the noise given", "differences": "the noise that its samples show"}
         return [
-            f"What is left of {name} is {n.ratio:.2f} times {origin[n.source]} ({n.noise:.2g})."
+            f"What is left of {name}{_in_records(n.records)} is {n.ratio:.2f} times {origin[n.source]} "
+            f"({n.noise:.2g})."
             for name, n in self.noise.items()
             if n.significant
         ]
@@ -157,10 +160,12 @@ class Evidence:
 
     @property
     def moves(self) -> Missing | None:
-        """What the channels lack, if that explains the residual best and moves every part alike: a delay, or
-        an input in an output."""
+        """What the channels lack, if that explains the residual best and moves every part alike: a delay, the
+        curve of a sensor, or an input in an output."""
         surest = self.lacking[0] if self.lacking else None
-        return surest if surest is not None and surest.shift and surest.name not in (OFFSET, DRIFT) else None
+        if surest is None or surest.text or surest.name in (OFFSET, DRIFT):
+            return None
+        return surest if surest.shift else None
 
     @property
     def fault(self) -> Missing | None:
@@ -217,7 +222,7 @@ def gather(fitted: Fitted) -> Evidence:
     r2, shares, white, noise, tones = {}, {}, {}, {}, {}
     for i, name in enumerate(outputs):
         errors = [r.errors[i] for r in regressions]
-        shown = sensor_noise(fitted, i, errors)
+        shown = sensor_noise(fitted, i, errors, [r.record for r in regressions])
         if shown is None:
             continue
         rows = np.concatenate([piece.residuals[i] for piece in fitted.pieces])
@@ -229,7 +234,7 @@ def gather(fitted: Fitted) -> Evidence:
         noise[name], white[name] = shown, whiteness(errors)
         own = max(
             _white_part(processes[i], errors),
-            (shown.noise / fitted.sigma[i]) ** 2 if shown.significant else 0.0,
+            (shown.noise / shown.assumed) ** 2 if shown.significant else 0.0,
         )
         power = float(np.nanmean(np.concatenate(errors) ** 2))
         shares[name] = size / spread * float(np.sqrt(max(1.0 - own / power, 0.0))) if power > 0 else 0.0
@@ -257,7 +262,8 @@ def gather(fitted: Fitted) -> Evidence:
 def lacking(fitted: Fitted, linear: list[Linearisation], excerpts: list[Regression]) -> list[Missing]:
     """All that was tried and that the unknowns cannot imitate, the surest first.
 
-    Delays of input and output that are the same to the data stand as the one that comes late.
+    Delays of input and output that are the same to the data stand as the one that comes late; the curve of a
+    sensor stands behind what does nearly as well.
     """
     found = [
         *missing_terms(fitted, linear, excerpts),
@@ -269,6 +275,10 @@ def lacking(fitted: Fitted, linear: list[Linearisation], excerpts: list[Regressi
         same = _ALIKE * abs(found[0].t)
         late = next((m for m in found if m.name == DELAY and m.coefficient > 0 and abs(m.t) > same), found[0])
         found = [late, *(m for m in found if m is not late)]
+    if found and is_curve(found[0]):  # the first suspect only where nothing else does as well
+        same = _CLEARLY * abs(found[0].t)
+        other = next((m for m in found if not is_curve(m) and abs(m.t) > same), found[0])
+        found = [other, *(m for m in found if m is not other)]
     return found
 
 
@@ -291,11 +301,21 @@ def _white_part(process: Autoregression, errors: Sequence[Array]) -> float:
     return min(process.variance, power) if process.order else power
 
 
+def _in_records(records: Sequence[int]) -> str:
+    """Words for records by their numbers; none where all are meant."""
+    if not records:
+        return ""
+    many = "s" if len(records) > 1 else ""
+    return f" in record{many} {', '.join(str(r + 1) for r in records)}"
+
+
 def missing_words(missing: Missing, others: Sequence[str]) -> str:
     """What a missing term looks like, in words."""
-    whole = missing.place if missing.shift else "the force"
+    whole = missing.place if missing.shift and not missing.text else "the force"
     size = f"t = {abs(missing.t):.1f}, {_percent(missing.share)} of {whole}"
     words = f"A term {missing.name} in {missing.place} would explain part of what is left ({size})"
+    if is_curve(missing):
+        words = f"The sensor of {missing.place} does not seem to be linear. {words}"
     return words + (f"; so would {', '.join(others)}." if others else ".")
 
 

@@ -57,7 +57,7 @@ def finish(
     names = chosen(profile, free)  # a wrong name is said before the work
     found = start.fitted or fit(experiment, start, progress, max_iterations=max_iterations)
     found = with_drive_fitted(in_the_better_reading(experiment, found, progress), progress)
-    fitted = in_the_guess_turn(found)
+    fitted = in_the_guess_turn(found, progress)
     fitted, judgement = lowest(fitted, judge(fitted), progress)
     if judgement.verdict != "fits" and start.fitted is None:
         better = no_worse_than_start(fitted, progress)

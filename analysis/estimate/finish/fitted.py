@@ -56,7 +56,7 @@ class Fitted:
     values: Array  # [records, k + 3q]: all parameters, then offsets, delays and drifts of the outputs
     information: Array  # [P, P] Fisher information for white noise; singular where undetermined
     input_covariance: Array  # [P, P] what the unknown of the inputs adds to the covariance
-    sigma: Array  # [q] noise of the outputs, given or estimated
+    sigma: Array  # [records, q] noise of the outputs, given or estimated
     chi2: float
     dof: int
     converged: bool
@@ -77,10 +77,10 @@ class Fitted:
         return any(len(piece.input_residuals) for piece in self.pieces)
 
     def chi2_at(self, sigma: Array) -> float:
-        """Sum of squared residuals over the noise ``sigma`` [q]."""
+        """Sum of squared residuals over the noise ``sigma`` [records, q]."""
         return float(
             sum(
-                np.nansum((piece.residuals / np.maximum(sigma, 1e-300)[:, None]) ** 2)
+                np.nansum((piece.residuals / np.maximum(sigma[piece.record], 1e-300)[:, None]) ** 2)
                 for piece in self.pieces
             )
         )

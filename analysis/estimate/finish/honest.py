@@ -27,6 +27,7 @@ Array = NDArray[np.float64]
 
 PARTS, FEW_PARTS = 8, 4  # with 4 the spread is poorly known, with 16 short parts raise false alarms
 SHORT = 400  # samples below which a record is cut into FEW_PARTS
+LONG = 100_000  # samples beyond which a fit to parts of a record is one Gauss-Newton step, not another search
 DISAGREE = 0.01  # probability below which parts, fits or records count as different
 _MANY = 1000.0  # degrees of freedom of the noise from which on it counts as known
 _SETTLED = 0.05  # share of the variance below which a difference of two fits only shows where each stopped

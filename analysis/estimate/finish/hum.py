@@ -43,7 +43,7 @@ def without_hum(fitted: Fitted, progress: Progress = SILENT) -> Fitted | None:
     if len(whole.runs) > _MOST_RUNS or fitted.inputs_estimated:
         return None
     found = fitted
-    for _ in range(_MOST_TONES * len(fitted.sigma)):
+    for _ in range(_MOST_TONES * fitted.sigma.shape[1]):
         added = _next_tone(found)
         if not added:
             break
@@ -83,7 +83,7 @@ def hum_words(fitted: Fitted) -> list[str]:
 def _next_tone(fitted: Fitted) -> list[Hum]:
     """The surest tone that is left and is none of the motion's own lines, in every run of its output."""
     best: tuple[Tone, int] | None = None
-    for i in range(len(fitted.sigma)):
+    for i in range(fitted.sigma.shape[1]):
         found = tone([piece.residuals[i] for piece in fitted.pieces], fitted.pieces[0].run.dt)
         if found is None or (best is not None and found.probability >= best[0].probability):
             continue

@@ -82,18 +82,18 @@ def _jump(fitted: Fitted, progress: Progress) -> tuple[int, int, int] | None:
     except (ShakedownError, np.linalg.LinAlgError):
         return None
     noise = noise_from_differences(fitted.experiment)
-    sizes = [_size(piece, noise) for piece in parts.pieces]
+    sizes = [_size(piece, noise[piece.record]) for piece in parts.pieces]
     worst = int(np.argmax(sizes))
     bad = parts.pieces[worst]
     if sizes[worst] < _STANDS_OUT * float(np.median(sizes)):
         return None
     rest = _fitted(_without(parts.experiment, bad.record, bad.first, bad.stop), parts, progress)
-    if rest is None or max(_size(piece, noise) for piece in rest.pieces) > _AT_NOISE:
+    if rest is None or max(_size(piece, noise[piece.record]) for piece in rest.pieces) > _AT_NOISE:
         return None
     before = [p for p in rest.pieces if p.record == bad.record and p.stop == bad.first]
     if not before:
         return None  # nothing to run on: a part that the model misses looks the same
-    left = _leaves(rest, before[0], bad.stop, noise)
+    left = _leaves(rest, before[0], bad.stop, noise[bad.record])
     if left is None:
         return None
     first = max(left - max(int(_BEFORE * len(bad.run.times)), 1), before[0].first)

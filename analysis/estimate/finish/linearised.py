@@ -312,7 +312,7 @@ def _stretch(fitted: Fitted, piece: Piece, part: slice, spread: Array) -> Stretc
         np.ascontiguousarray(fitted.values[piece.record]),
         np.array([index for index, _ in here], dtype=np.int64),
         np.array([column for _, column in here], dtype=np.int64),
-        fitted.sigma,
+        fitted.sigma[piece.record],
         run.inputs if run.inputs.count else None,
         noise,
         spread,
@@ -327,6 +327,6 @@ def regressions_of(fitted: Fitted, linear: Sequence[Linearisation]) -> tuple[lis
     if all(r.finite for r in found):
         return _free_of_hum(fitted, linear, found), True
     return [
-        Regression(piece.residuals / fitted.sigma[:, None], piece.jacobian, piece.record)
+        Regression(piece.residuals / fitted.sigma[piece.record][:, None], piece.jacobian, piece.record)
         for piece in fitted.pieces
     ], False

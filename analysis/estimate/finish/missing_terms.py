@@ -64,7 +64,7 @@ def missing_terms(
     terms = [t for t in tried if not (t.of_input and fitted.inputs_estimated)]
     together, apart = [t for t in terms if not t.apart], [t for t in terms if t.apart]
     for group in (*_groups(together, linear), *_groups(apart, linear)):
-        scored = tested(fitted, regressions, [_force(motion, group) for motion in motions])
+        scored = tested(fitted, regressions, [force_of(motion, group) for motion in motions])
         found += [_missing_force(model, motions, term, j, scored) for j, term in enumerate(group)]
     return found
 
@@ -74,7 +74,8 @@ def state_sizes(linear: Sequence[Linearisation]) -> Array:
     return np.asarray(np.sqrt(np.mean(np.hstack([part.stretch.states for part in linear]) ** 2, axis=1)))
 
 
-def _force(motion: Along, terms: Sequence[Term]) -> Array:
+def force_of(motion: Along, terms: Sequence[Term]) -> Array:
+    """Columns [q, N, T] of terms added to the equations along a motion."""
     return force_columns(motion.linearisation, terms, motion.rates, motion.inputs)
 
 
@@ -103,6 +104,7 @@ def _missing_force(model: Model, motions: Sequence[Along], term: Term, j: int, s
         whole += float(np.sum(motion.rates[term.equation] ** 2))
     share = abs(coefficients[j]) * np.sqrt(own / whole) if whole > 0 else 0.0
     place = f"d{model.states[term.equation]}/dt"
+    shift = tuple(float(change) for change in -scored.along[:, j] * coefficients[j])
     return Missing(
         term.name,
         place,
@@ -111,6 +113,7 @@ def _missing_force(model: Model, motions: Sequence[Along], term: Term, j: int, s
         float(errors[j]),
         float(share),
         term.common,
+        shift=shift,
         text=term.text,
         scale=term.scale,
         gain=float(scored.gains()[j]),

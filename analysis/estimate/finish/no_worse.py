@@ -47,13 +47,13 @@ def no_worse_than_start(fitted: Fitted, progress: Progress = SILENT) -> Fitted:
 
 
 def misfit(fitted: Fitted, sigma: Array) -> float:
-    """Sum of squares of what is left over the noise ``sigma`` [q]; infinite if there is no motion."""
+    """Sum of squares of what is left over the noise ``sigma`` [records, q]; infinite without a motion."""
     total = 0.0
     for piece in fitted.pieces:
         seen = np.isfinite(piece.run.outputs[:, piece.first : piece.stop])
         if not np.isfinite(piece.residuals[seen]).all():
             return float("inf")
-        total += float(np.sum(np.where(seen, piece.residuals / sigma[:, None], 0.0) ** 2))
+        total += float(np.sum(np.where(seen, piece.residuals / sigma[piece.record][:, None], 0.0) ** 2))
     return total
 
 

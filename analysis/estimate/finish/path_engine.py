@@ -30,9 +30,17 @@ _MOST_BOUNDS = 4  # fits in which first states that leave their bounds are put o
 
 
 def fit_path(
-    experiment: Experiment, start: Start, progress: Progress, cuts: int = 1, max_iterations: int = 60
+    experiment: Experiment,
+    start: Start,
+    progress: Progress,
+    cuts: int = 1,
+    max_iterations: int = 60,
+    penalty: Array | None = None,
 ) -> Fitted:
-    """States at all samples and the unknowns by maximum likelihood (see analysis/estimate/path)."""
+    """States at all samples and the unknowns by maximum likelihood (see analysis/estimate/path).
+
+    ``penalty`` [k, k]: of squares of the parameters; the information stays that of the data.
+    """
     model, unknowns = experiment.model, experiment.unknowns
     records = len(experiment.runs)
     segments, places = segments_of(experiment, start, cuts)
@@ -52,6 +60,8 @@ def fit_path(
             upper=np.array([p.upper for p in model.parameters.values()]),
             sigma=experiment.sigma,
             sensors=sensors,
+            sharing=experiment.noise_sharing,
+            penalty=penalty,
             max_iterations=max_iterations,
             details=True,
             progress=progress,

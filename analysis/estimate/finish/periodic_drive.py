@@ -48,7 +48,7 @@ def with_drive_fitted(fitted: Fitted, progress: Progress = SILENT) -> Fitted:
         moved = _fitted(fitted, amounts, progress)
         if moved is None:
             return fitted
-        fitted = moved
+        fitted = replace(moved, input_covariance=covariance)  # the last round's, if none follows
     return fitted
 
 

@@ -52,7 +52,7 @@ def with_profiled(
 
 
 def _shows_no_noise(fitted: Fitted) -> bool:
-    for i, sigma in enumerate(fitted.sigma):
+    for i, sigma in enumerate(np.max(fitted.sigma, axis=0)):
         data = np.concatenate([run.outputs[i] for run in fitted.experiment.runs])
         if np.isfinite(data).any() and sigma > _NOISELESS * float(np.nanstd(data)):
             return False

@@ -53,7 +53,9 @@ def rival(fitted: Fitted, progress: Progress = SILENT) -> Rival | None:
     follows it as well as the estimate.
 
     The valley of a fit may be a narrow one beside a deeper one (two tanks whose time constants are exchanged,
-    40 % away) that lies within half and twice the estimate: the way there is walked in a few steps.
+    40 % away) that lies within half and twice the estimate: the way there is walked in a few steps. Where
+    motions run apart, the deeper one may be as near as a few standard errors (a ball that bounces on a shaken
+    table: 1 %). So near, only a fall counts: the rise that the error bar promises is small itself.
     """
     inflation = _inflation(fitted)
     held = int(np.argmax(inflation))
@@ -63,6 +65,12 @@ def rival(fitted: Fitted, progress: Progress = SILENT) -> Rival | None:
     samples = sum(piece.residuals.size for piece in fitted.pieces)
     steps = _STEPS if samples <= _WALKED else _STEPS[-1:]
     changes = {np.sign(step) * max(abs(step) * value, _FAR * error) for pair in steps for step in pair}
+    if _FAR * error < min(abs(change) for change in changes):
+        near = [_held_at(fitted, held, side * _FAR * error, progress) for side in (-1.0, 1.0)]
+        falls = [(rise, other) for rise, other in near if other is not None and rise < FALL]
+        if falls:
+            rise, best = min(falls, key=lambda pair: pair[0])
+            return _described(fitted, best, held, inflation > _INFLATED, rise)
     found = [_held_at(fitted, held, float(change), progress) for change in sorted(changes)]
     rises = [(rise, other) for rise, other in found if other is not None]
     if not rises:
@@ -111,7 +119,8 @@ def _fails_on_an_excerpt(fitted: Fitted, held: int, moved: Array, progress: Prog
         residuals=piece.residuals[:, :length],
     )
     values = fitted.values[piece.record : piece.record + 1]
-    excerpt = replace(fitted, experiment=part, values=values, pieces=(seen,))
+    sigma = fitted.sigma[piece.record : piece.record + 1]
+    excerpt = replace(fitted, experiment=part, values=values, sigma=sigma, pieces=(seen,))
     look = _held_fit(excerpt, held, moved, progress, _FIRST_LOOK)
     return look is not None and _rise(excerpt, look) > _HOPELESS * no_choice(fitted)
 
@@ -140,7 +149,8 @@ def no_choice_among(chances: int) -> float:
 def _inflation(fitted: Fitted) -> Array:
     """By unknown: its variance over that with all others known; 0 for those that are not tried."""
     lost = undetermined_parameters(fitted.information)
-    raised = np.diag(covariance_of(fitted.information)) * np.diag(fitted.information)
+    with np.errstate(invalid="ignore"):  # what no sample touches: infinite times zero, and not tried
+        raised = np.diag(covariance_of(fitted.information)) * np.diag(fitted.information)
     tried = [u.kind == "parameter" and u.record < 0 and i not in lost for i, u in enumerate(fitted.unknowns)]
     return np.where(tried, raised, 0.0)
 
@@ -157,12 +167,24 @@ def _held_fit(fitted: Fitted, held: int, moved: Array, progress: Progress, itera
         rows = slice(None) if u.record < 0 else u.record
         values[rows, u.index] = np.clip(new, u.lower, u.upper)
     k = len(experiment.model.parameters)
-    start = replace(start, values=values[:, :k], sensors=values[:, k:])
+    states = _with_first_states(fitted, moved)
+    start = replace(start, values=values[:, :k], sensors=values[:, k:], states=states)
     try:
         elsewhere = experiment.holding(unknown.name, float(moved[held]), fitted.sigma)
         return run_engine(elsewhere, start, progress, max_iterations=iterations)
     except (ShakedownError, np.linalg.LinAlgError):
         return None
+
+
+def _with_first_states(fitted: Fitted, moved: Array) -> list[Array | None]:
+    """The motion with first states that follow the unknowns: where motions run apart, other numbers with the
+    old first state would follow no more of the record than its beginning."""
+    states = list(fitted.as_start().states)
+    for piece in fitted.pieces:
+        path = states[piece.record]
+        if path is not None and fitted.engine == "shooting":
+            path[:, piece.first] += piece.initial_slope @ (moved - fitted.estimate)
+    return states
 
 
 def _described(fitted: Fitted, other: Fitted, held: int, open_: NDArray[np.bool_], rise: float) -> Rival:

@@ -1,6 +1,7 @@
 """Is the motion sampled fast enough to tell a frequency from its alias?
 
-A frequency f and its mirror images (rate - f ...) give the same samples. Where a period has few samples, the
+A frequency f and its mirror images (rate - f ...) give the same samples. Where a period has few samples, or
+the guess turned above half the rate (a slow fit is then its alias: 11 Hz at 10 samples a second is 1 Hz), the
 parameter that sets the frequency is moved to where the model turns at the mirror image and everything is
 fitted again: if that follows the record as well, only bounds on the parameter can choose.
 """
@@ -36,9 +37,12 @@ def alias(fitted: Fitted, progress: Progress = SILENT) -> Rival | None:
     piece = fitted.pieces[0]
     values = fitted.values[piece.record, : len(fitted.experiment.model.parameters)]
     rate, found = 1.0 / piece.run.dt, _lowest_frequency(fitted, piece, values)
-    if found is None or found * _FEW < rate:
+    if found is None:
         return None
-    mirrored = abs(found - rate * np.ceil(found / rate))
+    guessed = _lowest_frequency(fitted, piece, fitted.experiment.model.values())
+    mirrored = _image(found, guessed or 0.0, rate)
+    if mirrored is None:
+        return None
     place = _setting(fitted, piece, values, found)
     if place is None or mirrored == 0.0:
         return None
@@ -52,10 +56,22 @@ def alias(fitted: Fitted, progress: Progress = SILENT) -> Rival | None:
     ended = other.values[piece.record, unknown.index]
     words = (
         f"With {unknown.name} = {ended:.4g} the model turns at {mirrored:.3g} in place of {found:.3g} cycles "
-        f"per unit of time and follows the record as well: {rate / found:.2g} samples a period do not tell a "
+        f"per unit of time and follows the record as well: {rate:.3g} samples per unit of time do not tell a "
         f"frequency from its alias. Bounds on {unknown.name} would choose."
     )
     return Rival(words, (place,))
+
+
+def _image(found: float, guessed: float, rate: float) -> float | None:
+    """The frequency with the same samples that is to be tried; None where nothing speaks for another one.
+
+    Few samples a period, or a guess above half the rate: then the image nearest to the guess.
+    """
+    if guessed > rate / 2:
+        whole = rate * np.round(guessed / rate)
+        images = [f for f in (abs(whole - found), whole + found) if not np.isclose(f, found)]
+        return float(min(images, key=lambda f: abs(f - guessed))) if images else None
+    return float(abs(found - rate * np.ceil(found / rate))) if found * _FEW >= rate else None
 
 
 def _setting(fitted: Fitted, piece: Piece, values: Array, frequency: float) -> int | None:

@@ -6,7 +6,8 @@ from which a smooth motion disappears. A model that misses something leaves more
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,26 +34,50 @@ class SensorNoise:
     source: str  # "given" or "differences"
     significant: bool  # the residual exceeds the noise by more than chance and 15 %
     outliers: int  # samples far outside the rest
+    assumed: float  # noise that the fit reckoned with
+    records: tuple[int, ...] = ()  # in which this is so; none: in all
 
     @property
     def ratio(self) -> float:
         return self.residual / self.noise if self.noise > 0 else float("nan")
 
 
-def sensor_noise(fitted: Fitted, output: int, errors: list[Array]) -> SensorNoise | None:
-    """The residual of an output, given as errors over its fitted noise, against what its sensor shows."""
-    row = np.concatenate(errors)
-    row = row[np.isfinite(row)]
+def sensor_noise(
+    fitted: Fitted, output: int, errors: Sequence[Array], records: Sequence[int]
+) -> SensorNoise | None:
+    """The residual of an output, given stretch by stretch as errors over its fitted noise, against what its
+    sensor shows: of records with levels of their own, where it is largest. ``records``: of each stretch."""
+    found = []
+    levels = fitted.sigma[:, output]
+    for level in np.unique(levels[sorted(set(records))]):
+        same = [i for i, s in enumerate(levels) if s == level]
+        row = np.concatenate([[], *(e for e, r in zip(errors, records, strict=True) if r in same)])
+        one = _beside(fitted, output, row[np.isfinite(row)], same)
+        found += [one] if one is not None else []
+    if not found:
+        return None
+    worst = max(found, key=lambda n: (n.significant, n.ratio if np.isfinite(n.ratio) else 0.0))
+    return replace(
+        worst,
+        outliers=sum(n.outliers for n in found),
+        records=worst.records if len(found) > 1 else (),
+    )
+
+
+def _beside(fitted: Fitted, output: int, row: Array, records: Sequence[int]) -> SensorNoise | None:
+    """The same of records that share one level."""
     if not len(row):
         return None
-    name = fitted.experiment.model.outputs[output]
-    sigma = float(fitted.sigma[output])
+    runs = [fitted.experiment.runs[i] for i in records]
+    sigma = float(fitted.sigma[records[0], output])
     residual = robust_deviation(row) * sigma
     outliers = int(np.sum(np.abs(row) * sigma > OUTLIER * residual)) if residual > 0 else 0
     error = 1.17 / np.sqrt(2 * len(row)) * residual  # of a median deviation: 37 % efficient
-    given = fitted.experiment.conditions.noise.get(name)
-    records = (run.outputs[output] for run in fitted.experiment.runs)
-    noise, spread, source = (given, 0.0, "given") if given else (*noise_of_records(records), "differences")
+    given = runs[0].noise[output]
+    noise, spread, source = given, 0.0, "given"
+    if not given > 0:  # nan: nobody said it
+        noise, spread = noise_of_records(run.outputs[output] for run in runs)
+        source = "differences"
     excess = residual - noise
     significant = noise > 0 and residual > TOO_LARGE * noise and excess > _SURE * np.hypot(error, spread)
-    return SensorNoise(residual, noise, source, bool(significant), outliers)
+    return SensorNoise(residual, float(noise), source, bool(significant), outliers, sigma, tuple(records))

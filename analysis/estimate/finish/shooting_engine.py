@@ -6,7 +6,7 @@ fraction of the cost of the path and without its trouble with kinks and stiff eq
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ from analysis.signal.noise import robust_deviation
 
 if TYPE_CHECKING:
     from analysis.experiment import Experiment
+    from analysis.experiment.noise_sharing import NoiseSharing
 
 Array = NDArray[np.float64]
 
@@ -61,7 +62,7 @@ def _fit(
     """Fit and noise in turn until the noise stays; then sub-steps fine enough that they do not matter."""
     history: list[dict[str, float]] = []
     total = 0
-    estimated = ~np.isfinite(experiment.sigma)
+    levels = _Levels(~np.isfinite(experiment.sigma), experiment.noise_sharing)
     tolerance = _TOLERANCE / max(problem.samples, 1)
 
     def watch() -> None:
@@ -76,31 +77,49 @@ def _fit(
         total += found.iterations
         history += [{"cost": float(cost)} for cost in found.history]
         point = found.evaluation.point
-        change = _reweigh(problem, found, estimated)
+        change = levels.follow(problem, found)
         if change < _SAME_NOISE:
             break
     found = minimise(problem, problem.evaluate(point), tolerance, iterations, watch=watch)
     return found, history, total + found.iterations
 
 
-def _reweigh(problem: Problem, found: Descent, estimated: NDArray[np.bool_]) -> float:
-    """Noise of each output from its residuals, outliers not counting; the largest relative change."""
-    change = 0.0
-    sigma = problem.sigma.copy()
-    rows = np.concatenate(problem.residuals(found.evaluation), axis=1)
-    spread = np.concatenate([s.outputs for s in problem.stretches], axis=1)
-    for i in np.flatnonzero(estimated):
-        left = rows[i][np.isfinite(rows[i])]
-        if len(left) < 2:
-            continue
-        wide = robust_deviation(left)
-        usual = left[np.abs(left) <= 6.0 * wide] if wide > 0 else left
-        level = float(np.sqrt(np.mean(usual**2))) * np.sqrt(problem.samples / max(_dof(problem), 1))
-        level = max(level, LEAST_NOISE * float(np.nanstd(spread[i])), 1e-300)
-        change = max(change, abs(level / sigma[i] - 1.0))
-        sigma[i] = level
-    problem.sigma = sigma
-    return change
+@dataclass
+class _Levels:
+    """Noise of the outputs that follows the residuals."""
+
+    estimated: NDArray[np.bool_]  # [records, q]
+    sharing: NoiseSharing
+
+    def follow(self, problem: Problem, found: Descent) -> float:
+        """Noise of each output from its residuals, outliers not counting; the largest relative change."""
+        squares, counts, spread = (np.zeros(problem.sigma.shape) for _ in range(3))
+        residuals = problem.residuals(found.evaluation)
+        records = [s.record for s in problem.stretches]
+        for record in sorted(set(records)):
+            own = [r for r, place in zip(residuals, records, strict=True) if place == record]
+            left = np.concatenate(own, axis=1)
+            for output in np.flatnonzero(self.estimated[record]):
+                usual = _usual(left[output])
+                squares[record, output], counts[record, output] = float(usual @ usual), len(usual)
+        together = np.concatenate([s.outputs for s in problem.stretches], axis=1)
+        for i, row in enumerate(together):
+            spread[:, i] = float(np.nanstd(row)) if np.isfinite(row).any() else 0.0
+        freedom = counts * max(_dof(problem), 1) / problem.samples
+        self.sharing = self.sharing.decided(squares, freedom)
+        level = np.sqrt(self.sharing.variances(squares, freedom))
+        level = np.maximum(level, np.maximum(LEAST_NOISE * spread, 1e-300))
+        new = np.where(counts > 1, level, problem.sigma)
+        change = float(np.max(np.abs(new / problem.sigma - 1.0)))
+        problem.sigma = new
+        return change
+
+
+def _usual(row: Array) -> Array:
+    """Residuals without missing samples and without those far outside the rest."""
+    left = row[np.isfinite(row)]
+    wide = robust_deviation(left) if len(left) > 1 else 0.0
+    return np.asarray(left[np.abs(left) <= 6.0 * wide] if wide > 0 else left)
 
 
 def _dof(problem: Problem) -> int:
@@ -171,7 +190,7 @@ def _covariance_from_inputs(
                 continue
             gradient = np.zeros(len(information))
             for piece, a, b in zip(pieces, moved.motions, here.motions, strict=True):
-                effect = np.nan_to_num((a.outputs - b.outputs) / problem.sigma[:, None])
+                effect = np.nan_to_num((a.outputs - b.outputs) / problem.sigma[piece.record][:, None])
                 gradient += np.tensordot(effect, piece.jacobian, axes=2)
             shift = inverse @ gradient / _SLIGHT
             total += np.outer(shift, shift)
@@ -200,7 +219,7 @@ def _piece(
     stretch, motion = problem.stretches[i], found.evaluation.motions[i]
     shared, n, q = len(problem.free), problem.states, problem.outputs
     seen = np.isfinite(stretch.outputs)
-    weighted = np.where(seen[:, None, :], motion.slopes / problem.sigma[:, None, None], 0.0)
+    weighted = np.where(seen[:, None, :], motion.slopes / problem.sigma[number][:, None, None], 0.0)
     flat = weighted.transpose(0, 2, 1).reshape(-1, shared + n)
     own, initial = flat[:, :shared], flat[:, shared:].copy()
     known = stretch.lower == stretch.upper if len(stretch.lower) else np.zeros(n, dtype=bool)

@@ -24,9 +24,10 @@ from analysis.estimate.identifiability import covariance_of, pseudo_inverse
 from analysis.estimate.observability import shown_at_an_instant
 from analysis.estimate.shooting.build import problem_of, start_point, stretches_of
 from analysis.estimate.shooting.descent import Descent, minimise
-from analysis.estimate.shooting.grow import grow
+from analysis.estimate.shooting.grow import LOOSE, STEPS_A_SHARE, grow
 from analysis.estimate.shooting.problem import ROUGH, Point, Problem
 from analysis.estimate.start import Start
+from analysis.estimate.unknowns import Unknowns
 from analysis.experiment.drive_time import DRIVE_TIME
 
 Array = NDArray[np.float64]
@@ -39,6 +40,9 @@ _MET, _NEAR = 0.02, 0.5  # of the noise, rms: where a descent ends, and within w
 _FAR = 4.0  # standard errors: a parameter that differs by as many is another number
 _DIFFERENT = 0.02  # of its value, at least
 _VALLEY = 300.0  # promised rise of chi-square beyond which a second minimum is another valley
+_LOST = (
+    4.0  # times the fit's chi-square: one motion cannot follow the record (unstable, held by a controller)
+)
 _MOST_WORK = 5e6  # sub-steps times columns, about a second of processor
 _MOST_CONFIRMED = 4  # the same for fits to the record, in units of the former
 
@@ -66,7 +70,7 @@ def twin(fitted: Fitted) -> Rival | None:
             if one is None:
                 whole.settle_substeps(here, ROUGH)
                 one = _descended(whole, here)
-            if one is None or whole.work > _MOST_CONFIRMED * _MOST_WORK:
+            if one is None or 2 * one.cost > _LOST * fitted.chi2 or whole.work > _MOST_CONFIRMED * _MOST_WORK:
                 return None
             if (found := _confirmed(fitted, whole, one, there, error, shared, turns)) is not None:
                 return found
@@ -99,18 +103,23 @@ def _candidates(whole: Problem, here: Point, shared: list[int]) -> Iterator[Poin
     problem = replace(problem, stretches=[replace(s, outputs=m) for s, m in zip(parts, motions, strict=True)])
     enough = 0.5 * _NEAR**2 * problem.samples
     for start in _elsewhere(problem, begin, shared):
+        if problem.work > _MOST_WORK:
+            return
         found = grow(problem, start, enough=0.5 * _MET**2)
         if found.cost < enough:
             point = found.evaluation.point
             yield Point(point.values, (*point.initials, *here.initials[count:]))
-        if problem.work > _MOST_WORK:
-            return
 
 
 def _elsewhere(problem: Problem, begin: Point, shared: list[int]) -> Iterator[Point]:
     """Pairs against each other and exchanged, then Latin hypercubes of factors; no sign changes."""
     rng = np.random.default_rng(0)
     now = problem.unknowns.current(begin.values)
+
+    def at(values: Array) -> Point:
+        inside = np.clip(values, problem.lower[problem.index], problem.upper[problem.index])
+        return Point(problem.unknowns.moved(begin.values, inside - now), begin.initials)
+
     wanted = []
     for i, j in rng.permutation(np.array(list(combinations(shared, 2))))[:_PAIRS]:
         exchanged, opposite, reverse = now.copy(), now.copy(), now.copy()
@@ -120,14 +129,30 @@ def _elsewhere(problem: Problem, begin: Point, shared: list[int]) -> Iterator[Po
         if 1 / _ALIKE < now[i] / now[j] < _ALIKE:
             exchanged[[i, j]] = now[[j, i]]
             wanted.append(exchanged)
+            if (settled := _settled(problem, at(exchanged), (i, j))) is not None:
+                yield settled
     for spread in _SPREADS:
         strata = np.stack([rng.permutation(_STARTS) for _ in shared])
         for column in (2.0 * (strata + rng.random(strata.shape)) / _STARTS - 1.0).T:
             wanted.append(now.copy())
             wanted[-1][shared] *= spread**column
-    for values in wanted:
-        inside = np.clip(values, problem.lower[problem.index], problem.upper[problem.index])
-        yield Point(problem.unknowns.moved(begin.values, inside - now), begin.initials)
+    yield from map(at, wanted)
+
+
+def _settled(problem: Problem, start: Point, pair: tuple[int, int]) -> Point | None:
+    """The start after hidden initial states and the other unknowns have followed an exchanged pair.
+
+    Of A -> B -> C seen by B both rates can be exchanged if A began with k1/k2 times as much. A descent that
+    moves everything at once, on a short beginning first, takes the rates back before A has moved.
+    """
+    others = [item for i, item in enumerate(problem.unknowns.items) if i not in pair]
+    held = replace(problem, unknowns=Unknowns(others, problem.unknowns.records))
+    evaluation = held.evaluate(start)
+    if not np.isfinite(evaluation.cost):
+        return None
+    found = minimise(held, evaluation, LOOSE, STEPS_A_SHARE, enough=0.5 * _MET**2 * problem.samples)
+    problem.follow(held)
+    return found.evaluation.point
 
 
 def _confirmed(

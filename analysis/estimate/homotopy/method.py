@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _SURELY_LOST = 30.0  # Lyapunov times: an error grows by 1e13, so no single trajectory can follow
-_SMALLEST_STEP = 0.1  # of lambda, over lambda
-_WEAKEST = 1e-4  # lambda from which only the step to none is left
+_SMALLEST_STEP = 0.1  # relative step of lambda below which it is lowered no further
+_WEAKEST = 1e-4  # lambda below which no weaker coupling is tried
+_MOST_IN_VAIN = 200  # iterations without coupling that end off the record, before no more are spent
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,8 @@ class Homotopy:
             )
         unknowns = Unknowns.of(model)
         start = Point(_inside(model, unknowns), tuple(s.initial.copy() for s in segments))
-        problem = OutputError(model, segments, unknowns, noise_levels(segments, experiment.sigma))
+        noise = noise_levels(segments, experiment.sigma, experiment.noise_sharing)
+        problem = OutputError(model, segments, unknowns, noise)
         if self.plain:
             from analysis.estimate.homotopy.plain import minimise_plain
 
@@ -91,7 +93,8 @@ def _default(
     if options.gain is not None:
         controller = uniform_controller(model, options.gain, options.integral_gain, options.squared_integral)
     else:
-        controller, error = choose_controller(model, problem.segments, start, problem.unknowns, problem.sigma)
+        noise = problem.sigma[problem.segments[0].record]
+        controller, error = choose_controller(model, problem.segments, start, problem.unknowns, noise)
         if error > 1.0:
             warnings.append(
                 "No gain makes the model follow the record from this guess; the result is unsure."
@@ -131,7 +134,7 @@ def _let_go(search: Search, coupled: Fit, options: Homotopy) -> tuple[Fit | None
 
     Returns the fit of the model that stands alone, if it comes to that, and the weakest coupled one.
     """
-    strength, target, held = 1.0, 0.0, coupled
+    strength, target, held, in_vain = 1.0, 0.0, coupled, 0
     longest = max(len(s) * s.dt for s in search.problem.segments)
     lost = growth_rate(search.problem, held) * longest > _SURELY_LOST
     while True:
@@ -144,7 +147,9 @@ def _let_go(search: Search, coupled: Fit, options: Homotopy) -> tuple[Fit | None
                 return fit, held
             strength, target, held = target, 0.0, fit
             lost = growth_rate(search.problem, held) * longest > _SURELY_LOST
-        elif strength - target < _SMALLEST_STEP * strength or strength < _WEAKEST:
+            continue
+        in_vain += fit.iterations if last else 0
+        stuck = strength - target < _SMALLEST_STEP * strength or strength < _WEAKEST
+        if stuck or in_vain >= _MOST_IN_VAIN:
             return None, held
-        else:
-            target = 0.5 * (strength + target)
+        target = 0.5 * (strength + target)

@@ -113,7 +113,7 @@ class OutputError:
     model: Model
     segments: Sequence[Segment]
     unknowns: Unknowns
-    sigma: Array  # [q]
+    sigma: Array  # [records, q]
     substeps: int = 1
     scheme: Scheme = CLASSICAL
     evaluations: int = 0
@@ -128,7 +128,7 @@ class OutputError:
     @property
     def power(self) -> float:
         """Sum of squares of the measured outputs in units of their noise."""
-        return float(sum(np.nansum((s.outputs / self.sigma[:, None]) ** 2) for s in self.segments))
+        return float(sum(np.nansum((s.outputs / self.sigma[s.record][:, None]) ** 2) for s in self.segments))
 
     def evaluate(
         self, point: Point, controller: Controller, strength: float, sensitivities: bool = True
@@ -152,8 +152,9 @@ class OutputError:
     def _add(self, result: Evaluation, segment: Segment, run: CoupledRun, scale: Array) -> None:
         k = len(scale)
         seen = np.isfinite(segment.outputs)
-        residual = np.where(seen, (segment.outputs - run.outputs) / self.sigma[:, None], 0.0)
-        slopes = np.where(seen[:, None, :], run.slopes / self.sigma[:, None, None], 0.0)
+        sigma = self.sigma[segment.record]
+        residual = np.where(seen, (segment.outputs - run.outputs) / sigma[:, None], 0.0)
+        slopes = np.where(seen[:, None, :], run.slopes / sigma[:, None, None], 0.0)
         slopes[:, :k] *= scale[None, :, None]
         flat = slopes.transpose(1, 0, 2).reshape(slopes.shape[1], residual.size)
         with np.errstate(over="ignore", invalid="ignore"):  # sensitivities of a motion that is all but lost

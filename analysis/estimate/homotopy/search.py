@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,16 +22,18 @@ from analysis.estimate.homotopy.output_error import Evaluation, Fit, OutputError
 from analysis.signal.noise import FEWEST_SAMPLES, noise_level
 
 if TYPE_CHECKING:
+    from analysis.experiment.noise_sharing import NoiseSharing
     from analysis.model import Model
 
 Array = NDArray[np.float64]
 
 TRUSTED = 0.1  # misfit over spread at the end of a stage that counts as following the record
-_HOPELESS = 0.5  # the same at its start: from here a search would end in another valley
+_HOPELESS = 0.5  # the same ratio at its start, beyond which a search would end in another minimum
 _PERFECT = 1e-14  # chi-square per sample below which a fit cannot become better: rounding
 _ROUGH = 1e-3  # integration error over the spread of the outputs while coupled
 _ACCURATE = 1e-5  # integration error over the noise at the end
 _MOST_SUBSTEPS = 64
+_SETTLED = 1e-4  # relative decrease of the cost at which a motion that does not follow the record is given up
 
 
 @dataclass(eq=False)
@@ -45,7 +47,9 @@ class Search:
     iterations: int = 0
 
     def stage(self, start: Point, strength: float, tolerance: float, most: int, hopeful: bool = False) -> Fit:
-        """Minimise at one strength; unless hopeful, not from where only another valley can be reached."""
+        """Minimise at one strength; unless hopeful, not from where only another valley can be reached, and no
+        further than to where it is plain that the uncoupled model does not follow the record.
+        """
         problem, coarse = self.problem, (self.problem.scheme, self.problem.substeps)
         if not hopeful:
             glance = problem.evaluate(start, self.controller, strength, sensitivities=False)
@@ -54,8 +58,19 @@ class Search:
         if strength == 0.0:
             set_accuracy(problem, start, self.controller, 0.0)
         perfect = 0.5 * _PERFECT * problem.samples
+        settled = 0.0 if hopeful or strength > 0.0 else _SETTLED
         here = problem.evaluate(start, self.controller, strength)
-        fit = problem.minimise(here, self.controller, strength, tolerance, most, perfect)
+        fit = problem.minimise(here, self.controller, strength, max(tolerance, settled), most, perfect)
+        if settled > tolerance and misfit(problem, fit.evaluation) < TRUSTED:
+            left = most - fit.iterations
+            last = problem.minimise(fit.evaluation, self.controller, strength, tolerance, left, perfect)
+            fit = replace(
+                last,
+                iterations=fit.iterations + last.iterations,
+                history=fit.history[:-1] + last.history,
+            )
+        elif settled > tolerance:
+            fit = replace(fit, converged=False)
         self.history += fit.history
         self.iterations += fit.iterations
         if misfit(problem, fit.evaluation) > TRUSTED:
@@ -63,20 +78,24 @@ class Search:
         return fit
 
 
-def noise_levels(segments: Sequence[Segment], known: Array | None = None) -> Array:
-    """Noise of each output from its high differences; a thousandth of its spread where none is to be seen.
+def noise_levels(
+    segments: Sequence[Segment], known: Array | None = None, sharing: NoiseSharing | None = None
+) -> Array:
+    """Noise [records, q] of the outputs from their high differences; a thousandth of the spread where none is
+    to be seen. Of records that ``sharing`` does not hold apart (None: of all) the median.
 
-    ``known`` [q]: levels that were given; nan where they were not.
+    ``known`` [records, q]: levels that were given; nan where they were not.
     """
-    levels = np.ones(segments[0].outputs.shape[0])
-    for r in range(len(levels)):
-        if known is not None and np.isfinite(known[r]):
-            levels[r] = known[r]
-            continue
-        rows = [s.outputs[r][np.isfinite(s.outputs[r])] for s in segments]
-        spread = float(np.std(np.concatenate(rows))) if any(len(row) for row in rows) else 0.0
-        noise = [noise_level(row).value for row in rows if len(row) >= FEWEST_SAMPLES]
-        levels[r] = max(float(np.median(noise)) if noise else 0.0, 1e-3 * spread) or 1.0
+    records, q = max(s.record for s in segments) + 1, segments[0].outputs.shape[0]
+    levels = np.full((records, q), np.nan) if known is None else known.copy()
+    for i in range(q):
+        unknown = np.flatnonzero(np.isnan(levels[:, i]))
+        apart = sharing is not None and sharing.apart[i]
+        for group in [[r] for r in unknown] if apart else [list(unknown)]:
+            rows = [s.outputs[i][np.isfinite(s.outputs[i])] for s in segments if s.record in group]
+            spread = float(np.std(np.concatenate(rows))) if any(len(row) for row in rows) else 0.0
+            noise = [noise_level(row).value for row in rows if len(row) >= FEWEST_SAMPLES]
+            levels[group, i] = max(float(np.median(noise)) if noise else 0.0, 1e-3 * spread) or 1.0
     return levels
 
 
@@ -119,7 +138,7 @@ def set_accuracy(problem: OutputError, point: Point, controller: Controller, str
     measured = np.concatenate([s.outputs for s in problem.segments], axis=1)
     seen = np.isfinite(measured).any(axis=1)
     spread = np.array([np.std(row[np.isfinite(row)]) or 1.0 for row in measured[seen]])
-    scale = _ACCURATE * problem.sigma[seen] if strength == 0.0 else _ROUGH * spread
+    scale = _ACCURATE * problem.sigma.min(axis=0)[seen] if strength == 0.0 else _ROUGH * spread
     none = np.zeros(0, dtype=np.int64)
 
     def outputs(steps: int) -> Array:

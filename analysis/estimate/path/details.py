@@ -12,7 +12,9 @@ from analysis.estimate.unknowns import ABSENT
 
 Array = NDArray[np.float64]
 
-_TRIFLE = 1e-8  # miss of the equations in each interval, of a state's range, that keeps information finite
+# Standard deviation granted to the equations over each interval, in ranges of the state: without it the
+# information of the first state would be infinite
+_TRIFLE = 1e-8
 
 
 def segment_details(problem: PathProblem) -> tuple[SegmentDetails, ...]:

@@ -24,6 +24,7 @@ from analysis.estimate.path.result import PathEstimate
 from analysis.estimate.path.segment import Segment
 from analysis.estimate.path.substeps import choose_substeps
 from analysis.estimate.unknowns import Unknowns
+from analysis.experiment.noise_sharing import NoiseSharing
 
 Array = NDArray[np.float64]
 
@@ -40,6 +41,8 @@ def estimate_path(
     upper: Array | None = None,
     sigma: Array | None = None,
     sensors: Array | None = None,
+    sharing: NoiseSharing | None = None,
+    penalty: Array | None = None,
     max_iterations: int = 60,
     details: bool = False,
     progress: Progress = SILENT,
@@ -54,9 +57,13 @@ def estimate_path(
     local           those of ``free`` that differ from record to record
     absent          (index, record) of those that are known in that record all the same
     lower, upper    bounds of the k parameters (default none)
-    sigma           noise standard deviation of each output; nan or None: estimated from the residuals
+    sigma           noise standard deviation of each output, [q] or [records, q]; nan or None: estimated from
+                    the residuals
+    sharing         which records have one level where it is estimated (default: all)
     sensors         offsets, delays and drifts of the outputs to start from, [2q] or [3q], or by record
                     (default none)
+    penalty         [k, k] of squares of parameters that all records share, added to twice the misfit (default
+                    none); the information stays that of the data
     details         also how the path follows the unknowns (:class:`SegmentDetails`)
 
     Noise of the inputs' samples (``Segment.input_noise``) is first left aside. If it then turns out to move a
@@ -69,7 +76,9 @@ def estimate_path(
     records = max((segment.record for segment in segments), default=0) + 1
     shared = Unknowns.by_record([int(j) for j in free], set(local), records)
     unknowns = Unknowns([item for item in shared.items if item not in set(absent)], records)
-    problem = PathProblem(kernels, list(segments), values, unknowns, lower, upper, sigma, sensors)
+    problem = PathProblem(kernels, list(segments), values, unknowns, lower, upper, sigma, sensors, sharing)
+    if penalty is not None:
+        problem.penalty = _of_unknowns(penalty, unknowns)
     choose_substeps(problem)
     noisy = any(s.noise_of_inputs.any() for s in problem.segments)
     found = iterate(problem, max_iterations, progress.part(0.0, 0.5 if noisy else 1.0))
@@ -77,6 +86,15 @@ def estimate_path(
         problem.free_inputs()
         found = found.followed_by(iterate(problem, max_iterations, progress.part(0.5, 1.0)))
     return _estimate(problem, found, details)
+
+
+def _of_unknowns(penalty: Array, unknowns: Unknowns) -> Array:
+    """A penalty on parameters, on the unknowns that all records share."""
+    own = np.zeros((len(unknowns), len(unknowns)))
+    shared = [i for i, (index, record) in enumerate(unknowns.items) if record < 0 and index < len(penalty)]
+    index = [unknowns.items[i][0] for i in shared]
+    own[np.ix_(shared, shared)] = penalty[np.ix_(index, index)]
+    return own
 
 
 def _estimate(problem: PathProblem, found: Outcome, details: bool) -> PathEstimate:
@@ -88,7 +106,10 @@ def _estimate(problem: PathProblem, found: Outcome, details: bool) -> PathEstima
         information=found.information,
         input_covariance=covariance_from_inputs(problem),
         states=problem.paths,
-        residuals=[np.ascontiguousarray((w.R * problem.noise.sigma).T) for w in problem.work],
+        residuals=[
+            np.ascontiguousarray((w.R * problem.noise.sigma[s.record]).T)
+            for s, w in zip(problem.segments, problem.work, strict=True)
+        ],
         sigma=problem.noise.sigma,
         chi2=2 * problem.cost([w.R for w in problem.work], problem.input_errors),
         dof=problem.dof,
@@ -99,6 +120,5 @@ def _estimate(problem: PathProblem, found: Outcome, details: bool) -> PathEstima
         defect=max(float(np.max(np.abs(w.C) / problem.scale)) for w in problem.work),
         history=found.history,
         message=found.message,
-        inputs_estimated=problem.m > 0,
         details=segment_details(problem) if details else (),
     )

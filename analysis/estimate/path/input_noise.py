@@ -37,7 +37,7 @@ def input_noise_matters(problem: PathProblem) -> bool:
 
 
 def covariance_from_inputs(problem: PathProblem) -> Array:
-    """Covariance of the unknowns that comes from what is unknown of the inputs, to first order."""
+    """Covariance of the unknowns due to the uncertainty of the inputs, to first order."""
     total = np.zeros((len(problem.unknowns), len(problem.unknowns)))
     modes = {(s.record, j) for s in problem.segments for j in range(len(s.variants))}
     if not modes:

@@ -22,24 +22,27 @@ from analysis.estimate.path.substeps import refine_substeps
 Array = NDArray[np.float64]
 
 # When it has converged
-_CLOSE = 0.1  # last step of every unknown, in its standard errors
-_CLOSE_AT_KINKS = 0.5  # the same for equations with kinks after _SLOW_STEPS; the result says so
-_STUCK_AT_KINKS = 1.0  # the same where no shorter step lowers the merit either; the result says so
-_SLOW_STEPS = 5  # steps that were more than half as long as the one before: kinks keep it from settling
+_CLOSE = 0.1  # longest last step of any unknown, in its standard errors
+_CLOSE_AT_KINKS = 0.5  # the same limit for equations with kinks, after _SLOW_STEPS; the result says so
+_STUCK_AT_KINKS = 1.0  # the same limit where no shorter step lowers the merit function; the result says so
+_SLOW_STEPS = 5  # so many steps longer than half the one before: kinks keep it from converging
 _ROUNDING = 1e-13  # of an unknown's magnitude: steps are not counted in standard errors smaller than this
-_SETTLED = 1e-6  # mean miss of the equations, in ranges, at which a path without unknowns has settled
+_SETTLED = 1e-6  # mean error of the equations, in ranges, at which a path without parameters has converged
 _SAME_NOISE = 0.02  # relative change of the noise levels that leaves the optimum where it is
 
 # How the equations come to hold
-_TIGHTER, _LITTLE_TIGHTER = 0.1, 0.5  # slack after a full step, and after a shortened one, of that before
+_TIGHTER, _LITTLE_TIGHTER = 0.1, 0.5  # factor on the slack after a full step, and after a shorter one
 _NO_SLACK = 0.01  # slack over the spread of the states given the data: below it the equations hold exactly
-_HELD = 1e-12  # miss of the equations, in ranges, that is rounding: they hold from the start
-_PENALTY = 2.0  # weight of a miss of the equations, in largest multipliers: above 1 the optimum stays one
+_HELD = 1e-12  # error of the equations, in ranges of the states, that is mere rounding
+# Weight of the equations' errors in the merit function, in largest Lagrange multipliers: above 1 the penalty
+# is exact, so that it leaves the optimum where it is
+_PENALTY = 2.0
 
 # Length of a step
 _SHORTEST = 1e-4  # length of a step below which none is taken
-_ROUNDED = 1e-9  # relative, and absolute in units of chi2: the merit is not known better
-_REMEMBERED = 3  # merits, the worst of which a step must lower: kinks make single ones rise
+_ROUNDED = 1e-9  # rounding of the merit function: relative, and absolute in units of chi-square
+# A step must lower the worst of so many last values of the merit function: at kinks a single one may rise
+_REMEMBERED = 3
 _HALF = 0.5  # a step longer than half the one before, below half a standard error, oscillates: halve it
 _LONG_ENOUGH = 0.4  # length of a step after which the noise levels are worth renewing
 _OTHER_NOISE = 0.05  # relative change of the noise levels after which former merits do not compare
@@ -134,12 +137,13 @@ class _Iteration:
 
     def _propose(self) -> _Proposal:
         problem = self.problem
-        self.information, gradient = problem.eliminate(self.slack)
+        self.information, gradient = problem.eliminate(self.slack, penalised=True)
         step = bounded_step(
             self.information, gradient, problem.current, problem.low, problem.high, self.damping
         )
         self.penalty = max(self.penalty, _PENALTY * problem.step_path(step))
         misfit = problem.cost([w.R for w in problem.work], problem.input_errors)
+        misfit += problem.penalty_cost(problem.values)
         miss = problem.miss([w.C for w in problem.work])
         if len(problem.unknowns):
             size = _in_standard_errors(step, self.information, problem.sizes)
@@ -163,7 +167,8 @@ class _Iteration:
             errors = [e + length * w.dX[n:] for e, w in zip(problem.input_errors, problem.work, strict=True)]
             values = problem.unknowns.moved(problem.values, length * proposal.step)
             defects, residuals = problem.evaluate(paths, values, problem.flow_steps, errors=errors)
-            if problem.cost(residuals, errors) + merit(defects) <= bar:
+            cost = problem.cost(residuals, errors) + problem.penalty_cost(values)
+            if cost + merit(defects) <= bar:
                 problem.paths, problem.values, problem.input_errors = paths, values, errors
                 problem.accepted = defects, residuals
                 return length, residuals

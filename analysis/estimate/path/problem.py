@@ -18,12 +18,14 @@ from analysis.estimate.path.noise_levels import NoiseLevels
 from analysis.estimate.path.segment import Segment
 from analysis.estimate.path.workspace import Workspace
 from analysis.estimate.unknowns import Unknowns
+from analysis.experiment.noise_sharing import NoiseSharing
 
 Array = NDArray[np.float64]
 Evaluated = tuple[list[Array], list[Array]]  # defects [N-1, n] and residuals over the noise [N, q] by segment
 
-_DIFFUSE = 30.0  # prior spread of a step of the first state, in ranges of that state: no prior to speak of
-_LEAST_SHARE = 0.1  # of an output's samples that count as free, however much the inputs explain
+_DIFFUSE = 30.0  # standard deviation of the first state's prior, in its ranges: so wide that it says nothing
+# Least part of an output's samples that counts as degrees of freedom, however much noisy inputs explain
+_LEAST_SHARE = 0.1
 
 
 class PathProblem:
@@ -39,6 +41,7 @@ class PathProblem:
         upper: Array | None,
         sigma: Array | None,
         sensors: Array | None,
+        sharing: NoiseSharing | None = None,
     ) -> None:
         if not segments:
             raise DataError("There is no data to fit.")
@@ -53,13 +56,14 @@ class PathProblem:
         self.low, self.high = self._bounds(lower, upper)
         self.paths = [np.ascontiguousarray(s.states, dtype=np.float64).copy() for s in segments]
         self.scale = _state_ranges(self.paths)
-        self.noise = NoiseLevels.of(segments, sigma)
+        self.noise = NoiseLevels.of(segments, sigma, sharing)
         self._first_sigma = self.noise.sigma.copy()
         self._first_size = np.abs(unknowns.current(self.values))
         self.m = 0  # inputs whose errors are unknowns
         self.input_errors = [np.zeros((0, s.states.shape[1])) for s in segments]  # [m, N]
         self.input_count = segments[0].input_count
         self._allocate()
+        self.penalty = np.zeros((0, 0))  # [unknowns, unknowns] of their squares; empty: none
         self.steps = self.fine = 1  # sub-steps of an interval for derivatives, and for the flow itself
         self.soft = True  # whether the equations may still be missed: a rough flow will do
         self.accepted: Evaluated | None = None  # at the point that was reached, with the flow's own steps
@@ -115,8 +119,8 @@ class PathProblem:
         self.evaluations += 1
         for i, (segment, X, w) in enumerate(zip(self.segments, self.paths, self.work, strict=True)):
             solver.linearise(
-                self.kernels.jac, self.kernels.out_jac, segment.times, X, segment.outputs, self.noise.sigma,
-                self.values[segment.record], self.free, self.steps,
+                self.kernels.jac, self.kernels.out_jac, segment.times, X, segment.outputs,
+                self.noise.sigma[segment.record], self.values[segment.record], self.free, self.steps,
                 *segment.shifted_inputs(self.input_errors[i]), w.V, w.C, w.R, w.G, w.D,
             )  # fmt: skip
         if self.flow_steps != self.steps:
@@ -141,8 +145,9 @@ class PathProblem:
         for segment, X, e in zip(segments or self.segments, paths, errors, strict=True):
             C, R = np.empty((X.shape[1] - 1, self.n)), np.empty((X.shape[1], self.q))
             solver.evaluate(
-                self.kernels.rhs, self.kernels.out, segment.times, X, segment.outputs, self.noise.sigma,
-                values[segment.record], steps, *segment.shifted_inputs(e), C, R,
+                self.kernels.rhs, self.kernels.out, segment.times, X, segment.outputs,
+                self.noise.sigma[segment.record], values[segment.record], steps,
+                *segment.shifted_inputs(e), C, R,
             )  # fmt: skip
             defects.append(C)
             residuals.append(R)
@@ -176,10 +181,14 @@ class PathProblem:
     # the linearised problem
 
     def eliminate(
-        self, slack: Array, defects: list[Array] | None = None, residuals: list[Array] | None = None
+        self,
+        slack: Array,
+        defects: list[Array] | None = None,
+        residuals: list[Array] | None = None,
+        penalised: bool = False,
     ) -> tuple[Array, Array]:
         """Information and gradient of the unknowns; with ``defects`` given, of those (and ``residuals``)
-        alone. ``slack`` [n]: how far the equations may be missed.
+        alone. ``slack`` [n]: how far the equations may be missed; ``penalised``: with the penalty.
         """
         size, p = len(self.unknowns), len(self.free)
         information, gradient = np.zeros((size, size)), np.zeros(size)
@@ -198,6 +207,9 @@ class PathProblem:
                 start, spread = np.concatenate([start, -errors[:, 0]]), np.concatenate([spread, noise])
             solver.forward(w.carried, C, R, w.seen, w.D, start, spread, roots, w.S, w.M, w.K, w.s, w.E, H, g)
             self.unknowns.add(segment.record, information, gradient, H, g)
+        if len(self.penalty) and penalised:
+            information += self.penalty
+            gradient -= self.penalty @ self.current
         return information, gradient
 
     def step_path(self, step: Array) -> float:
@@ -216,6 +228,13 @@ class PathProblem:
         """Half the sum of squares of the residuals and of the errors of the inputs, over their noise."""
         total = sum(float(np.nansum(R * R)) for R in residuals)
         return 0.5 * (total + self.input_cost(errors))
+
+    def penalty_cost(self, values: Array) -> float:
+        """Half the penalised squares of unknowns."""
+        if not len(self.penalty):
+            return 0.0
+        there = self.unknowns.current(values)
+        return 0.5 * float(there @ self.penalty @ there)
 
     def input_cost(self, errors: list[Array]) -> float:
         total = 0.0
@@ -244,7 +263,7 @@ class PathProblem:
         The errors of the inputs take up their own cost; from which outputs is read off the forward sweep,
         which knows how much of each sample came as no news.
         """
-        measured = self.noise.measured.astype(np.float64)
+        measured = self.noise.measured.sum(axis=0).astype(np.float64)
         if not self.m:
             return np.maximum(measured * self.dof / measured.sum(), 1.0)
         known = np.zeros(self.q)

@@ -23,10 +23,10 @@ class PathEstimate:
     estimate: Array  # of the unknowns
     covariance: Array  # of the unknowns; directions the data do not determine are left out
     information: Array  # its inverse, singular when something is undetermined
-    input_covariance: Array  # what the unknown of the inputs adds to the covariance
+    input_covariance: Array  # what the uncertainty of the inputs adds to the covariance
     states: list[Array]  # smoothed [n, N] per segment
     residuals: list[Array]  # measurement minus model output [q, N] per segment
-    sigma: Array  # noise standard deviation per output, given or estimated
+    sigma: Array  # [records, q] noise standard deviation of the outputs, given or estimated
     chi2: float
     dof: int
     converged: bool
@@ -36,7 +36,6 @@ class PathEstimate:
     defect: float  # largest violation of the equations, in ranges of the state
     history: list[dict[str, float]] = field(default_factory=list)
     message: str = ""
-    inputs_estimated: bool = False  # the inputs' noise mattered: their samples were unknowns too
     details: tuple[SegmentDetails, ...] = ()  # one for each segment, if asked for
 
 

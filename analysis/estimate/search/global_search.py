@@ -49,7 +49,8 @@ class GlobalSearch:
                 "Global search needs a lower and an upper bound for every parameter to be identified."
             )
         segments = segments_of(experiment)
-        problem = OutputError(model, segments, unknowns, noise_levels(segments, experiment.sigma))
+        noise = noise_levels(segments, experiment.sigma, experiment.noise_sharing)
+        problem = OutputError(model, segments, unknowns, noise)
         return _search(self, problem, low, high, progress, alone)
 
 
@@ -80,6 +81,7 @@ def _search(
     population = options.population or 10 * len(low)
     run = _differential_evolution if options.algorithm == "differential_evolution" else _pymoo
     search, best, generations = run(cost, low, high, population, options, watch)
+    ended = len(history) < options.generations  # by itself: the population agrees
     values = point(np.asarray(search, dtype=np.float64)).values
     names = list(model.free)
     own = OwnEstimate(
@@ -92,18 +94,20 @@ def _search(
     return Start(
         "global",
         values,
-        converged=np.isfinite(best),
+        converged=bool(np.isfinite(best)) and ended,
         iterations=generations,
         evaluations=counted,
         history=history,
-        warnings=_limits(problem.segments) if alone else [],
+        warnings=_limits(problem.segments, ended) if alone else [],
         own=own,
     )
 
 
-def _limits(segments: Sequence[Segment]) -> list[str]:
+def _limits(segments: Sequence[Segment], ended: bool) -> list[str]:
     """What a user must know of such a result."""
     words = ["A global search gives no error bars."]
+    if not ended:
+        words.append("It was stopped at the given number of generations, before its individuals agreed.")
     if any(len(s.free_initial) for s in segments):
         words.append("Unknown initial values were not sought: they are what the first samples tell.")
     return words

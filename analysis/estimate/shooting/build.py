@@ -56,13 +56,20 @@ def stretches_of(experiment: Experiment) -> list[Place]:
 
 
 def noise_from_differences(experiment: Experiment) -> Array:
-    """Noise [q] of the outputs: as said, else from their differences; of several records the median."""
+    """Noise [records, q] of the outputs: as said, else from their differences, of records that have one level
+    the median."""
     found = experiment.sigma
-    for i in np.flatnonzero(~np.isfinite(found)):
-        rows = [run.outputs[i] for run in experiment.runs if np.isfinite(run.outputs[i]).any()]
-        spread = float(np.nanstd(np.concatenate(rows))) if rows else 0.0
+    for i, apart in enumerate(experiment.noise_sharing.apart):
+        unknown = np.flatnonzero(~np.isfinite(found[:, i]))
+        rows = [experiment.runs[r].outputs[i] for r in unknown]
+        spread = [float(np.nanstd(row)) if np.isfinite(row).any() else 0.0 for row in rows]
         levels = [noise_of(row) for row in rows]
-        found[i] = max(float(np.median(levels)) if levels else 0.0, LEAST_NOISE * spread) or 1.0
+        if not apart:
+            there = [level for level, row in zip(levels, rows, strict=True) if np.isfinite(row).any()]
+            together = float(np.nanstd(np.concatenate(rows))) if there else 0.0
+            spread, levels = len(rows) * [together], len(rows) * [float(np.median(there)) if there else 0.0]
+        for r, level, size in zip(unknown, levels, spread, strict=True):
+            found[r, i] = max(level, LEAST_NOISE * size) or 1.0
     return found
 
 

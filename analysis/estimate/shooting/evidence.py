@@ -17,9 +17,10 @@ from analysis.signal.whiteness import autocorrelation, ljung_box
 
 Array = NDArray[np.float64]
 
-LARGEST_RATIO = 1.15  # robust residual over noise from differences that a right model may leave
+LARGEST_RATIO = 1.15  # of robust residual to noise (from differences), up to which a model may be right
 CHANCE = 1.5  # ... plus this over the root of the samples: both are estimates (counted: 1.3 to 1.6)
 LEAST_P = 1e-6  # Ljung-Box probability below which what is left counts as coloured
+_NO_NOISE = 1e4  # ratio from which on the differences have shown no noise: too few samples, or none there
 LAGS, SAMPLES_A_LAG = 40, 25  # lags of the two Ljung-Box tests: 40, and the samples over 25
 
 
@@ -40,19 +41,23 @@ class Evidence:
     @property
     def words(self) -> str:
         colour = "white" if self.whiteness > LEAST_P else f"coloured, p = {self.whiteness:.0e}"
-        return f"residual {self.ratio:.3g} times the noise, {colour}, R² {self.r2:.4f}"
+        size = (
+            f"{self.ratio:.3g} times the noise" if self.ratio < _NO_NOISE else "beside no noise that is known"
+        )
+        return f"residual {size}, {colour}, R² {self.r2:.4f}"
 
 
-def evidence(measured: Sequence[Array], residuals: Sequence[Array], noise: Array) -> Evidence:
-    """Judge residuals [q, N] of stretches against outputs [q, N] and the noise [q] from differences."""
+def evidence(measured: Sequence[Array], residuals: Sequence[Array], noise: Sequence[Array]) -> Evidence:
+    """Judge residuals [q, N] of stretches against outputs [q, N] and the noise [q] from differences there."""
     ratios, chances, shares = [(0.0, 0)], [1.0], [1.0]
-    for i, level in enumerate(noise):
-        rows = [r[i] for r in residuals]
-        left = np.concatenate(rows)
+    for i in range(len(noise[0])):
+        left = np.concatenate([r[i] for r in residuals])
         left = left[np.isfinite(left)]
         if len(left) < 2:
             continue
-        ratios.append((robust_deviation(left) / max(level, 1e-300), len(left)))
+        rows = [r[i] / max(float(level[i]), 1e-300) for r, level in zip(residuals, noise, strict=True)]
+        together = np.concatenate(rows)
+        ratios.append((robust_deviation(together[np.isfinite(together)]), len(left)))
         chances += [white_chance(rows, LAGS), white_chance(rows, len(left) // SAMPLES_A_LAG)]
         signal = np.concatenate([m[i] for m in measured])
         power = float(np.nansum((signal - np.nanmean(signal)) ** 2))

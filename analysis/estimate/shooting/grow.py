@@ -14,7 +14,7 @@ from analysis.estimate.shooting.descent import Descent, minimise
 from analysis.estimate.shooting.problem import ROUGH, Point, Problem
 
 SHARES = (0.05, 0.15, 0.4, 1.0)  # of each stretch
-LOOSE, TIGHT = 1e-3, 1e-6  # promised decrease over cost at which a share, and the whole, counts as fitted
+LOOSE, TIGHT = 1e-3, 1e-6  # relative decrease still promised when a share, and the whole, counts as fitted
 STEPS_A_SHARE, STEPS_AT_LAST = 30, 60
 SAMPLES_AN_UNKNOWN = 4  # least samples to begin with
 

@@ -3,6 +3,8 @@
 The noise of a channel is read from its roughness, and an excitation may be rough by nature (a white force
 held by a converter). The motion decides: noise of that size on the input would move the outputs by a certain
 amount. If the outputs are followed far more closely than that with the input taken as exact, it is no noise.
+What the free parameters and the initial state can imitate of that amount a fit takes up by moving them: it
+counts for whether the noise matters, not against it (where motions run apart, that is nearly all of it).
 """
 
 from __future__ import annotations
@@ -23,9 +25,14 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-REFUTED = 2.0  # effect of the supposed noise over the residual: so close a fit would be impossible
-NEGLIGIBLE = 0.05  # the same ratio below which the outputs' own noise hides it (a shift of a few per cent of
-# a standard error for each parameter)
+# Effect of the supposed noise that no unknown can imitate, over the residual, beyond which it is refuted: no
+# fit could be so close.
+REFUTED = 2.0
+# The same ratio of the whole effect below which the outputs' own noise hides it (a shift of a few per cent of
+# a standard error for each parameter).
+NEGLIGIBLE = 0.05
+# Of the supposed noise, so that its effect is linear: a larger draw can change a motion's course.
+_SMALL = 1e-3
 
 
 class InputNoise(Enum):
@@ -50,14 +57,32 @@ def input_noise(experiment: Experiment, found: Search) -> InputNoise:
         return InputNoise.MATTERS
     point = descent.evaluation.point
     noisy = _with_noisy_inputs(experiment, problem, np.random.default_rng(0))
-    moved = noisy.evaluate(point, derivatives=False)
-    if not np.isfinite(moved.cost):
+    moved, here = noisy.evaluate(point, derivatives=False), problem.evaluate(point)
+    if not (np.isfinite(moved.cost) and np.isfinite(here.cost)):
         return InputNoise.MATTERS
-    effect = [a.outputs - b.outputs for a, b in zip(moved.motions, descent.evaluation.motions, strict=True)]
-    ratio = _largest_ratio(effect, problem.residuals(descent.evaluation))
-    if ratio > REFUTED:
+    residuals = problem.residuals(here)
+    effect = [(a.outputs - b.outputs) / _SMALL for a, b in zip(moved.motions, here.motions, strict=True)]
+    alone = [_not_imitated(e, m.slopes, r) for e, m, r in zip(effect, here.motions, residuals, strict=True)]
+    if _largest_ratio(alone, residuals) > REFUTED:
         return InputNoise.REFUTED
-    return InputNoise.MATTERS if ratio > NEGLIGIBLE else InputNoise.NEGLIGIBLE
+    whole = _largest_ratio(effect, residuals)
+    return InputNoise.MATTERS if whole > NEGLIGIBLE else InputNoise.NEGLIGIBLE
+
+
+def _not_imitated(effect: Array, slopes: Array, residuals: Array) -> Array:
+    """What is left of an effect [q, N] after the best changes of the unknowns with these slopes [q, P, N],
+    where something was measured; outputs count by their residuals' size."""
+    seen = np.isfinite(residuals)
+    size = [
+        float(np.sqrt(np.mean(r[s] ** 2))) if s.any() else 1.0 for r, s in zip(residuals, seen, strict=True)
+    ]
+    weight = np.where(seen, 1.0 / np.maximum(size, 1e-300)[:, None], 0.0)
+    columns = (slopes * weight[:, None]).transpose(0, 2, 1).reshape(-1, slopes.shape[1])
+    lengths = np.linalg.norm(columns, axis=0)
+    columns = columns[:, lengths > 0] / lengths[lengths > 0]
+    target = (effect * weight).ravel()
+    left = target - columns @ np.linalg.lstsq(columns, target, rcond=None)[0]
+    return np.asarray(left.reshape(effect.shape) / np.where(weight > 0, weight, 1.0))
 
 
 def _largest_ratio(effect: list[Array], residuals: list[Array]) -> float:
@@ -72,11 +97,12 @@ def _largest_ratio(effect: list[Array], residuals: list[Array]) -> float:
 
 
 def _with_noisy_inputs(experiment: Experiment, problem: Problem, rng: np.random.Generator) -> Problem:
-    """The problem with a draw of the supposed noise on the inputs, held over each sample interval."""
+    """The problem with ``_SMALL`` of a draw of the supposed noise on the inputs, held over each interval."""
     inputs = []
     for run in experiment.runs:
         given = run.inputs
         changed = given.coefficients.copy()
-        changed[:, :, 0] += run.input_noise[:, None] * rng.standard_normal(changed.shape[:2])
+        drawn = rng.standard_normal(changed.shape[:2])
+        changed[:, :, 0] += _SMALL * run.input_noise[:, None] * drawn
         inputs.append(Inputs(given.t0, given.dt, changed, given.breaks))
     return problem.on([replace(s, inputs=inputs[s.record]) for s in problem.stretches])

@@ -21,7 +21,7 @@ from analysis.experiment import Experiment
 if TYPE_CHECKING:
     from analysis.estimate.shooting.method import Shooting
 
-LOWER = 0.9  # times the cost that another interpolation must reach
+LOWER = 0.9  # of the present cost, below which another interpolation is taken
 CHEAP = 0.1 * MOST_WORK  # what a search may have cost that is made anew for each interpolation
 
 

@@ -64,7 +64,7 @@ class Problem:
     upper: Array
     logarithmic: NDArray[np.bool_]  # [k + 3q]
     scale: Array  # [k + 3q] size of a parameter that is not logarithmic, for caps and starts; 0: unknown
-    sigma: Array  # [q]
+    sigma: Array  # [records, q]
     substeps: int = 1  # of a sample interval; ADAPTIVE: steps of adaptive size, implicit where stiff
     evaluations: int = 0  # passes over the data with derivatives
     work: float = 0.0  # sub-steps times columns integrated
@@ -175,7 +175,7 @@ class Problem:
 
     def _add(self, result: Evaluation, stretch: Stretch, motion: Motion, derivatives: bool) -> None:
         seen = np.isfinite(stretch.outputs)
-        weight = np.where(seen, 1.0 / self.sigma[:, None], 0.0)
+        weight = np.where(seen, 1.0 / self.sigma[stretch.record][:, None], 0.0)
         residual = np.where(seen, stretch.outputs - motion.outputs, 0.0) * weight
         result.cost += 0.5 * float(np.sum(residual * residual))
         result.motions.append(motion)
@@ -221,9 +221,9 @@ class Problem:
         while self.substeps < (most if np.isfinite(worst) or self.substeps < MOST_ROUGH else MOST_SUBSTEPS):
             fine = self._outputs(point, 2 * self.substeps)
             worst = 0.0
-            for a, b, seen in zip(coarse, fine, measured, strict=True):
+            for a, b, seen, stretch in zip(coarse, fine, measured, self.stretches, strict=True):
                 with np.errstate(invalid="ignore", over="ignore"):
-                    change = np.where(seen, np.abs(a - b) / self.sigma[:, None], 0.0)
+                    change = np.where(seen, np.abs(a - b) / self.sigma[stretch.record][:, None], 0.0)
                 worst = max(worst, float(np.max(change)) if np.isfinite(change).all() else np.inf)
             if worst <= tolerance:
                 return

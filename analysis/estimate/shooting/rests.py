@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-_MOST = 3  # that are tried
+_MOST = 3  # places of rest that are tried
 _WIDE = 10.0  # half the width in which they are sought, at least, and over what the start shows of a state
 _SOUGHT = 24  # starts of Newton's method
-_SAME = 0.05  # of the width between all of them: no other place
+_SAME = 0.05  # of the width between the outermost ones: nearer to the start than this is no other place
 
 
 def rests(experiment: Experiment, start: Point) -> list[Point]:

@@ -47,7 +47,7 @@ class Search:
     """The best point so far, and all that was tried."""
 
     problem: Problem
-    noise: Array  # [q] from differences
+    noise: Array  # [records, q] from differences
     watch: Callable[[], None] | None = None
     best: Descent | None = None
     judged: Evidence | None = None
@@ -71,7 +71,8 @@ class Search:
 
     def judge(self, problem: Problem, found: Descent) -> Evidence:
         measured = [s.outputs for s in problem.stretches]
-        return evidence(measured, problem.residuals(found.evaluation), self.noise)
+        levels = [self.noise[s.record] for s in problem.stretches]
+        return evidence(measured, problem.residuals(found.evaluation), levels)
 
     def take_levels(self, name: str, levels: Sequence[Level]) -> bool:
         """The whole, if the windows came to it; and the longest windows that are good."""

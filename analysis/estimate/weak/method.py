@@ -24,7 +24,7 @@ from analysis.estimate.weak.fit import Block, WeakEstimate, fit_weak
 from analysis.estimate.weak.plain import REFERENCES, start_plain
 from analysis.estimate.weak.system import Equation, WeakSystem, nodes
 from analysis.experiment import Experiment, Run, Unknown
-from analysis.experiment.states import StateSamples, state_samples
+from analysis.experiment.states import StateSamples, direct_states, state_samples
 from analysis.signal.noise import noise_bound
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _start(options: Weak, experiment: Experiment, progress: Progress, alone: boo
         raise ModelError(f"{model.name} has no free parameter: give one a guess instead of a value.")
     samples = [state_samples(model, run, model.values(), smoothed=False) for run in runs]
     equations = _equations(model, samples[0])
-    noise = [np.array([noise_bound(row) for row in s.values]) for s in samples]
+    noise = [_noise(model, run, s) for run, s in zip(runs, samples, strict=True)]
     spacing = options.spacing or _spacing(runs, samples, noise)
     blocks = _blocks(model, runs, samples, noise, equations, spacing)
     n = len(model.states)
@@ -154,6 +154,15 @@ def _equations(model: Model, samples: StateSamples) -> list[Equation]:
     used = {i for i, _ in samples.derived.values()} | set(samples.derived)
     first_order = [Equation(i) for i in range(len(model.states)) if i not in used]
     return first_order + [Equation(j, i, factor) for j, (i, factor) in samples.derived.items()]
+
+
+def _noise(model: Model, run: Run, samples: StateSamples) -> Array:
+    """Noise [n] of the states' samples: as said of the outputs that show them, else from differences."""
+    levels = np.array([noise_bound(row) for row in samples.values])
+    for output, state in direct_states(model).items():
+        if np.isfinite(run.noise[output]) and run.measured[output]:
+            levels[state] = run.noise[output]
+    return levels
 
 
 def _spacing(data: Sequence[Run], samples: Sequence[StateSamples], noise: Sequence[Array]) -> int:

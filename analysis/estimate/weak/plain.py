@@ -61,6 +61,8 @@ def start_plain(experiment: Experiment, progress: Progress) -> Start:
         if relative < _CUTOFF or model.is_linear:
             converged = True
             break
+    if np.isfinite(cost):  # what is left at the end, not before the last step
+        information, _, cost, rows = _normal(systems, p, free)
     scale = cost / max(rows - len(free), 1)
     names = list(model.free)
     own = OwnEstimate(

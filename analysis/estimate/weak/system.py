@@ -196,12 +196,13 @@ class WeakSystem:
                 (c, free.index(int(j))) for c, (i, j) in enumerate(self.pattern_p.T) if i == row and j in free
             ]
             weight = float(weights[e]) ** 2
-            cost += weight * float(residual[e] @ residual[e])
-            if mine:
-                entries, columns = (list(part) for part in zip(*mine, strict=True))
-                A = self.probes.integrals(Vp[entries])
-                information[np.ix_(columns, columns)] += weight * (A @ A.T)
-                gradient[columns] += weight * (A @ residual[e])
+            with np.errstate(over="ignore", invalid="ignore"):  # of numbers far astray: the step is refused
+                cost += weight * float(residual[e] @ residual[e])
+                if mine:
+                    entries, columns = (list(part) for part in zip(*mine, strict=True))
+                    A = self.probes.integrals(Vp[entries])
+                    information[np.ix_(columns, columns)] += weight * (A @ A.T)
+                    gradient[columns] += weight * (A @ residual[e])
         return information, gradient, cost
 
     def linearised(self, p_all: Array, free: list[int]) -> tuple[Array, Array]:

@@ -19,10 +19,11 @@ from PyQt6.QtWidgets import (
 )
 
 from app.desktop import tasks
+from app.desktop.numbers import localised_delay
 from app.desktop.page import Page
 from app.desktop.pages.orbits import DRIVES
 from app.desktop.plots.plot import Plot
-from app.desktop.plots.space import SpaceView
+from app.desktop.plots.space import SpaceCard
 from app.desktop.tasks import Embedding
 from app.desktop.widgets.basics import Card, Empty, button, label, sentence, set_role, timer
 from app.desktop.workbench import RecordInHand, Workbench
@@ -93,9 +94,8 @@ class EmbedPage(Page):
             theme, "Portrait", "", "", "The motion: the signal against itself a moment later"
         )
         self.trail = self.portrait.curve()
-        self.space = SpaceView(theme)
-        solid = Card(theme, "Motion in three dimensions", "Drag to turn")
-        solid.add(self.space, 1)
+        solid = SpaceCard(theme, "Motion in three dimensions", "Drag to turn")
+        self.space = solid.view
         self.views = QTabWidget()
         self.views.setDocumentMode(True)
         self.views.addTab(solid, "3D")
@@ -272,8 +272,8 @@ class EmbedPage(Page):
         piece = record.record.cut(0, min(len(record.record), count))
         space = tasks.space_of(piece, (name,), 3, self.delay)
         self.space.show_points(space.points, space.labels)
-        self.portrait.item.setLabel("bottom", space.labels[0])
-        self.portrait.item.setLabel("left", space.labels[1])
+        self.portrait.item.setLabel("bottom", localised_delay(space.labels[0]))
+        self.portrait.item.setLabel("left", localised_delay(space.labels[1]))
         self.trail.setData(space.points[0], space.points[1])
         self.bench.find("embedding", Embedding(name, self.delay, max(self.dimension, 2)))
 

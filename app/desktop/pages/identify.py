@@ -169,7 +169,11 @@ class IdentifyPage(Page):
                 box.setCurrentText(before[name])
         if self.bench.model is not None and not self.bench.model_problem:
             self._found_channels = {}
-        self.no_record.setVisible(record is None)
+        missing = "Take a recording in hand first." if record is None else ""
+        if record is not None and self.bench.model is None:
+            missing = "They can be chosen once the model's text is understood."
+        self.no_record.setText(missing)
+        self.no_record.setVisible(bool(missing))
         self.find_button.setEnabled(record is not None)
         self._mark_earlier()
         self._follow()

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
-from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QStackedWidget, QTabWidget, QVBoxLayout, QWidget
 
 from analysis import Estimate, Record, with_error
 from app.desktop import tasks
 from app.desktop.numbers import NumberError
 from app.desktop.page import Page
+from app.desktop.plots.closeup import CloseUp
 from app.desktop.plots.orbit import OrbitTile
 from app.desktop.plots.plot import Plot
 from app.desktop.tasks import Space
 from app.desktop.widgets.basics import Card, Empty, add_row, button, form, label, scrolled, sentence, set_role
 from app.desktop.widgets.flow import FlowLayout
+from app.desktop.widgets.holdpanel import HoldPanel
 from app.desktop.widgets.number import Count, Number
-from app.desktop.words import with_minus
 from app.desktop.workbench import Workbench
 
 TILES = 60  # shown at most
-DRIVES = ("drive", "f", "force", "w", "y")  # channels that are no motion of the specimen
+# channels that are no motion of the specimen: of its drive, and of the control loop of a rig
+DRIVES = ("drive", "f", "force", "w", "y", "target", "correction", "loop")
 
 
 class OrbitsPage(Page):
@@ -34,6 +37,7 @@ class OrbitsPage(Page):
         self.found: Any = None
         self.shown: list[Any] = []  # the orbits of the tiles: confirmed ones first, then the others
         self.tiles: list[OrbitTile] = []
+        self._looked_at = 0  # of the tiles: the one that is enlarged
         self.stack = QStackedWidget()
         empty = Empty(
             self.theme,
@@ -43,7 +47,12 @@ class OrbitsPage(Page):
         )
         empty.button.clicked.connect(lambda: bench.go("recordings"))
         self.stack.addWidget(empty)
-        self.stack.addWidget(self._work())
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.addTab(self._work(), "In the record")
+        self.hold_panel = HoldPanel(bench)
+        self.tabs.addTab(self.hold_panel, "Hold on the rig")
+        self.stack.addWidget(self.tabs)
         self.body.addWidget(self.stack, 1)
         bench.record_changed.connect(self._record_changed)
         bench.restored.connect(self._restored)
@@ -99,7 +108,7 @@ class OrbitsPage(Page):
         scroll = scrolled(side)  # what was found takes many words: nothing is squeezed in a low window
         scroll.setFixedWidth(theme.px(310))
         column.addWidget(scroll)
-        gallery = Card(theme, "Orbits", "Click an orbit to include it or leave it out")
+        gallery = Card(theme, "Orbits", "Click an orbit to enlarge it, its box to include it")
         self.count = label("", "small")
         gallery.head.addWidget(self.count)
         self.all_button = button("All", lambda: self._include(True), "Include every confirmed orbit")
@@ -109,7 +118,14 @@ class OrbitsPage(Page):
         self.grid = QWidget()
         self.flow = FlowLayout(theme.px(10))
         self.grid.setLayout(self.flow)
-        gallery.add(scrolled(self.grid), 1)
+        self.close_up = CloseUp(theme)
+        self.close_up.left.connect(lambda: self.views.setCurrentIndex(0))
+        self.close_up.stepped.connect(lambda step: self._enlarge(self._looked_at + step))
+        self.close_up.included.connect(lambda on: self.tiles[self._looked_at].setChecked(on))
+        self.views = QStackedWidget()
+        self.views.addWidget(scrolled(self.grid))
+        self.views.addWidget(self.close_up)
+        gallery.add(self.views, 1)
         column.addWidget(gallery, 1)
         return whole
 
@@ -175,6 +191,7 @@ class OrbitsPage(Page):
             if widget is not None:
                 widget.deleteLater()
         self.shown, self.tiles = [], []
+        self.views.setCurrentIndex(0)
         self.bars.setOpts(x=[], height=[])
         if found is None or space is None:
             self._tell()
@@ -186,6 +203,8 @@ class OrbitsPage(Page):
             tile = OrbitTile(self.theme, piece[0], piece[1], frame, _words(orbit, self._rate()))
             tile.setChecked(orbit.confirmed is not False)
             tile.toggled.connect(self._tell)
+            tile.enlarge()
+            tile.opened.connect(partial(self._enlarge, len(self.tiles)))
             self.flow.addWidget(tile)
             self.tiles.append(tile)
         period = self._rate() / self.frequency.value() if self.frequency.value() else self._rate()
@@ -206,6 +225,22 @@ class OrbitsPage(Page):
         else:
             self._say(" ".join(found.messages), "small")
         self._tell()
+
+    def _enlarge(self, number: int) -> None:
+        """Show an orbit at full size in place of the gallery."""
+        if self.space is None or not self.tiles:
+            return
+        self._looked_at = number % len(self.tiles)
+        orbit = self.shown[self._looked_at]
+        self.close_up.show_orbit(
+            self.space.points[:, orbit.segment],
+            self.space.labels,
+            self._rate(),
+            _words(orbit, self._rate()),
+            self.tiles[self._looked_at].isChecked(),
+        )
+        self.views.setCurrentIndex(1)
+        self.close_up.back.setFocus()
 
     def _rate(self) -> float:
         record = self.bench.record
@@ -261,5 +296,6 @@ def _words(orbit: Any, rate: float) -> tuple[str, ...]:
     stable = "not confirmed" if orbit.confirmed is False else "stability unknown"
     if len(orbit.multipliers):
         multiplier = Estimate.normal(orbit.multipliers[0].real, orbit.multiplier_stderr)
-        stable = with_minus(f"multiplier {with_error(multiplier)}")
-    return period, f"closure {100 * orbit.closure:.2g} %, {orbit.count}×", stable
+        stable = f"multiplier {with_error(multiplier)}"
+    closure = f"closure {100 * orbit.closure:.2g} %, {orbit.count}×"
+    return sentence(period), sentence(closure), sentence(stable)

@@ -28,6 +28,7 @@ from PyQt6.QtWidgets import (
 from analysis import ShakedownError
 from app import library
 from app.desktop.dates import moment_text
+from app.desktop.numbers import localised
 from app.desktop.page import Page
 from app.desktop.plots.recordview import RecordView
 from app.desktop.theme import Theme
@@ -129,7 +130,7 @@ class RecordingsPage(Page):
         self.splitter.setHandleWidth(self.theme.px(10))
         self.splitter.setChildrenCollapsible(False)
         self.splitter.setSizes(
-            bench.settings.layout.get("recordings", [self.theme.px(330), self.theme.px(900)])
+            [self.theme.px(size) for size in bench.settings.layout.get("recordings", [330, 900])]
         )
         self.body.addWidget(self.splitter, 1)
         bench.rig.recorded.connect(lambda path: self.refresh(path))
@@ -209,7 +210,9 @@ class RecordingsPage(Page):
         self.refresh()
 
     def on_hide(self) -> None:
-        self.bench.settings.layout["recordings"] = self.splitter.sizes()
+        self.bench.settings.layout["recordings"] = [
+            round(size / self.theme.scale) for size in self.splitter.sizes()
+        ]
 
     def refresh(self, choose: Path | None = None) -> None:
         """Read the folder again, elsewhere; ``choose`` is brought to the front when it is there."""
@@ -551,6 +554,7 @@ class RecordingsPage(Page):
         except OSError as error:
             self.bench.say(f"{entry.name} could not be moved: {error.strerror}.", "bad")
         else:
+            self.list.setFocus()  # in a box for text Ctrl+Z would be that of the text
             self.bench.say(f"{entry.name} is in the bin.", undo=self.undo_bin)
         if moved:
             self._binned.append(moved)
@@ -572,8 +576,9 @@ class RecordingsPage(Page):
         except OSError as error:
             self.bench.say(f"It could not be brought back: {error.strerror}.", "bad")
             return
-        self.bench.say(f"{moved[0][0].stem} is back.", "good")
-        self.refresh(min((before for before, _ in moved), key=lambda path: len(path.name)))
+        back = min((before for before, _ in moved), key=lambda path: len(path.name))  # others: its notes
+        self.bench.say(f"{back.stem} is back.", "good")
+        self.refresh(back)
 
     # -- drag and drop
 
@@ -719,7 +724,7 @@ def facts(entry: Entry) -> str:
         duration(entry.seconds),
         f"{quantity(entry.samples)}samples at {quantity(entry.rate)}Hz",
         ", ".join(entry.channels),
-        entry.drive,
+        localised(entry.drive),
         f"{entry.gaps} gaps" if entry.gaps else "no gaps",
         moment_text(entry.start),
         entry.rig,

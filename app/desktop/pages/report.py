@@ -89,7 +89,7 @@ class ReportPage(Page):
             tick.setAccessibleName(f"{text}: in the report")
             tick.setChecked(key not in bench.settings.report_left_out)
             tick.toggled.connect(self._keep_choice)
-            go = button(text, partial(bench.go, page), f"{advice}: go to that page", "quiet")
+            go = button(text, partial(self._part_pressed, key, page), f"{advice}: go to that page", "quiet")
             row.addWidget(tick)
             row.addWidget(go, 1)
             contents.box.addLayout(row)
@@ -159,7 +159,6 @@ class ReportPage(Page):
             tools.addWidget(part)
         view.box.addLayout(tools)
         self.preview = QTextBrowser()
-        self.preview.setObjectName("paper")  # white in any theme, like the file itself
         self.preview.setOpenLinks(False)
         self.preview.setAccessibleName("The report")
         self.preview.setPlaceholderText("The report appears here.")
@@ -225,6 +224,13 @@ class ReportPage(Page):
             studies=studies,
             left_out=frozenset(self.bench.settings.report_left_out),
         )
+
+    def _part_pressed(self, key: str, page: str) -> None:
+        """The words of a part are those of its tick; where there is none yet they lead to what makes it."""
+        if self.ticks[key].isEnabled():
+            self.ticks[key].toggle()
+        else:
+            self.bench.go(page)
 
     def _keep_choice(self) -> None:
         """The same parts are left out of the next report."""
@@ -323,6 +329,7 @@ class ReportPage(Page):
     def _done(self, paths: tuple[Path, Path]) -> None:
         self.paths = paths
         room = max(300, self.preview.width() - self.theme.px(110))
+        set_role(self.preview, "paper")  # white in any theme, like the file itself
         self.preview.setHtml(fitted(paths[0].read_text(encoding="utf-8"), room, self.theme.scale))
         folder = paths[0].parent
         self._say(f"Written: {paths[0].name} and {paths[1].name}, in the folder “{folder.name}”.", "good")

@@ -12,11 +12,10 @@ from PyQt6.QtWidgets import (
     QComboBox,
     QFileDialog,
     QHBoxLayout,
-    QHeaderView,
     QSplitter,
     QStackedWidget,
     QTableWidget,
-    QTableWidgetItem,
+    QTabWidget,
     QVBoxLayout,
     QWidget,
 )
@@ -48,13 +47,16 @@ from app.desktop.widgets.basics import (
     timer,
 )
 from app.desktop.widgets.number import Number
-from app.desktop.words import plain, with_minus
+from app.desktop.widgets.tables import fill_table
+from app.desktop.widgets.trackpanel import TrackPanel
+from app.desktop.words import plain
 from app.desktop.workbench import RecordInHand, Workbench
 
 SEGMENTS = (0, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)  # frequency lines; 0: chosen
 OVERLAPS = (0, 50, 67, 75)  # per cent
 BY_DRIVE, AVERAGE, LINES = "by the recorded drive", "averaged spectra", "multisine, line by line"
 MARKERS = 4  # of them named
+WORDS = "Not driven"  # the column that holds no numbers
 FILES = "Universal file (*.uff);;MATLAB (*.mat);;Table (*.csv)"
 
 
@@ -77,7 +79,12 @@ class ResponsePage(Page):
         self.plot = ResponsePlot(self.theme)
         self.stack.addWidget(empty)
         self.stack.addWidget(self._work())
-        self.body.addWidget(self.stack, 1)
+        self.tabs = QTabWidget()
+        self.tabs.setDocumentMode(True)
+        self.tabs.addTab(self.stack, "Of the record")
+        self.track_panel = TrackPanel(bench)
+        self.tabs.addTab(self.track_panel, "Track on the rig")
+        self.body.addWidget(self.tabs, 1)
         self._later = timer(self, 150, self.run, single=True)
         for box in (
             self.input,
@@ -292,7 +299,7 @@ class ResponsePage(Page):
         self._say(" ".join([periods, *found.messages]), "small")
         rows = [(d.kind, str(d.lines), f"{plain(100 * d.share, 2)} %", "") for d in found.distortions]
         rows.append(("noise", str(len(found.lines)), f"{plain(100 * found.noise_share, 2)} %", ""))
-        _fill(self.table, ("Not driven", "Lines", "Of the response"), rows)
+        _fill(self.table, (WORDS, "Lines", "Of the response"), rows)
 
     # -- acting
 
@@ -341,18 +348,16 @@ def _table(height: int) -> QTableWidget:
 
 
 def _fill(table: QTableWidget, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    """Rows of words; the last of each row is its tooltip, and a mark where there is one."""
-    table.clear()
-    table.setColumnCount(len(headings))
-    table.setRowCount(len(rows))
-    table.setHorizontalHeaderLabels(headings)
+    """Rows of numbers; the last of each row is its tooltip, and a mark where there is one."""
+    marked = [
+        [f"{text} ⚠" if row[-1] and c == 1 else text for c, text in enumerate(row[:-1])] for row in rows
+    ]
+    fill_table(table, headings, marked, [name for name in headings if name != WORDS])
     header = table.horizontalHeader()
     assert header is not None
-    header.setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
-    header.setSectionResizeMode(len(headings) - 1, QHeaderView.ResizeMode.Stretch)
-    header.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+    header.setStretchLastSection(False)  # the numbers stay beside each other
     for r, (*cells, tip) in enumerate(rows):
-        for c, text in enumerate(cells):
-            item = QTableWidgetItem(with_minus(text) + (" ⚠" if tip and c == 1 else ""))
-            item.setToolTip(tip)
-            table.setItem(r, c, item)
+        for c in range(len(cells)):
+            item = table.item(r, c)
+            if item is not None:
+                item.setToolTip(tip)

@@ -20,6 +20,7 @@ from PyQt6.QtWidgets import (
 )
 
 from analysis import ShakedownError
+from app.desktop.numbers import localised
 from app.desktop.opening import rig_of, rig_paths, rigs_folder
 from app.desktop.page import Page
 from app.desktop.widgets.basics import Card, button, label
@@ -119,7 +120,7 @@ class RigPage(Page):
         self.splitter.setStretchFactor(1, 1)
         self.splitter.setChildrenCollapsible(False)
         self.splitter.setHandleWidth(self.theme.px(10))
-        self.splitter.setSizes(bench.settings.layout.get("rig", [self.theme.px(252), self.theme.px(950)]))
+        self.splitter.setSizes([self.theme.px(size) for size in bench.settings.layout.get("rig", [252, 950])])
         self.body.addWidget(self.splitter, 1)
         self.channels.saved.connect(self._saved)
         self.channels.edit_wanted.connect(self.ask_channels)
@@ -130,7 +131,7 @@ class RigPage(Page):
         self.reload(bench.settings.rig)
 
     def on_hide(self) -> None:
-        self.bench.settings.layout["rig"] = self.splitter.sizes()
+        self.bench.settings.layout["rig"] = [round(size / self.theme.scale) for size in self.splitter.sizes()]
 
     def reload(self, choose: str) -> None:
         """Read the list of profiles again."""
@@ -239,4 +240,4 @@ def _title(path: Path) -> str:
     own = "of this project, " if (path.parent.parent / PROJECT).is_file() else ""
     if path.parent == rigs_folder():
         own = f"{path.stem}, "  # a copy has the name of its original
-    return f"{profile.name}\n{own}{kind}, {profile.rate:g} Hz"
+    return f"{profile.name}\n{own}{kind}, {localised(f'{profile.rate:g}')} Hz"

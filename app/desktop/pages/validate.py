@@ -65,6 +65,7 @@ class ValidatePage(Page):
         self.stack.addWidget(self._work())
         self.body.addWidget(self.stack, 1)
         bench.result_changed.connect(self._result_changed)
+        bench.model_changed.connect(self._model_changed)
         bench.record_changed.connect(self._record_changed)
         self.theme.changed.connect(self._colour_list)
         self._result_changed()
@@ -168,6 +169,10 @@ class ValidatePage(Page):
         self.evidence.forget()  # it belongs to the record that was in hand
         self._result_changed()
 
+    def _model_changed(self) -> None:
+        if self.isVisible():  # the checks may have waited for it
+            self.on_show()
+
     def _result_changed(self) -> None:
         ready = self.bench.result is not None and self.bench.record is not None
         self.stack.setCurrentIndex(1 if ready else 0)
@@ -193,7 +198,10 @@ class ValidatePage(Page):
     def run(self) -> None:
         """Start the checks in a process of their own."""
         record, model, result = self.bench.record, self.bench.model, self.bench.result
-        if record is None or model is None or result is None or self.job is not None:
+        if record is None or result is None or self.job is not None:
+            return
+        if model is None:
+            self._say("The checks begin once the model's text is read and understood.", "small")
             return
         data = record.record.cut(0, min(LONG, len(record.record)))
         mapping = self.bench.findings.get("mapping", {})

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from app.descents import apart
 from app.desktop.plots.plot import Plot
 from app.desktop.theme import Theme
 
@@ -18,7 +19,12 @@ class Convergence(Plot):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(
-            theme, "Convergence", "step [–]", "change [–]", "How much each step still changes: it should fall"
+            theme,
+            "Convergence",
+            "step [–]",
+            "change [–]",
+            "How much each step still changes, or the misfit: it should fall. A gap: another measure of the "
+            "misfit begins (other weights, more of the record), which does not compare with the one before",
         )
         self._curve = self.curve(colour=0)
         self._dots = self.points(colour=0, size=6)
@@ -50,7 +56,8 @@ class Convergence(Plot):
     def _draw(self) -> None:
         steps = np.arange(1.0, len(self._values) + 1)
         heights = np.log10(np.maximum(self._values, 1e-300)) if self._values else np.empty(0)
-        self._curve.setData(steps, heights)
+        lines = apart(self._values) if QUANTITIES.get(self._name) == "misfit" else (steps, self._values)
+        self._curve.setData(np.array(lines[0]), np.log10(np.maximum(lines[1], 1e-300)))
         self._dots.setData(steps, heights)
         every = max(1, len(self._values) // 12)
         self.item.getAxis("bottom").setTicks([[(s, f"{s:.0f}") for s in steps[::every]]])

@@ -72,6 +72,7 @@ class FitPlot(Plot):
         self.output.hide()
         for curve in (self._measured, self._model, self._rest):
             curve.setData([], [])
+        self.markers.show([])
         self._number_axes(False)
         self.readout.setText(words)
         self.readout.setToolTip(words)
@@ -86,6 +87,7 @@ class FitPlot(Plot):
         self.output.addItems(list(picture.names))
         self.output.blockSignals(False)
         self.output.setVisible(len(picture.names) > 1)
+        self.markers.show(picture.markers, 1)  # the row below is too low for words
         self._draw()
 
     def _draw(self) -> None:

@@ -12,6 +12,7 @@ from PyQt6.QtWidgets import QMenu
 
 from analysis import ResponseAverager, ShakedownError, amplitude_spectrum, envelope, ratio_unit
 from app.desktop.feed import Feed
+from app.desktop.numbers import localised
 from app.desktop.plots.plot import Plot, axis_text
 from app.desktop.plots.response import ResponseRows
 from app.desktop.plots.samples import Behind
@@ -112,7 +113,10 @@ class Spectrum(LivePlot):
         self.item.setLogMode(False, True)
         self.item.disableAutoRange()
         self.item.setXRange(0, self.feed.rig.rate / 2, padding=0)
-        self._curves = [self.curve(self.item, i, self.feed.rig.channels[i].name) for i in shown]
+        self._curves = [self.curve(self.item, i) for i in shown]
+        for curve, i in zip(self._curves, shown, strict=True):  # the axis has the units of all of them
+            info = self.feed.rig.channels[i]
+            curve.caption = axis_text(f"amplitude of {info.name}", info.unit)
         self._top = 0.0
 
     def fit(self) -> None:
@@ -198,7 +202,7 @@ class Spectrogram(LivePlot):
             values=(SILENCE, SILENCE + DECADES), colorMap=pg.colormap.get("viridis"), interactive=False,
             width=self.theme.px(10),
         )  # fmt: skip
-        self._bar.axis.tickStrings = lambda values, scale, spacing: [f"{10**v:.2g}" for v in values]
+        self._bar.axis.tickStrings = lambda values, *_: [localised(f"{10**v:.2g}") for v in values]
         self._bar.axis.setTickSpacing(1.0, 1.0)
         self.readout.setText(f"[{unit or '–'}]")
         self.readout.setToolTip(axis_text("The colour is the amplitude", unit))
@@ -222,12 +226,15 @@ class Spectrogram(LivePlot):
         self._follow_band()
 
     def _follow_band(self) -> None:
-        """Frequencies up to where the signal is; the axis grows with it at once and shrinks when asked."""
+        """Frequencies up to where the signal is: it grows at once and shrinks by halves and more.
+
+        Noise alone has the whole axis, which a drive that starts then needs a small part of.
+        """
         level = self._levels.max(axis=1)[None, :]
         f = np.linspace(0.0, self.feed.rig.rate / 2, level.shape[1])
         if level.max() > SILENCE:
             top = highest_in_use(f, level)
-            if top > self._top:
+            if top > self._top or top < 0.5 * self._top:
                 self._top = top
                 self.item.setYRange(0, top, padding=0)
 

@@ -31,6 +31,7 @@ class PanelPlot(Plot):
         item.getAxis("left").setLogMode(panel.log_y)
         for trace in panel.traces:
             self._draw(trace)
+        self.markers.show(panel.markers)
         self.caption = label("", "small", wrap=True)
         self.caption.setVisible(bool(self._limits()))
         self.box.addWidget(self.caption)

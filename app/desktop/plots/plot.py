@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from PyQt6.QtCore import QPointF, QRect, QRectF, Qt
+from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QFontMetrics, QKeyEvent, QPainter, QPixmap, QResizeEvent
-from PyQt6.QtWidgets import QApplication, QFileDialog, QGraphicsItem, QGraphicsView, QMenu
+from PyQt6.QtWidgets import QApplication, QGraphicsItem, QGraphicsView, QMenu
 
-from app.desktop.numbers import decimal_mark, localised
+from app.desktop.numbers import localised
 from app.desktop.plots.cursors import Cursors
+from app.desktop.plots.markers import MarkerLines
 from app.desktop.plots.samples import MOST_ROWS, rows_shown, shown
+from app.desktop.plots.saving import (
+    ask_where,
+    copy_table,
+    draw_svg,
+    plot_menu,
+    save_picture,
+    saved,
+    write_table,
+)
 from app.desktop.theme import Theme
-from app.desktop.widgets.basics import Card, IconButton, Readout
+from app.desktop.widgets.basics import Card, IconButton, Readout, timer
 from app.desktop.words import counted
 
 Samples = NDArray[np.float64]
 ROOMY = 240  # width of a card that has room for all its buttons
+POWER, RAISED = re.compile(r"e([-+]\d+)$"), str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+NUMBERS, LONG_NUMBERS = 62, 78  # width of a vertical axis
+GAP = 0.5  # between two numbers side by side, of their height
 
 
 def axis_text(name: str, unit: str = "") -> str:
@@ -34,6 +47,7 @@ class Axis(pg.AxisItem):
     """An axis that shows its numbers as they are: its label is made once and not with every change."""
 
     labelText: str
+    crowded: Callable[[], object] | None = None  # hears that numbers and label have no room side by side
     _written = ""  # the label as it was last laid out by its room
 
     def updateAutoSIPrefix(self) -> None:
@@ -45,15 +59,19 @@ class Axis(pg.AxisItem):
         if self.orientation == "left" and self.label is not None and self.size().height() > 0:
             metrics = QFontMetrics(self.label.font())
             room = int(self.size().height())
-            name = whole.partition(" [")[0]
-            text = (
-                whole if metrics.horizontalAdvance(whole) <= room else name
-            )  # on a low axis without its unit
-            self.labelText = metrics.elidedText(text, Qt.TextElideMode.ElideMiddle, room)
+            self.labelText = metrics.elidedText(whole, Qt.TextElideMode.ElideMiddle, room)
+            if self.labelText != whole:  # on a low axis without its unit
+                name = whole.partition(" [")[0]
+                self.labelText = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, room)
         try:
             return str(super().labelString())
         finally:
             self.labelText = whole
+
+    def setLabel(self, *args: Any, **kwargs: Any) -> None:
+        """A label that comes later stands in the middle too: pyqtgraph places it only at a new size."""
+        super().setLabel(*args, **kwargs)
+        self.resizeEvent()
 
     def resizeEvent(self, ev: Any = None) -> None:
         if self.label is not None and self.labelText and self.orientation == "left":
@@ -64,20 +82,45 @@ class Axis(pg.AxisItem):
         super().resizeEvent(ev)
 
     def tickSpacing(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, float]]:
-        """Numbers one above another have room for their height: a low axis has fewer of them."""
+        """Numbers have room for their height or width: a low or narrow axis has fewer of them."""
         levels: list[tuple[float, float]] = super().tickSpacing(minVal, maxVal, size)
         font = self.style["tickFont"]
-        if self.orientation != "left" or self.logMode or font is None or not levels or size <= 0:
+        if self.logMode or font is None or not levels or size <= 0 or not maxVal > minVal:
             return levels
-        least = QFontMetrics(font).height() * (maxVal - minVal) / size
-        if levels[0][0] >= least:
+        metrics, per_pixel = QFontMetrics(font), (maxVal - minVal) / size
+        if self._apart(levels[0][0], minVal, maxVal, metrics) * per_pixel <= levels[0][0]:
             return levels
-        decade = 10.0 ** np.floor(np.log10(least))
-        return [(next(n * decade for n in (1, 2, 5, 10) if n * decade >= least), 0.0), *levels]
+        decade = 10.0 ** np.floor(np.log10(levels[0][0]))
+        wider = (n * decade * 10.0**k for k in range(4) for n in (1, 2, 5))
+        fits = (
+            step for step in wider
+            if step > levels[0][0] and self._apart(step, minVal, maxVal, metrics) * per_pixel <= step
+        )  # fmt: skip
+        return [(next(fits, 10 * (maxVal - minVal)), 0.0), *levels]
+
+    def _apart(self, step: float, low: float, high: float, metrics: QFontMetrics) -> float:
+        """Least distance of two numbers of the axis that are ``step`` apart, pixels."""
+        if self.orientation == "left":
+            return metrics.height()
+        ends = [step * np.floor(end / step) for end in (low, high)]
+        return max(map(metrics.horizontalAdvance, self.tickStrings(ends, 1.0, step))) + GAP * metrics.height()
 
     def tickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
-        """Numbers with the true minus sign, as everywhere else in the window."""
-        return [localised(text.replace("-", "−")) for text in super().tickStrings(values, scale, spacing)]
+        """Numbers with the true minus sign and powers of ten, as everywhere else in the window."""
+        written = super().tickStrings(values, scale, spacing)
+        told = [localised(POWER.sub(_as_power, text).replace("-", "−")) for text in written]
+        if self.crowded is not None and self._is_crowded(told):
+            self.crowded()
+        return told
+
+    def _is_crowded(self, numbers: Sequence[str]) -> bool:
+        font = self.style["tickFont"]
+        if font is None or self.label is None or not self.label.isVisible():
+            return False
+        metrics = QFontMetrics(font)
+        offset = self.style["tickTextOffset"][0] - self.style["tickLength"]
+        widest = max(map(metrics.horizontalAdvance, numbers), default=0)
+        return bool(widest + offset + metrics.height() > self.width())
 
     def logTickStrings(self, values: list[float], scale: float, spacing: float) -> list[str]:
         """10 and 100 in full, longer ones as powers of ten; between two decades 2 and 5, which have room."""
@@ -89,6 +132,10 @@ class Axis(pg.AxisItem):
             text if round(10 ** (v % 1), 6) in (1, 2, 5, 10) else ""
             for v, text in zip(values, told, strict=True)
         ]
+
+
+def _as_power(exponent: re.Match[str]) -> str:
+    return "×10" + str(int(exponent[1])).translate(RAISED)
 
 
 class Plot(Card):
@@ -118,6 +165,9 @@ class Plot(Card):
         self.view.ci.layout.setSpacing(0)
         self.box.addWidget(self.view, 1)
         self.items: list[pg.PlotItem] = []
+        self._numbers = NUMBERS
+        self._crowding = timer(self, 0, self._widen, single=True)  # not while an axis is drawn
+        self.markers = MarkerLines(theme, self.items)
         self.cursors: Cursors | None = None
         self.item = self.add_row(x, y)
         self._lines: list[tuple[pg.InfiniteLine, pg.InfiniteLine]] = []
@@ -132,6 +182,7 @@ class Plot(Card):
     def add_row(self, x: str = "", y: str = "") -> pg.PlotItem:
         """One more plot below, sharing the horizontal axis of the first."""
         axes = {side: Axis(side) for side in ("left", "bottom")}
+        axes["left"].crowded = self._crowded
         item = self.view.addPlot(row=len(self.items), col=0, axisItems=axes, enableMenu=False)
         item.hideButtons()
         item.setLabel("bottom", x)
@@ -141,7 +192,7 @@ class Plot(Card):
             axis.enableAutoSIPrefix(False)
             axis.setStyle(tickFont=self.theme.font(11), tickTextOffset=self.theme.px(4), tickLength=-4)
             axis.label.setFont(self.theme.font(11))
-        item.getAxis("left").setWidth(self.theme.px(62))
+        item.getAxis("left").setWidth(self.theme.px(self._numbers))
         item.getAxis("bottom").setHeight(self.theme.px(38))
         item.showGrid(x=True, y=True, alpha=0.25)
         item.getViewBox().setDefaultPadding(0.03)
@@ -161,12 +212,25 @@ class Plot(Card):
                 axis.setCacheMode(mode)
                 axis.label.setCacheMode(mode)
 
+    def _crowded(self) -> None:
+        if self._numbers == NUMBERS:
+            self._numbers = LONG_NUMBERS
+            self._crowding.start()
+
+    def _widen(self) -> None:
+        """Long numbers get more room, in all rows alike: their curves stand one below the other."""
+        width = self.theme.px(self._numbers)
+        for axis in (item.getAxis("left") for item in self.items):
+            axis.setWidth(max(width, axis.width()))
+
     def clear_rows(self) -> None:
         """Remove every plot; add rows anew."""
         self._crosshair(False)
         self.cursors = None  # they go with their plot
         self.view.clear()
         self.items.clear()
+        self._numbers = NUMBERS
+        self.markers.forget()
 
     def pen(self, index: int = 0, width: float = 1.0, style: Qt.PenStyle = Qt.PenStyle.SolidLine) -> Any:
         """Pen of the n-th curve; width 1 draws many times faster than any other."""
@@ -206,6 +270,7 @@ class Plot(Card):
         self.view.setBackground(self.theme.colours.surface)
         for item in self.items:
             self._colour_item(item)
+        self.markers.recolour()
 
     def _colour_item(self, item: pg.PlotItem) -> None:
         c = self.theme.colours
@@ -312,26 +377,15 @@ class Plot(Card):
 
     def menu(self) -> QMenu:
         """What can be done with the plot: also by a click with the right button."""
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        for kind, words in (
-            ("png", "Picture (PNG)"),
-            ("svg", "Drawing (SVG)"),
-            ("csv", "Table of values (CSV)"),
-        ):
-            action = menu.addAction(words)
-            assert action is not None
-            action.triggered.connect(lambda _=False, kind=kind: self._ask_and_export(kind))
-        menu.addSeparator()
-        for words, act in (
-            ("Copy the picture", self.copy_picture),
-            ("Copy the values", self.copy_values),
-            ("Two cursors (X)", self.toggle_cursors),
-        ):
-            action = menu.addAction(words)
-            assert action is not None
-            action.triggered.connect(act)
-        return menu
+        return plot_menu(
+            self,
+            self._ask_and_export,
+            {
+                "Copy the picture": self.copy_picture,
+                "Copy the values": self.copy_values,
+                "Two cursors (X)": self.toggle_cursors,
+            },
+        )
 
     def toggle_cursors(self) -> None:
         """Two cursors that stand on the data, or none."""
@@ -354,18 +408,12 @@ class Plot(Card):
         self._cache_axes(True)
 
     def copy_values(self) -> None:
-        """What is drawn to the clipboard, with tabs between the columns, as spreadsheets take it.
-
-        They read numbers by the locale: 1.234 with a point would be a thousand where a comma is the mark.
-        """
-        board = QApplication.clipboard()
-        assert board is not None
+        """What is drawn to the clipboard, as spreadsheets take it."""
         problem = self.too_long()
         if problem:
             self._say(problem)
             return
-        head, *values = ("\t".join(map(str, row)) for row in self.table())
-        board.setText("\n".join([head, *(row.replace(".", decimal_mark()) for row in values)]))
+        copy_table(self.table())
 
     def _say(self, words: str) -> None:
         self.readout.setText(words)
@@ -376,38 +424,29 @@ class Plot(Card):
         if problem:
             self._say(problem)
             return
-        suggested = self.title.lower().replace(" ", "-") + "." + kind
-        name, _ = QFileDialog.getSaveFileName(self, "Save plot", suggested, f"*.{kind}")
-        if name:
-            self.export(Path(name))
+        path = ask_where(self, self.title, kind)
+        if path is not None:
+            self._say(saved(self.export, path))
 
     def export(self, path: Path) -> None:
         """Write the plot as its file name asks: .png, .svg or .csv."""
         kind = path.suffix.lower()
         if kind == ".csv":
-            with path.open("w", newline="", encoding="utf-8") as file:
-                csv.writer(file).writerows(self.table())
+            write_table(path, self.table())
             return
         self._cache_axes(False)  # sharp text at any size
-        if kind == ".svg":
-            self._export_svg(path)
-        else:
-            _picture(self.view, 2).save(str(path))
-        self._cache_axes(True)
+        try:
+            if kind == ".svg":
+                draw_svg(path, self.title, self.view.size(), self._paint)
+            else:
+                save_picture(path, _picture(self.view, 2))
+        finally:
+            self._cache_axes(True)
 
-    def _export_svg(self, path: Path) -> None:
-        from PyQt6.QtSvg import QSvgGenerator
-
-        generator = QSvgGenerator()
-        generator.setFileName(str(path))
+    def _paint(self, painter: QPainter) -> None:
         size = self.view.size()
-        generator.setSize(size)
-        generator.setViewBox(QRect(0, 0, size.width(), size.height()))
-        generator.setTitle(self.title)
-        painter = QPainter(generator)
         painter.fillRect(QRectF(0, 0, size.width(), size.height()), self.view.backgroundBrush())
         self.view.render(painter)
-        painter.end()
 
     def _edges(self) -> tuple[float, float]:
         """What is seen of the horizontal axis."""
@@ -438,10 +477,21 @@ class Plot(Card):
                     continue
                 caption = getattr(drawn, "caption", "")
                 values = [_unlogged(item.getAxis(side), data) for side, data in (("bottom", x), ("left", y))]
-                columns += [(x_name, values[0]), (f"{caption} {y_name}".strip(), values[1])]
+                columns += [(x_name, values[0]), (_heading(caption, y_name), values[1])]
         yield [name for name, _ in columns]
         for row in range(max((len(v) for _, v in columns), default=0)):
             yield [f"{v[row]:.9g}" if row < len(v) else "" for _, v in columns]
+
+
+def _heading(caption: str, axis: str) -> str:
+    """Head of a column: the line's own name before that of its axis, unless it is the same or has a unit."""
+    return (
+        caption
+        if "[" in caption
+        else axis
+        if axis.partition(" [")[0] == caption
+        else f"{caption} {axis}".strip()
+    )
 
 
 def _unlogged(axis: pg.AxisItem, values: Samples) -> Samples:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
-from PyQt6.QtCore import Qt
 
 from app.desktop.plots.plot import Plot, axis_text
 from app.desktop.plots.samples import Behind, nearest
@@ -18,7 +17,6 @@ from drivers.recording.lazy import Recording
 
 Samples = NDArray[np.float64]
 LANES = 4  # drawn at once
-MARKERS = 100  # of them drawn
 OTHER = 6  # colour of the recording behind
 
 
@@ -31,7 +29,6 @@ class RecordView(Plot):
         self._curves: list[Any] = []
         self._names: list[str] = []
         self.beside: Recording | None = None  # another one, drawn behind
-        self._markers: list[pg.InfiniteLine] = []
         self._behind: list[tuple[Any, str] | None] = []  # for each lane: its curve, and the other's channel
         self.region: pg.LinearRegionItem | None = None
         self._later = timer(self, 15, self.refine, single=True)
@@ -60,7 +57,7 @@ class RecordView(Plot):
                 self._shade(item, start, stop, self.theme.colours.bad)
             for start, stop in recording.about.clipped.get(name, ())[:200]:
                 self._shade(item, start, stop, self.theme.colours.warn)
-        self._draw_markers()
+        self.markers.show([(m.index / recording.rate, m.text) for m in recording.about.markers])
         self.items[0].setXRange(0, recording.duration, padding=0)
         self.items[0].sigXRangeChanged.connect(lambda *_: self._later.start())
         self.refine()
@@ -100,30 +97,6 @@ class RecordView(Plot):
         self.items[0].setXRange(0, longest, padding=0)
         self.refine()
         return "; ".join(left_out)
-
-    def _draw_markers(self) -> None:
-        """Lines through all lanes where somebody marked a moment; the words of neighbours in other lanes."""
-        assert self.recording is not None
-        self._markers = []
-        for number, marker in enumerate(self.recording.about.markers[:MARKERS]):
-            for row, item in enumerate(self.items):
-                line = pg.InfiniteLine(
-                    marker.index / self.recording.rate,
-                    90,
-                    label=marker.text if row == number % len(self.items) else None,
-                    labelOpts={"position": 0.85, "anchors": [(0.0, 0.5), (1.0, 0.5)]},
-                )
-                item.addItem(line, ignoreBounds=True)
-                self._markers.append(line)
-        self.recolour()
-
-    def recolour(self) -> None:
-        super().recolour()
-        colour = self.theme.colours.accent
-        for line in getattr(self, "_markers", ()):  # there are none while the card is being built
-            line.setPen(pg.mkPen(colour, style=Qt.PenStyle.DashLine))
-            if hasattr(line, "label"):
-                line.label.setColor(colour)
 
     def _shade(self, item: pg.PlotItem, start: int, stop: int, shade: str) -> None:
         """Mark lost or clipped samples."""

@@ -16,6 +16,7 @@ from app.desktop.theme import Theme
 from drivers.base.protocols import Block, Samples
 
 LOW = 70  # height of a lane below which its label would not fit
+AHEAD = 5.0  # s that a marker may be before the samples that are shown
 LEAST = 1e-3  # of the measuring range: the smallest span of an axis
 
 
@@ -36,6 +37,9 @@ class Scope(Plot):
         self._ranges: list[tuple[float, float]] = []
         self._fine = 0  # samples in the frozen picture's own resolution
         self._frozen_data = np.empty((0, 0))
+        self._marked: dict[tuple[int, int], str] = {}  # sample of the stream and number: word, oldest first
+        feed.rig.marked.connect(self._mark)
+        feed.restarted.connect(self._marked.clear)
 
     # -- what is shown
 
@@ -58,6 +62,7 @@ class Scope(Plot):
             self._curves.append(self.curve(item, index, info.name))
             self._ranges.append((0.0, 0.0))
         self._label_lanes()
+        self._show_marked()
         self.rebuild()
         if self.cross.isChecked():
             self._crosshair(True)
@@ -134,8 +139,37 @@ class Scope(Plot):
                 self._curves[row].setData(x, y)
                 self._curves[row].behind = self._newest(index)
                 self._follow(row, y)
+        self._move_marked()
         if self.cursors is not None:
             self.cursors.read()
+
+    # -- moments that are marked while recording
+
+    def _mark(self, number: int, text: str, sample: int) -> None:
+        """A marker was set, or has another word."""
+        self._marked[sample, number] = text
+        if not self.frozen:  # the picture that is held is of an earlier moment
+            self._show_marked()
+
+    def _show_marked(self) -> None:
+        self.markers.show(list(zip(self._marked_at(), self._marked.values(), strict=True)))
+
+    def _marked_at(self) -> list[float]:
+        """Times of the markers, s; the newest sample is at 0."""
+        newest = self.feed.ring.stop - 1
+        return [(sample - newest) / self.feed.rig.rate for sample, _ in self._marked]
+
+    def _move_marked(self) -> None:
+        """Let the lines go with the samples; those that the feed holds no longer are forgotten."""
+        if not self._marked:
+            return
+        first, last = self.feed.ring.start, self.feed.ring.stop + AHEAD * self.feed.rig.rate
+        gone = [key for key in self._marked if not first <= key[0] <= last]  # or the stream began anew
+        if gone:
+            for key in gone:
+                del self._marked[key]
+            self._show_marked()
+        self.markers.move(self._marked_at())
 
     def _newest(self, index: int) -> Behind:
         """The samples of a channel that the feed holds now, the newest at 0 s."""
@@ -180,11 +214,13 @@ class Scope(Plot):
             box.setXRange(-self.seconds, 0, padding=0)
         if on and self.items:
             self._frozen_data = self.feed.ring.last(int(self.feed.rig.rate * 60))
+            self._move_marked()
             for row, index in enumerate(self.shown):
                 self._curves[row].behind = self._held(index)
             self.items[0].sigXRangeChanged.connect(self._refine)
         elif self.items:
             self.items[0].sigXRangeChanged.disconnect(self._refine)
+            self._show_marked()
             self.rebuild()
 
     def _held(self, index: int) -> Behind:

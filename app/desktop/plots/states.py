@@ -39,6 +39,7 @@ class StatePlot(Plot):
     def clear(self) -> None:
         for curve in (self._low, self._high, self._state):
             curve.setData([], [])
+        self.markers.show([])
 
     def show_state(
         self, rate: float, name: str, unit: str, values: NDArray[np.float64], stderr: NDArray[np.float64]

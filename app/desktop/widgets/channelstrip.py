@@ -9,15 +9,29 @@ from PyQt6.QtWidgets import QAbstractButton, QSizePolicy, QVBoxLayout, QWidget
 from app.desktop.feed import ChannelStats
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import sentence
+from app.desktop.words import plain
 from drivers.base.protocols import ChannelInfo
 
+# Units that take a prefix: 0.2 mV, not 0.0002 V.
+PREFIXED = ("m", "m/s", "m/s²", "m/s^2", "m/s2", "V", "A", "N", "Pa", "W", "Nm", "N m")
+PREFIXES = {"m": 1e-3, "µ": 1e-6, "n": 1e-9, "p": 1e-12}
 
-def value_text(value: float) -> str:
-    """Four digits, without an exponent where one can do without."""
+
+def value_text(value: float, unit: str = "") -> str:
+    """Four digits and the unit, without a power of ten where one can do without."""
+    size = abs(value)
     if value != value:
-        return "–"
-    text = f"{value:.4g}" if 1e-3 <= abs(value) < 1e5 or value == 0 else f"{value:.2e}"
-    return sentence(text)
+        return f"– {unit}".rstrip()
+    prefix = ""
+    if 0 < size < 1e-3 and unit in PREFIXED:
+        prefix = next((p for p, scale in PREFIXES.items() if size >= scale), "p")
+        value /= PREFIXES[prefix]
+        size = abs(value)
+    if size == 0 or 1e-3 <= size < 1e5:
+        text = f"{value:.4g}"
+    else:
+        text = plain(value, 3) if 1e-6 <= size < 1e9 else f"{value:.2e}"
+    return sentence(f"{text} {prefix}{unit}".rstrip())
 
 
 class ChannelTile(QAbstractButton):
@@ -65,8 +79,8 @@ class ChannelTile(QAbstractButton):
         painter.setPen(QColor(c.muted))
         spread = self.stats.high - self.stats.low
         lines = (
-            f"ac rms {value_text(self.stats.rms)} {self.info.unit}",
-            f"p-p {value_text(spread)} {self.info.unit}",
+            f"ac rms {value_text(self.stats.rms, self.info.unit)}",
+            f"p-p {value_text(spread, self.info.unit)}",
         )
         for row, text in enumerate(lines):
             shown = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, width)

@@ -41,7 +41,10 @@ class DrivePill(QPushButton):
         text, second = "No shaker", ""
         if status is not None:
             text = "Drive off" if status.state == "off" else localised(status.text)
+            text, _, loop = text.partition(" + loop")  # on a line of its own: the pill is narrow
             second = {"ramping": "ramping", "latched": "latched", "tripped": "latched"}.get(status.state, "")
+            if loop:
+                second = f"+ loop{loop}" + (f", {second}" if second else "")
         words = f"{text}\n{second}" if second else text
         if words == self.text():
             return

@@ -32,6 +32,7 @@ from app.library import Import, Preview
 from drivers.formats.options import DECIMALS, SEPARATORS, Options
 
 ROWS = 8  # of numbers shown
+WIDTHS = 80, 200  # px of a column, at least and at most
 DRAWN = 4000  # samples of the plot
 AS_FOUND = "as found"
 NONE = "none"
@@ -143,6 +144,8 @@ class ImportDialog(QDialog):
             self._again = True
             return
         self.take.setEnabled(False)
+        self.state.setText(f"Reading {self.paths[0].name} …")
+        set_role(self.state, "small")
         self._job = self.bench.workers.run(
             f"Looking into {self.paths[0].name}", library.preview, self.paths[0], self.options(), quiet=True
         )
@@ -175,7 +178,7 @@ class ImportDialog(QDialog):
             return
         set_role(self.state, "small")
         rate = number_text(found.rate, 3)
-        how = "; ".join(found.guesses.words())
+        how = "; ".join([*found.guesses.words(), *found.remarks])
         self.state.setText(f"{found.samples} samples at {rate} Hz: {how}.")
         for field in (self.separator, self.decimal, self.header):
             field.setEnabled(bool(found.guesses.separator))
@@ -191,7 +194,8 @@ class ImportDialog(QDialog):
         self.table_choice.setCurrentIndex(guesses.table - 1 if guesses.tables else 0)
         kept = self.time.currentData()
         self.time.clear()
-        self.time.addItem(f"{AS_FOUND}: {guesses.time or NONE}" if kept is None else AS_FOUND, None)
+        seen = guesses.time or ("" if found.problem else NONE)  # times that are not understood are no guess
+        self.time.addItem(f"{AS_FOUND}: {seen}" if kept is None and seen else AS_FOUND, None)
         self.time.addItem(NONE, "")
         for name in guesses.columns:
             self.time.addItem(name, name)
@@ -216,6 +220,11 @@ class ImportDialog(QDialog):
                 cell.setFlags(Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable)
                 cell.setTextAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
                 self.table.setItem(row + 2, column, cell)
+        self.table.resizeColumnsToContents()
+        narrowest, widest = (self.bench.theme.px(width) for width in WIDTHS)
+        for column in range(len(found.names)):
+            width = min(max(self.table.columnWidth(column), narrowest), widest)
+            self.table.setColumnWidth(column, width)
         self.table.blockSignals(False)
 
     def _show_lines(self, found: Preview) -> None:

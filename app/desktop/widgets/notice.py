@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from PyQt6.QtCore import QEvent, QObject, QSize, Qt, pyqtSignal
+from PyQt6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, pyqtSignal
 from PyQt6.QtGui import QHideEvent, QShowEvent
-from PyQt6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QWidget
+from PyQt6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractSpinBox,
+    QComboBox,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPlainTextEdit,
+    QTabBar,
+    QToolButton,
+    QWidget,
+)
 
 from app.desktop.icons import icon
 from app.desktop.theme import Theme
@@ -13,6 +26,13 @@ from app.desktop.workbench import Notice
 
 STAY = {"info": 4000, "good": 4000, "warn": 12000, "bad": 0}  # ms; 0: until dismissed
 UNDO = 12_000  # ms, for what can be taken back
+CONTROLS = (
+    QAbstractButton,
+    QComboBox,
+    QLineEdit,
+    QAbstractSpinBox,
+    QTabBar,
+)  # what a message must leave in reach
 PICTURES = {"info": "help", "good": "check", "warn": "warning", "bad": "warning"}
 
 
@@ -40,11 +60,11 @@ class NoticeBar(QFrame):
         self._close.setIconSize(QSize(theme.px(16), theme.px(16)))
         self._close.setToolTip("Dismiss this message")
         self._close.setAccessibleName("Dismiss")
-        row.addWidget(self._picture, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(self._picture, 0, Qt.AlignmentFlag.AlignVCenter)
         row.addWidget(self._text, 1)
         row.addWidget(self.undo)
         row.addWidget(self._go)
-        row.addWidget(self._close, 0, Qt.AlignmentFlag.AlignTop)
+        row.addWidget(self._close, 0, Qt.AlignmentFlag.AlignVCenter)
         self._close.clicked.connect(self.hide)
         self._go.clicked.connect(self._follow)
         self.undo.clicked.connect(self._take_back)
@@ -100,7 +120,27 @@ class NoticeBar(QFrame):
         self.setFixedWidth(width)
         height = self.heightForWidth(width)  # not the size hint: that is of text wrapped narrowly
         self.resize(width, height)
-        self.move((parent.width() - width) // 2, parent.height() - height - self._theme.px(6))
+        self.move(self._free_place(parent, width, height))
+
+    def _free_place(self, parent: QWidget, width: int, height: int) -> QPoint:
+        """As low as it covers nothing to be pressed, nor a list or text; at the lower edge if it cannot."""
+        edge = self._theme.px(6)
+        middle, lowest = (parent.width() - width) // 2, parent.height() - height - edge
+        for kinds in ((*CONTROLS, QPlainTextEdit, QAbstractItemView), (*CONTROLS, QPlainTextEdit), CONTROLS):
+            taken = self._seen(parent, kinds)
+            for y in range(lowest, 0, -self._theme.px(8)):
+                for x in (middle, edge, parent.width() - width - edge):
+                    if not any(control.intersects(QRect(x, y, width, height)) for control in taken):
+                        return QPoint(x, y)
+        return QPoint(middle, lowest)
+
+    def _seen(self, parent: QWidget, kinds: tuple[type[QWidget], ...]) -> list[QRect]:
+        """What is to be seen of such widgets, but for those of the message."""
+        return [
+            widget.visibleRegion().boundingRect().translated(widget.mapTo(parent, QPoint(0, 0)))
+            for widget in (w for kind in kinds for w in parent.findChildren(kind))
+            if widget.isVisible() and not self.isAncestorOf(widget)
+        ]
 
     def _take_back(self) -> None:
         self.hide()

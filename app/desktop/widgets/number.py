@@ -227,7 +227,7 @@ class Number(QLineEdit):
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         super().paintEvent(event)
-        if not self._unit:
+        if not self._unit or (self._empty and not self.text()):  # words need no unit
             return
         painter = QPainter(self)
         painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))

@@ -59,10 +59,10 @@ class ResultTable(QWidget):
         headings = ["Parameter", "Value", "Error", "95 % from", "to", "Unit"]
         rows = [
             [name, with_error(e), _relative(e), *interval_ends(e), e.unit or "–"]
-            for name, e in result.parameters.items()
+            for name, e in result.listed.items()
         ]
         self._fill(headings, rows)
-        self._names = list(result.parameters)
+        self._names = list(result.listed)
         for row in range(len(rows)):
             cell = self.table.item(row, 0)
             assert cell is not None
@@ -73,8 +73,7 @@ class ResultTable(QWidget):
         self._colour()
         self._make_room()
         first = [] if result.converged else ["The fit did not converge: do not trust these numbers."]
-        named = [curve.formula for curve in result.curves.values() if curve.formula]
-        remarks = [*first, *result.undetermined, *result.warnings, *named]
+        remarks = [*first, *result.undetermined, *result.warnings, *result.formulas]
         self.notes.setText(sentence("\n".join(remarks)))
         self.brief.setText(sentence(" ".join(remarks)))
         self.brief.setToolTip("\n".join(remarks))

@@ -125,13 +125,12 @@ class SelfTest(Card):
                 continue
             found = tone_response(signal, reference, rig.rate, self.frequency.value())
             words, state = verdict(found, info.lower, info.upper, signal)
-            unit = f" {info.unit}" if info.unit else ""
             self._row(
                 r,
                 info.name,
-                f"{value_text(found.amplitude)}{unit}",
-                f"{value_text(found.offset)}{unit}",
-                f"{value_text(found.noise)}{unit}",
+                value_text(found.amplitude, info.unit),
+                value_text(found.offset, info.unit),
+                value_text(found.noise, info.unit),
                 f"{1e3 * found.delay:z.2f} ms",
                 words,
                 state,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from PyQt6.QtWidgets import QHBoxLayout, QWidget
 
-from app.desktop.widgets.basics import button, label
+from analysis import Estimate, Identification, with_bounds, with_error
+from app.desktop.widgets.basics import button, label, sentence
 from app.desktop.widgets.leaverig import may_leave_rig
 from app.desktop.workbench import Workbench
-from drivers.rig.profile import RigProfile
-from drivers.virtual.specimens import new_number, number_of, scatters, true_parameters
+from drivers.rig.profile import RigProfile, load_rig
+from drivers.virtual.specimens import new_number, number_of, scatters, true_parameters, with_specimen
 
 
 class SpecimenLine(QWidget):
@@ -56,23 +57,47 @@ class SpecimenLine(QWidget):
         self.reveal_button.setEnabled(True)
 
     def reveal(self) -> None:
-        """Say what the parameters are, beside those that were found."""
+        """Say what the parameters are, beside those that were found from this specimen."""
         profile = self._profile
         if profile is None:
             return
-        truth, scattered = true_parameters(profile), scatters(profile)
-        found = {} if self.bench.result is None else self.bench.result.parameters
-        words = []
-        for name in scattered:
-            text = f"{name} = {truth[name]:.5g}"
-            if name in found:
-                text += f" (found {found[name].value:.5g} ± {found[name].stderr:.1g})"
-            words.append(text)
-        self.words.setText(f"Specimen {number_of(profile)}: " + ", ".join(words) + ".")
+        number, fit = number_of(profile), self._fit_of_rig()
+        found: dict[str, Estimate] = {}
+        which = f"Specimen {number}"
+        if fit is not None:
+            result, measured = fit
+            found = result.parameters
+            if measured != number:  # clamped in another session: its own truth, not that of this one
+                profile, which = self._clamped(measured), f"Specimen {measured}, which the fit in hand is of"
+        truth = true_parameters(profile)
+        told = [_beside(name, truth[name], found.get(name)) for name in scatters(profile)]
+        self.words.setText(sentence(f"{which}: {', '.join(told)}."))
         self.reveal_button.setEnabled(False)
+
+    def _fit_of_rig(self) -> tuple[Identification, int] | None:
+        """The fit in hand and the number of the specimen that it is of; None for one of anything else."""
+        result, record = self.bench.result, self.bench.fitted
+        if result is None or record is None:
+            return None
+        about = record.record.metadata
+        number = about.get("specimen")
+        return (
+            (result, number) if about.get("rig") == self.bench.rig.name and isinstance(number, int) else None
+        )
+
+    def _clamped(self, number: int) -> RigProfile:
+        return with_specimen(load_rig(self.bench.rig.name), number)
 
     def renew(self) -> None:
         """Open the rig again with another specimen."""
         if may_leave_rig(self.bench.rig, self):
             self.bench.rig.specimen = new_number()
             self.bench.rig.open(self.bench.rig.name)
+
+
+def _beside(name: str, truth: float, found: Estimate | None) -> str:
+    """A true value, with as many digits as the found one beside it."""
+    if found is None or not found.stderr > 0:
+        return f"{name} = {truth:.5g}"
+    value, _, _ = with_bounds(truth, found.stderr, found.stderr)
+    return f"{name} = {value} (found {with_error(found)})"

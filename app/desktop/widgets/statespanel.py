@@ -131,6 +131,7 @@ class StatesPanel(QWidget):
         name, values, errors = found.names[row], found.values[row], found.stderr[row]
         unit = Model.from_toml(self.result.model_text).unit(name)
         self.plot.show_state(record.rate, name, unit, values, errors)
+        self.plot.markers.show(record.marked(np.arange(len(values)) / record.rate))
         size = float(np.nanmedian(errors)) if np.isfinite(errors).any() else float("nan")
         told = f"Standard error of {name}: {plain(size)} {unit}".rstrip() + " (median)."
         self._say(" ".join((told, *found.words)), "small")

@@ -88,8 +88,8 @@ def _existing(folder: Path) -> Path:
 
 
 def quantity(value: float, digits: int = 4) -> str:
-    """A number with its SI prefix: 102400 becomes ``102.4 k``."""
+    """A number with its SI prefix and the decimal mark of the locale: 102400 becomes ``102.4 k``."""
     for limit, prefix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= limit:
-            return f"{value / limit:.{digits}g} {prefix}"
-    return f"{value:.{digits}g} "
+            return localised(f"{value / limit:.{digits}g} {prefix}")
+    return localised(f"{value:.{digits}g} ")

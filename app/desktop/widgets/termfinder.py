@@ -332,7 +332,9 @@ def ranking(found: Selection) -> list[tuple[str, str, str]]:
         sure = "always" if name in found.library.always else percent(share)
         fitted = found.result.parameters.get(name)
         number = f"{name} = {with_error(fitted)}" if kept and fitted is not None else "left out"
-        rows.append((term, sure, number))
+        inside = [n for n in found.library.shapes if kept and name in found.library.users(n)]
+        numbers = [f"{n} = {with_error(found.result.parameters[n])}" for n in inside]
+        rows.append((term, sure, ", ".join([number, *numbers])))
     return rows
 
 
@@ -346,7 +348,7 @@ def percent(share: float) -> str:
 def rival_words(found: Selection) -> str:
     """Equations that the data hardly tell from the one found, and what else is to be known of it."""
     words = [
-        f"Hardly told apart (criterion {rival.criterion:+.1f}): {found.difference(rival)}."
+        f"Hardly told apart (criterion {rival.criterion:+.1f}): {found.difference(rival)}. {rival.advice}"
         for rival in found.rivals
     ]
     return with_minus("\n".join([*words, *found.result.warnings]).replace("**", "^"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from PyQt6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from analysis import __version__
-from app.desktop.about import About
+from app.desktop.about import About, parts
 from app.desktop.crash import CrashDesk
 from app.desktop.window import MainWindow
 from app.desktop.workbench import Notice
@@ -77,6 +78,10 @@ def test_given_the_about_box_then_it_names_the_version_and_copies_the_doctors_pa
     about = About(window.bench, window)
     qtbot.addWidget(about)
     assert __version__ in about.version.text()
+    stated = {name: (number, licence) for name, number, licence in parts()}
+    assert stated["PyQt6"] == (metadata.version("PyQt6"), "GPL-3.0-only")
+    assert stated["scipy"][1] == "BSD License"  # its metadata holds the text of the licence, not its name
+    assert all(number and licence and "\n" not in licence for number, licence in stated.values())
     about.copy_report()
     clipboard = QApplication.clipboard()
     assert clipboard is not None

@@ -81,7 +81,8 @@ def test_given_work_in_hand_when_closed_and_started_again_then_all_of_it_is_back
     orbits.run()
     qtbot.waitUntil(lambda: orbits.job is None, timeout=LONG)
     assert orbits.tiles
-    qtbot.mouseClick(orbits.tiles[0], Qt.MouseButton.LeftButton)  # left out
+    tick = orbits.tiles[0].box().center()
+    qtbot.mouseClick(orbits.tiles[0], Qt.MouseButton.LeftButton, pos=tick)  # left out
     kept_results, titles = bench.results, [c.title for c in validate.validation.checks]
     included = [tile.isChecked() for tile in orbits.tiles]
     first.show_page("identify")

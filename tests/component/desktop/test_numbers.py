@@ -14,10 +14,11 @@ from PyQt6.QtWidgets import QApplication, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.desktop.dates import date_text, moment_text
-from app.desktop.numbers import NumberError, number_text, read_number
+from app.desktop.numbers import NumberError, localised_delay, number_text, read_number
 from app.desktop.pages.acquire import AcquirePage
 from app.desktop.widgets.drivepanel import DrivePanel
 from app.desktop.widgets.number import Count, Number
+from app.desktop.widgets.statusbar import quantity
 from app.desktop.window import MainWindow
 from drivers.base.limits import Limits
 from tests.waiting import GUARD_MS as GUARD
@@ -353,3 +354,10 @@ def test_given_a_locale_then_dates_are_written_as_it_does(name: str, moment: str
         assert (moment_text(""), date_text("last week")) == ("", "last week")
     finally:
         QLocale.setDefault(before)
+
+
+def test_given_rates_and_delays_then_their_decimal_mark_is_that_of_the_locale(language: str) -> None:
+    mark = {"english": ".", "german": ","}[language]
+    assert quantity(102_400.0) == f"102{mark}4 k" and quantity(12.5) == f"12{mark}5 "
+    assert localised_delay("ai.1(t + 33.5 ms) [m/s^1.5]") == f"ai.1(t + 33{mark}5 ms) [m/s^1.5]"
+    assert localised_delay("ai0.1 [V]") == "ai0.1 [V]"  # a name, no number

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from PyQt6.QtCore import Qt
 from pytestqt.qtbot import QtBot
 
 from analysis.base.record import Excitation, Record
@@ -14,6 +15,33 @@ from app.desktop.pages.orbits import OrbitsPage
 from app.desktop.window import MainWindow
 from drivers.library import load_model
 from tests.waiting import LONG_MS as LONG
+
+
+def _look_at_one(orbits: OrbitsPage, qtbot: QtBot) -> None:
+    """A click enlarges an orbit and leaves the choice as it is; the record's own samples are drawn."""
+    before, tile = [t.isChecked() for t in orbits.tiles], orbits.tiles[2]
+    qtbot.waitUntil(tile.isVisible, timeout=LONG)
+    qtbot.mouseClick(tile, Qt.MouseButton.LeftButton)
+    up = orbits.close_up
+    assert up.isVisible() and [t.isChecked() for t in orbits.tiles] == before
+    piece, record = orbits.shown[2].segment, orbits.bench.record
+    assert record is not None
+    assert np.array_equal(up._line.getData()[0], record.record["x"][piece])
+    assert up.loop.item.getAxis("bottom").labelText == "x [–]"
+    times = up.signals.items[-1].items[0].getData()[0]
+    assert times[-1] == (len(times) - 1) / record.record.rate
+    up.include.click()
+    assert tile.isChecked() is not before[2]
+    up.include.click()
+    qtbot.mouseClick(up.after, Qt.MouseButton.LeftButton)
+    assert np.array_equal(up._line.getData()[0], record.record["x"][orbits.shown[3].segment])
+    assert up.include.isChecked() == before[3]
+    qtbot.mouseClick(up.back, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: tile.isVisible() and not up.isVisible(), timeout=LONG)
+    tile.setFocus()
+    qtbot.keyClick(tile, Qt.Key.Key_Return)  # without a mouse
+    assert up.isVisible() and [t.isChecked() for t in orbits.tiles] == before
+    up.back.click()
 
 
 def test_given_orbits_left_out_when_balanced_then_only_the_included_ones_are_used(
@@ -36,6 +64,7 @@ def test_given_orbits_left_out_when_balanced_then_only_the_included_ones_are_use
     included = [1, 3, 4]
     for number in included:
         orbits.tiles[number].click()
+    _look_at_one(orbits, qtbot)
     wanted = sorted(int(orbits.found.orbits[number].start) for number in included)
 
     window.show_page("identify")

@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyqtgraph as pg
 import pytest
 from PyQt6.QtCore import QLocale
+from PyQt6.QtGui import QFontMetrics
 from PyQt6.QtWidgets import QApplication, QTableWidget
 from pytestqt.qtbot import QtBot
 
+from analysis import Model, prepare_subject
 from analysis.base.progress import SILENT
-from analysis.base.record import Record
+from analysis.base.record import Marker, Record
 from analysis.validation.check import Panel, Trace
 from analysis.validation.residuals import WHITE
+from analysis.validation.response import check_response
 from app.desktop.pages.acquire import AcquirePage
+from app.desktop.plots.convergence import Convergence
 from app.desktop.plots.fitpicture import FitPlot, fit_text
 from app.desktop.plots.panel import PanelPlot
-from app.desktop.plots.plot import Plot
+from app.desktop.plots.plot import Axis, Plot
 from app.desktop.tasks import fit_picture
 from app.desktop.theme import Theme
 from app.desktop.widgets.channelstrip import value_text
-from app.desktop.widgets.tables import fill_table
+from app.desktop.widgets.tables import PADDED, fill_table, in_line
 from app.desktop.window import MainWindow
 from app.desktop.words import counted, plain, with_minus
 from tests.waiting import GUARD_MS as GUARD
@@ -107,6 +114,22 @@ def test_given_silence_then_the_waterfall_is_dark_and_its_axis_ends_where_the_si
     assert fall._bar is not None and fall._bar.levels() == pytest.approx(tuple(fall._image.getLevels()))
 
 
+def test_given_noise_and_then_a_drive_then_the_waterfall_s_axis_shrinks_to_where_the_signal_is(
+    window: MainWindow,
+) -> None:
+    page = window.page
+    assert isinstance(page, AcquirePage)
+    fall, half = page.spectrogram, window.bench.rig.rate / 2
+    page.views.choose(("waterfall",))
+    fall._clear()
+    fall._levels[:] = -4.0 + 0.1 * np.random.default_rng(1).standard_normal(fall._levels.shape)
+    fall._follow_band()
+    assert fall.item.getViewBox().viewRange()[1][1] == pytest.approx(half)
+    fall._levels[8, -1] = 0.0  # the first column with a drive in it
+    fall._follow_band()
+    assert fall.item.getViewBox().viewRange()[1][1] < 0.1 * half
+
+
 def test_given_another_rig_then_no_sample_of_the_old_one_is_left_in_the_pictures(
     window: MainWindow, qtbot: QtBot
 ) -> None:
@@ -130,6 +153,37 @@ def test_given_a_channel_that_only_hisses_then_its_axis_shows_a_thousandth_of_th
     bottom, top = scope._ranges[-1]
     info = window.bench.rig.channels[scope.shown[-1]]
     assert top - bottom > 1e-3 * (info.upper - info.lower)
+
+
+def test_given_markers_then_fit_and_check_are_drawn_with_them_at_their_samples(qtbot: QtBot) -> None:
+    t = np.arange(400) / 100.0
+    x, v = np.cos(2 * np.pi * t), -2 * np.pi * np.sin(2 * np.pi * t)
+    text = 'name = "o"\n[states]\nx = "v"\nv = "-k*x + a*cos(t)"\n[parameters]\nk = 39.0\na = 0.0\n'
+    marks = (Marker(25, "tap"), Marker(90, "hum"), Marker(399, "end"))
+    record = Record.from_arrays(100.0, {"x": x, "v": v})
+    record = replace(record, markers=marks, drive_time=7.0)  # times are those of the record all the same
+    picture = fit_picture(text, record, {}, {"k": 39.0}, SILENT)
+    theme = Theme("light")
+    plot = FitPlot(theme)
+    qtbot.addWidget(plot)
+    plot.show_picture(picture)
+    for line, mark in zip(plot.markers.lines, marks, strict=True):
+        assert [row.value() for row in line] == pytest.approx([t[mark.index]] * 2)
+        assert line[0].label.format == mark.text and not hasattr(line[1], "label")
+    theme.choose("dark")
+    assert plot.markers.lines[0][0].pen.color().name() == theme.colours.text.lower()
+    plot.show_words("Drawing …")
+    assert not plot.markers.lines and not [i for i in plot.item.items if isinstance(i, pg.InfiniteLine)]
+    subject = prepare_subject(Model.from_toml(text), record, {"k": 39.0})
+    check = check_response(subject, 0.0, SILENT)
+    drawn = [PanelPlot(theme, panel) for panel in check.panels]
+    for card in drawn:
+        qtbot.addWidget(card)
+    shown = [[lines[0].value() for lines in card.markers.lines] for card in drawn]
+    ends = [panel.traces[0].x[-1] for panel in check.panels]
+    told = [[t[m.index] for m in marks if t[m.index] <= end] for end in ends[:2]]
+    assert told[0]
+    assert shown == [pytest.approx(told[0]), pytest.approx(told[1]), []]  # not over time since a restart
 
 
 def test_given_a_fit_then_model_and_measurement_are_drawn_with_the_rest_and_the_fit_in_per_cent(
@@ -163,6 +217,17 @@ def test_given_any_size_then_a_number_is_written_without_a_power_of_ten(value: f
     assert plain(value) == words
 
 
+@pytest.mark.parametrize(
+    ("value", "unit", "words"),
+    [(7.61e-4, "", "0.000761"), (7.61e-4, "mm", "0.000761 mm"), (-7.6123e-4, "m/s²", "−761.2 µm/s²"),
+     (2.5e-8, "V", "25 nV"), (0.0, "V", "0 V"), (234567.0, "Pa", "235000 Pa"), (float("nan"), "V", "– V")],
+)  # fmt: skip
+def test_given_a_small_signal_then_its_tile_says_it_without_a_power_of_ten(
+    value: float, unit: str, words: str
+) -> None:
+    assert value_text(value, unit) == words
+
+
 def test_given_counts_and_signs_then_words_and_minus_are_right() -> None:
     assert [counted(n, "step") for n in (0, 1, 2)] == ["0 steps", "1 step", "2 steps"]
     assert with_minus("-0.28 ± 0.01") == "−0.28 ± 0.01" and with_minus("1e-05") == "1e−05"
@@ -191,6 +256,49 @@ def test_given_two_cursors_then_they_stand_on_samples_and_tell_difference_ratio_
     assert plot.cursors is None and plot.readout.text() == ""
 
 
+@pytest.mark.parametrize("width", [30, 60, 90, 140, 300])
+@pytest.mark.parametrize("ends", [(0.0, 0.7), (-1.3e-4, 1.2e-4), (0.0, 1234.5), (1e6, 3e6), (-2e-9, 5e-9)])
+def test_given_a_narrow_axis_then_its_numbers_do_not_run_into_each_other(
+    qtbot: QtBot, width: int, ends: tuple[float, float]
+) -> None:
+    axis = Axis("bottom")
+    axis.setStyle(tickFont=Theme("light", 1.0).font(11))
+    metrics = QFontMetrics(axis.style["tickFont"])
+    step = axis.tickSpacing(*ends, width)[0][0]
+    ticks = np.arange(np.ceil(ends[0] / step), np.floor(ends[1] / step) + 1) * step
+    pixel = width * (ticks - ends[0]) / (ends[1] - ends[0])
+    wide = np.array([metrics.horizontalAdvance(text) for text in axis.tickStrings(list(ticks), 1.0, step)])
+    assert np.all(np.diff(pixel) > (wide[1:] + wide[:-1]) / 2)
+    assert len(ticks) >= 2 or width < 300
+
+
+def test_given_a_line_named_as_its_axis_then_its_column_has_the_name_once(plot: Plot) -> None:
+    plot.curve(name="x").setData([0.0, 1.0], [2.0, 3.0])
+    plot.curve(name="amplitude of v [m/s]").setData([0.0, 1.0], [2.0, 3.0])
+    assert next(iter(plot.table()))[1::2] == ["run x [mm]", "x [mm]", "amplitude of v [m/s]"]
+
+
+def test_given_a_marker_in_a_low_row_then_its_word_is_inside(plot: Plot, qtbot: QtBot) -> None:
+    plot.setMinimumHeight(0)
+    plot.resize(300, 120)
+    plot.markers.show([(0.5, "Tap")])
+    plot.item.setXRange(0, 1)
+    qtbot.wait(50)
+    label = plot.markers.lines[0][0].label
+    word = label.textItem.mapRectToScene(label.textItem.boundingRect())
+    row = plot.item.getViewBox().sceneBoundingRect()
+    assert row.height() < 40 and word.height() > 8 and row.adjusted(-1, -1, 1, 1).contains(word)
+
+
+def test_given_misfits_of_two_measures_then_no_line_joins_them(qtbot: QtBot) -> None:
+    shown = Convergence(Theme("light", 1.0))
+    qtbot.addWidget(shown)
+    shown.show_history([{"cost": c} for c in (90.0, 4.0, 1200.0, 1100.0)])
+    assert np.isnan(shown._curve.getData()[1]).tolist() == [False, False, True, False, False]
+    shown.show_history([{"step": c} for c in (0.1, 0.2)])  # a step may be longer than the one before
+    assert np.isfinite(shown._curve.getData()[1]).all()
+
+
 def test_given_a_plot_then_its_values_go_to_the_clipboard_and_its_ticks_have_true_minus_signs(
     plot: Plot, qtbot: QtBot
 ) -> None:
@@ -200,6 +308,7 @@ def test_given_a_plot_then_its_values_go_to_the_clipboard_and_its_ticks_have_tru
     plot.copy_picture()
     assert not QApplication.clipboard().pixmap().isNull()
     assert plot.item.getAxis("left").tickStrings([-0.5, 0.5], 1.0, 0.5) == ["−0.5", "0.5"]
+    assert plot.item.getAxis("left").tickStrings([-2e-5, 4e6], 1.0, 2e-5) == ["−2×10⁻⁵", "4×10⁶"]
 
 
 def test_given_a_reader_of_decimal_commas_then_axes_readouts_tiles_and_tables_have_them(
@@ -214,13 +323,31 @@ def test_given_a_reader_of_decimal_commas_then_axes_readouts_tiles_and_tables_ha
         assert rows[0] == "time [s]\trun x [mm]" and rows[2] == f"0,01\t{np.exp(-0.01):.9g}".replace(".", ",")
         plot.readout.setText("x -7.25 mm")
         assert plot.readout.text() == "x −7,25 mm"
-        assert value_text(-0.5) == "−0,5"
+        assert value_text(-0.5) == "−0,5" and value_text(7.61e-4, "V") == "761 µV"
         table = QTableWidget()
         qtbot.addWidget(table)
         fill_table(table, ["Name", "Value"], [["v1.2", "-1.5 ± 0.2"]], ["Value"])
         assert [table.item(0, c).text() for c in (0, 1)] == ["v1.2", "−1,5 ± 0,2"]  # type: ignore[union-attr]
     finally:
         QLocale.setDefault(before)
+
+
+def test_given_numbers_of_different_length_then_decimal_marks_stand_in_line(qtbot: QtBot) -> None:
+    column = ["0.0393129 ± 0.0000042", "−0.31 ± 0.11", "12 ± 1"]
+    padded = in_line(column)
+    assert [text.replace("\u2007", "").replace("\u2008", "") for text in padded] == column
+    behind = [
+        [len(part) - re.search(r"\d(?!\d)", part).end() for part in text.split(" ± ")] for text in padded
+    ]  # type: ignore[union-attr]
+    assert behind == [[8, 8]] * 3  # mark and seven places
+    assert in_line(["5.0e-09 ± 1.0e-10", "1.25 ± 0.25"]) == ["5.0e-09 ± 1.0e-10", "1.25 ± 0.25"]
+    assert in_line(["0.5 %", "12 %"]) == ["0.5 %", "12\u2008\u2007 %"]
+    table = QTableWidget()
+    qtbot.addWidget(table)
+    fill_table(table, ["Name", "Value"], [["a", "1.25"], ["b", "-3"]], ["Value"])
+    cells = [table.item(r, 1) for r in range(2)]
+    assert [cell.text() for cell in cells if cell] == ["1.25", "−3"]  # what is copied and read aloud
+    assert [cell.data(PADDED) for cell in cells if cell] == ["1.25", "−3\u2008\u2007\u2007"]
 
 
 def test_given_dashed_bounds_then_the_card_says_what_they_mean(qtbot: QtBot) -> None:
@@ -247,3 +374,31 @@ def test_given_long_names_then_rows_of_a_plot_keep_to_their_own_height(plot: Plo
     for axis in (row.getAxis("left") for row in rows):
         assert "…" in axis.label.toPlainText() and axis.labelText == name
         assert axis.label.boundingRect().width() <= axis.size().height() + 12
+
+
+def test_given_a_label_that_comes_later_then_it_stands_in_the_middle_of_its_axis(
+    plot: Plot, qtbot: QtBot
+) -> None:
+    axis = plot.item.getAxis("left")
+    qtbot.waitUntil(lambda: axis.size().height() > 100)
+    plot.item.setLabel("left", "displacement [mm]")
+    middle = axis.label.pos().y() - axis.label.boundingRect().width() / 2  # it is written upwards
+    assert middle == pytest.approx(axis.size().height() / 2, abs=2)
+
+
+def test_given_long_numbers_then_all_rows_get_more_room_for_them_once(plot: Plot, qtbot: QtBot) -> None:
+    rows = [plot.item, plot.add_row("", "force [N]")]
+    rows[0].setLabel("left", "x [m]")
+    axes = [row.getAxis("left") for row in rows]
+    before = axes[0].width()
+    for row in rows:
+        row.setYRange(-1.0, 1.0)
+    plot.view.grab()
+    QApplication.processEvents()
+    assert [axis.width() for axis in axes] == [before, before]
+    rows[0].setYRange(-2e-4, 2e-4)  # "−0.00015"
+    plot.view.grab()
+    qtbot.waitUntil(lambda: axes[0].width() > before)
+    assert axes[1].width() == axes[0].width()
+    plot.view.grab()
+    assert not plot._crowding.isActive()

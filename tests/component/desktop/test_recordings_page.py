@@ -120,7 +120,7 @@ def test_given_a_recording_when_cut_and_annotated_then_the_original_is_untouched
     # One of the two behind the other, each from its own beginning.
     page.list.setCurrentRow(next(i for i in range(2) if page.list.item(i).data(ENTRY).name == "run"))
     qtbot.waitUntil(lambda: page.beside.count() == 2 and page.recording is not None, timeout=LONG)
-    assert [line.value() for line in page.view._markers] == [1.5, 1.5]
+    assert [line.value() for lines in page.view.markers.lines for line in lines] == [1.5, 1.5]
     page.beside.setFocus()
     qtbot.keyClick(page.beside, Qt.Key.Key_Down)
     assert page.beside.currentText() == "with run-cut"
@@ -191,16 +191,23 @@ def test_given_a_recording_in_the_bin_when_taken_back_then_it_is_there_again_wit
     qtbot.waitUntil(lambda: bool(page.current() and page.current().notes == notes), timeout=LONG)
     for way in ("button", "key"):
         qtbot.waitUntil(lambda: page.current() is not None and not page._reading, timeout=LONG)
-        page.list.setFocus()
-        qtbot.keyClick(page.list, Qt.Key.Key_Delete)
+        if way == "button":
+            page.list.setFocus()
+            qtbot.keyClick(page.list, Qt.Key.Key_Delete)
+        else:
+            page.search.setFocus()
+            qtbot.mouseClick(page.bin_button, Qt.MouseButton.LeftButton)
         assert not path.exists() and window.notice.undo.isVisible()
         qtbot.waitUntil(lambda: not page.entries, timeout=LONG)
         assert page.empty.text.text().startswith("No recording yet")
         if way == "button":
             qtbot.mouseClick(window.notice.undo, Qt.MouseButton.LeftButton)
         else:
-            qtbot.keyClick(page, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+            focused = window.focusWidget()
+            assert focused is not page.search  # it would keep Ctrl+Z for its own text
+            qtbot.keyClick(focused, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
         assert path.read_bytes() == before
+        assert window.notice._text.text() == f"{path.stem} is back."  # not its file of notes
         qtbot.waitUntil(lambda: bool(page.current() and page.current().notes == notes), timeout=LONG)
     qtbot.keyClick(page.list, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
     assert page.search.hasFocus()

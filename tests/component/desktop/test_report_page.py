@@ -6,6 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QPushButton
+from pytestqt.qtbot import QtBot
 
 from analysis import Record
 from analysis.base.identification import Estimate, Identification
@@ -45,7 +48,7 @@ def test_given_what_is_filled_in_when_saved_as_a_template_then_another_report_ta
 
 
 def test_given_fits_of_another_record_then_they_are_no_part_of_the_report(
-    make_window: Callable[..., MainWindow], tmp_path: Path
+    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
 ) -> None:
     window = make_window("report", begin=False)
     page, bench = window.page, window.bench
@@ -62,3 +65,9 @@ def test_given_fits_of_another_record_then_they_are_no_part_of_the_report(
     found = page.findings()
     assert found is not None and [study.result.model for study in found.studies] == ["b"]
     assert page.ticks["fits"].isEnabled() and not page.ticks["earlier"].isEnabled()
+    # The words beside a tick are part of it; those of what is not there lead to where it is made.
+    words = {b.text(): b for b in page.findChildren(QPushButton)}
+    qtbot.mouseClick(words["Fitted parameters"], Qt.MouseButton.LeftButton)
+    assert window.page is page and not page.ticks["fits"].isChecked()
+    qtbot.mouseClick(words["Its periodic orbits"], Qt.MouseButton.LeftButton)
+    assert window.page is window.pages["orbits"]

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QTableWidgetItem
 from pytestqt.qtbot import QtBot
 
+from analysis import Estimate, Identification, Record
 from app.desktop.pages.acquire import AcquirePage
 from app.desktop.pages.rig import RigPage
 from app.desktop.widgets.channeltable import COLUMNS
@@ -118,6 +120,24 @@ def test_given_a_new_specimen_when_revealed_then_its_parameters_are_told_and_ano
     qtbot.mouseClick(page.specimen.new_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: f"Specimen {rig.specimen}:" in page.specimen.words.text(), timeout=LONG)
     assert rig.specimen != number and "k3 =" not in page.specimen.words.text()
+    # A fit of the specimen before is set beside that one's truth, not beside the new one's.
+    about = {"rig": "two_well_beam", "specimen": number}
+    _fit(window, truth["k3"], about)
+    qtbot.mouseClick(page.specimen.reveal_button, Qt.MouseButton.LeftButton)
+    words = page.specimen.words.text()
+    assert words.startswith(f"Specimen {number}, which the fit in hand is of: ")
+    assert f"k3 = {truth['k3']:.4f} (found {truth['k3']:.4f} ± 0.0020)" in words
+    for other in ({"rig": "two_well_beam_modern", "specimen": number}, {}):  # a fit of something else
+        _fit(window, truth["k3"], other)
+        page.specimen.reveal()
+        words = page.specimen.words.text()
+        assert words.startswith(f"Specimen {rig.specimen}: ") and "found" not in words
+
+
+def _fit(window: MainWindow, k3: float, about: dict[str, object]) -> None:
+    record = Record.from_arrays(100.0, {"x": np.zeros(100)}, metadata=about)
+    window.bench.take_record(record, "beam")
+    window.bench.take_result(Identification("path", "beam", True, {"k3": Estimate.normal(k3, 0.002)}))
 
 
 def test_given_the_published_specimen_then_there_is_nothing_to_reveal(window: MainWindow) -> None:

@@ -89,7 +89,7 @@ def test_given_a_stretch_in_view_then_the_table_holds_its_samples(view: RecordVi
     view.refine()
     assert len(view._curves[0].getData()[0]) < 3000  # still an envelope
     head, *rows = view.table()
-    assert head == ["time [s]", "x x [mm]", "time [s]", "v v [m/s]"] and len(rows) == 500_001
+    assert head == ["time [s]", "x [mm]", "time [s]", "v [m/s]"] and len(rows) == 500_001
     values = np.array([[float(cell) for cell in row] for row in rows[::1000]])
     np.testing.assert_allclose(values[:, 0], 10.0 + 0.1 * np.arange(501), rtol=1e-9)
     np.testing.assert_allclose(values[:, 1], moved(values[:, 0]), atol=1e-6)
@@ -124,7 +124,9 @@ def live_feed() -> SimpleNamespace:
     ring = Ring(1, int(20 * RATE))
     ring.append(0, moved(np.arange(int(12 * RATE)) / RATE)[None])
     channel = SimpleNamespace(name="x", unit="mm", lower=-10.0, upper=10.0)
-    return SimpleNamespace(ring=ring, rig=SimpleNamespace(rate=RATE, channels=[channel]))
+    silent = SimpleNamespace(connect=lambda slot: None)  # no markers, no other stream
+    rig = SimpleNamespace(rate=RATE, channels=[channel], marked=silent)
+    return SimpleNamespace(ring=ring, rig=rig, restarted=silent)
 
 
 def test_given_the_live_signals_then_cursors_and_table_give_samples_running_and_frozen(qtbot: QtBot) -> None:

@@ -54,8 +54,10 @@ def test_given_other_recordings_and_a_transfer_function_then_their_checks_become
     bench, page = window.bench, window.page
     assert isinstance(page, ValidatePage)
     bench.take_record(record, "chaos")
-    bench.take_model(model)
+    assert bench.model is None  # as at a start, until its text is read
     bench.take_result(result)
+    assert "once the model's text is read" in page.verdict.text() and page.job is None
+    bench.take_model(model)
     qtbot.waitUntil(lambda: page.validation is not None, timeout=LONG)
     assert page.validation is not None
     assert page.validation["bifurcation"].status == page.validation["transfer"].status == "not possible"

@@ -189,15 +189,24 @@ def test_given_a_recording_when_closed_then_it_asks_saves_and_ramps_down(
     before = rig.status().samples
     qtbot.waitUntil(lambda: rig.status().samples > before + rig.rate, timeout=GUARD)
     panel = window.pages["acquire"].record_panel  # type: ignore[attr-defined]
+    scope, told = window.pages["acquire"].scope, []  # type: ignore[attr-defined]
+    rig.marked.connect(lambda _, word, sample: told.append((word, sample)))
     window.setFocus()
     qtbot.keyClick(window, Qt.Key.Key_M)
     assert panel.mark_word.hasFocus() and panel.mark_word.text() == "marker 1"
     qtbot.keyClicks(panel.mark_word, "hammer")  # with an m of its own
     qtbot.keyClick(panel.mark_word, Qt.Key.Key_Return)
     assert panel.marks == 1 and not panel.mark_word.hasFocus()
+    # Drawn among the live signals at its sample, in every lane, with its word.
+    qtbot.waitUntil(lambda: len(told) == 2 and scope.feed.ring.stop > told[0][1] + rig.rate, timeout=GUARD)
+    (lines,) = scope.markers.lines
+    newest = scope.feed.ring.stop - 1
+    assert len(lines) == len(scope.items) and lines[0].label.format == "hammer"
+    assert [line.value() for line in lines] == [(told[0][1] - newest) / rig.rate] * len(lines)
     window.show_page("recordings")
     window.setFocus()
     qtbot.keyClick(window, Qt.Key.Key_M)
+    qtbot.waitUntil(lambda: len(told) == 3, timeout=GUARD)
     window.show_page("acquire")
     asked: list[str] = []
 
@@ -221,6 +230,7 @@ def test_given_a_recording_when_closed_then_it_asks_saves_and_ramps_down(
     record = read(saved)
     assert [marker.text for marker in record.markers] == ["hammer", "marker 2"]
     assert 0 < record.markers[0].index <= record.markers[1].index < len(record)
+    assert record.markers[1].index - record.markers[0].index == told[2][1] - told[0][1]
     assert not any(child.name == "rig" for child in multiprocessing.active_children())  # ramped down and gone
 
 
@@ -297,3 +307,38 @@ def test_given_f1_on_any_page_then_its_own_chapter_and_every_chapter_is_there(
     keys = help_window.text.toPlainText()
     assert all(word in keys for word in ("F12", "Ctrl+Return", "Ctrl+Z", "F11"))
     help_window.close()
+
+
+def test_given_a_recording_on_its_way_or_another_in_hand_then_the_header_and_the_message_say_so(
+    make_window: Callable[..., MainWindow], qtbot: QtBot, folders: Path
+) -> None:
+    window = make_window("recordings", begin=False)
+    bench = window.bench
+    path = folders / "first run.csv"
+    path.write_text("t,x\n" + "\n".join(f"{i / 100:.2f},{i % 7}" for i in range(200)))
+    bench.take_file(path)
+    assert window.record_chip.accessibleName() == "Opening first run …"
+    qtbot.waitUntil(lambda: bench.record is not None and not bench.opening, timeout=GUARD)
+    assert window.record_chip.accessibleName() == "first run"
+    said: list[str] = []
+    bench.noticed.connect(lambda notice: said.append(notice.text))
+    window._recorded(folders / "second run.h5")
+    assert said == ["second run is saved in the library. first run stays the record in hand."]
+    assert bench.record is not None and bench.record.name == "first run"
+
+
+def test_given_a_message_on_a_small_screen_then_it_leaves_notes_and_buttons_in_reach(
+    make_window: Callable[..., MainWindow], qtbot: QtBot
+) -> None:
+    window = make_window("recordings", begin=False)
+    window.resize(1024, 600)
+    qtbot.waitUntil(lambda: window.width() == 1024, timeout=GUARD)
+    window.bench.say("Something went wrong: look at it first.", "bad")
+    page = window.page
+    assert page is not None and window.notice.isVisible()
+    covered = window.notice.geometry()
+    kept = [w for kind in (QAbstractButton, QPlainTextEdit) for w in page.findChildren(kind) if w.isVisible()]
+    assert kept
+    for widget in kept:
+        place = widget.rect().translated(widget.mapTo(window.stack, QPoint(0, 0)))
+        assert not place.intersects(covered), widget

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.desktop.worker import Job, Workers
+from app.desktop import worker
+from app.desktop.worker import NICENESS, Job, Workers
 from tests import desktop_jobs
 from tests.waiting import GUARD_MS as GUARD
 
@@ -92,3 +94,17 @@ def test_given_work_whose_listeners_were_let_go_of_when_it_ends_then_the_pool_fo
     job.cancel()
     qtbot.waitUntil(lambda: not workers.jobs, timeout=GUARD)
     assert not job.running and not heard
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="priority classes there")
+def test_given_a_busy_machine_then_work_steps_back_and_keeps_a_share(
+    qtbot: QtBot, workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "NICENESS", NICENESS)  # the product's own
+    found: list[int] = []
+    job = workers.run("how nice", desktop_jobs.own_niceness)
+    job.done.connect(found.append)
+    _ended(qtbot, job)
+    share = 1.25 ** -found[0]  # of the processor beside one busy program: each step costs a fifth
+    assert found[0] > 0
+    assert share > 0.25

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from matplotlib.image import imsave
+from matplotlib.text import Text
+from PyQt6.QtCore import QLocale
 
-from analysis import DataError, Estimate, Identification, Record
+from analysis import DataError, Estimate, Excitation, Identification, Record
 from app.report import write_document
-from app.report.blocks import Document, Grid, Heading, Paragraph
+from app.report.blocks import Document, Grid, Heading, Paragraph, Picture
 from app.report.content import document
 from app.report.findings import PARTS, Findings, Measured, Study
+from app.report.localised import localised_block
 from app.report.logo import HIGHEST, read_logo
 
 
@@ -69,3 +76,49 @@ def test_given_a_logo_then_it_stands_in_both_files_and_what_is_no_picture_is_ref
     for wrong in (path, tmp_path / "gone.png"):
         with pytest.raises(DataError, match="cannot be used as a logo"):
             read_logo(wrong)
+
+
+@pytest.fixture
+def german() -> Iterator[None]:
+    before = QLocale()
+    QLocale.setDefault(QLocale("de_DE"))
+    yield
+    QLocale.setDefault(before)
+
+
+@pytest.mark.usefixtures("german")
+def test_given_a_locale_then_numbers_and_dates_are_its_own_and_words_of_others_stay() -> None:
+    drive = Excitation(frequency=7.5, amplitude=1.25)
+    record = Record.from_arrays(10.5, {"x": 0.5 + np.sin(np.arange(50.0))}, excitation=drive)
+    record = replace(record, start="2026-11-18T14:05:09+01:00", metadata={"notes": "gap of 0.3 mm"})
+    fit = Identification(
+        "path", "spring", True, {"k": Estimate.normal(-2.0, 0.1)}, warnings=("In run 2.5.h5 k is 3.5e-05.",)
+    )
+    findings = Findings("t", "bolt 1.5 turns", recordings=[Measured("run 2.5.h5", record, "abc")])
+    made = document(replace(findings, studies=[Study(fit)]))
+    texts = [b.text for b in made.blocks if isinstance(b, Heading | Paragraph)]
+    cells = [cell for b in made.blocks if isinstance(b, Grid) for row in b.rows for cell in row]
+    assert {"In run 2.5.h5 k is 3,5e−05.", "bolt 1.5 turns", "Recording run 2.5.h5"} <= set(texts)
+    assert {"−2,00 ± 0,10", "gap of 0.3 mm", "sine 1,25 at 7,5 Hz"} <= set(cells)
+    assert "18.11.2026  14:05 (2026-11-18T14:05:09+01:00)" in cells
+    assert any("50 samples at 10,5 Hz" in cell for cell in cells)
+    assert any(f"numpy {np.__version__}" in cell for cell in cells)
+    assert re.search(r"written \d\d\.\d\d\.\d{4} ", made.subtitle)
+
+
+@pytest.mark.usefixtures("german")
+def test_given_a_locale_then_figures_have_its_decimal_mark() -> None:
+    def draw(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2, sharex=True)
+        left.plot([0.0, 1.0], [1e-3, 1.0])
+        left.set(yscale="log", title="f = 2.5 Hz, $c_1 = 0.5, d$")
+        right.plot([0.0, 1.0], [0.0, 0.5])
+
+    figure = Figure(layout="constrained")
+    picture = localised_block(Picture(draw, "Up to 0.5 mm."))
+    assert isinstance(picture, Picture) and picture.caption == "Up to 0,5 mm."
+    picture.draw(figure)
+    figure.draw_without_rendering()
+    texts = {text.get_text() for text in figure.findobj(Text)}
+    assert {"0,5", "0,2", "f = 2,5 Hz, $c_1 = 0{,}5, d$"} <= texts
+    assert not any(re.search(r"\d\.\d", text) for text in texts)

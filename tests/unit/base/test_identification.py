@@ -15,6 +15,7 @@ from analysis.base.identification import (
     Residual,
     estimates,
     interval_ends,
+    with_bounds,
     with_error,
 )
 
@@ -96,6 +97,13 @@ def test_given_an_error_bar_when_shown_then_digits_follow_it(value: float, error
 def test_given_a_narrow_interval_when_shown_then_its_ends_differ() -> None:
     assert interval_ends(Estimate.normal(0.035000041, 1.5e-8)) == ("0.035000012", "0.035000070")
     assert interval_ends(Estimate(1.0)) == ("–", "–")
+    assert interval_ends(Estimate.normal(2.100000123e11, 100.0)) == ("2.100000121e+11", "2.100000125e+11")
+
+
+def test_given_an_interval_of_unequal_sides_then_two_digits_of_the_shorter_one_are_shown() -> None:
+    assert with_bounds(0.0393129166, 8.1e-7, 8.04e-7) == ("0.03931292", "0.00000081", "0.00000080")
+    assert with_bounds(-12.3456, 0.5, 1.25) == ("-12.35", "0.50", "1.25")
+    assert with_bounds(2.1e11, 1.5e8, 3e8) == ("2.1e+11", "1.5e+08", "3e+08")  # 2.1000e11
 
 
 def test_given_a_normal_estimate_then_its_interval_covers_two_standard_errors() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from analysis.base import plugins
+from app import fitness
 from app.cli import main
 from drivers import formats as formats_room
 from drivers.instruments import discovery
@@ -35,7 +37,9 @@ def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         "sources": [("absent", "no_such_module:open"), ("exits", "strangers_bad.exits:open"),
                     ("wrong", "strangers_bad:no_arguments"), ("none", "strangers_bad:gives_none"),
                     ("wrong", "strangers_bad:gives_none"), ("virtual", "strangers_bad:no_arguments")],
-        "formats": [("bad", "strangers_bad:no_arguments"), ("absent", "no_such_module:Format")],
+        "formats": [("bad", "strangers_bad:no_arguments"), ("absent", "no_such_module:Format"),
+                    ("csv", "strangers_bad:no_arguments")],
+        "methods": [("weak", "strangers_bad:no_arguments")],
         "rigs": [("bad", "strangers_bad"), ("absent", "no_such_module"), ("odd", "strangers_bad.exits")],
     }  # fmt: skip
     found = {
@@ -139,6 +143,24 @@ def test_given_a_rig_with_a_mistake_or_a_taken_name_then_the_reason_is_told(
     assert all(words in listed and words in notes for words in taken)
 
 
+@pytest.mark.usefixtures("stranger")
+def test_given_packages_of_others_then_the_doctor_names_what_they_add_and_what_is_not_used() -> None:
+    found = fitness.other_packages()
+    assert ("sources exits", "a package (strangers_bad.exits:open)") in {(f.what, f.words) for f in found}
+    unused = [f.words for f in found if f.state == "note"]
+    assert len(unused) == 2 and "'weak' (methods) of a package is not used: Shakedown has" in unused[1]
+
+
+def test_given_a_folder_that_cannot_be_made_then_the_doctor_tells_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file" / "data"))
+    found = {f.what: f for f in fitness.folders()}
+    assert found["recordings"].state == "bad" and "cannot be written" in found["recordings"].words
+    assert {"free disk", "control of drives", "compiled core"} <= set(found)
+
+
 def test_given_a_package_whose_list_or_description_is_damaged_then_the_others_are_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +176,32 @@ def test_given_a_package_whose_list_or_description_is_damaged_then_the_others_ar
     found = plugins._found.__wrapped__()
     (entry,) = [e for e in found["sources"] if e.name == "nameless_box"]
     assert plugins.package_of(entry) == "a package" and plugins.summary_of(entry) == ""
+
+
+def test_given_finders_that_end_print_or_tell_oddities_then_the_answer_is_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    def prints() -> tuple[list[tuple[str, str]], str]:
+        print("initialising ...")  # noqa: T201
+        return [("a\nb", "two\nlines")], "a note\nin two lines"
+
+    finders = {"interrupted": interrupted, "prints": prints, "odd": lambda: ([(1, None)], 42)}
+    monkeypatch.setattr(registry, "names", lambda group: list(finders))
+    monkeypatch.setattr(registry, "driver", lambda group, name: finders[name])
+    assert main(["devices", "--json", "-"]) == 0
+    said = capsys.readouterr()
+    answer = json.loads(said.out)
+    assert [(d["address"], d["description"]) for d in answer["devices"]] == [
+        ("a b", "two lines"),
+        ("1", "None"),
+    ]
+    assert answer["notes"][:3] == [
+        "interrupted could not look for devices (KeyboardInterrupt).", "a note in two lines", "42",
+    ]  # fmt: skip
+    assert "initialising" in said.err
 
 
 def test_given_a_driver_that_hangs_when_devices_are_looked_for_then_the_others_are_told(

@@ -33,6 +33,8 @@ def table(tmp_path: Path, text: str, name: str = "a.csv") -> Path:
         "\ufefftime [ms], x, v\n0, 1.5, 2\n100, 2.5, 3\n200, -3.5, 4\n",
         "t,x,v\n0D0,1.5D0,2\n1D-1,2.5,3\n2D-1,-3.5,4\n",  # Fortran
         "t,x,v\n[s],[],[]\n0,1.5,2\n0.1,2.5,3\n0.2,-3.5,4\n",
+        "# of NumPy\n# t x v\n0e0 1.5 2\n1e-1 2.5 3\n2e-1 -3.5 4\n",
+        "% t [s], x, v\n0,1.5,2\n0.1,2.5,3\n0.2,-3.5,4\n",
     ],
 )
 def test_given_any_usual_table_then_the_same_record_is_read(tmp_path: Path, text: str) -> None:
@@ -48,6 +50,34 @@ def test_given_units_in_brackets_or_in_a_second_row_then_they_are_units(tmp_path
     assert {n: c.unit for n, c in record.channels.items()} == {"x, raw": "mm/s^2", "f": ""}
     record = read(table(tmp_path, "Time;x;f\ns;mm;N\n0;1;2\n1;2;3\n2;3;4\n"))
     assert {n: c.unit for n, c in record.channels.items()} == {"x": "mm", "f": "N"}
+
+
+@pytest.mark.parametrize("remark", ["# made by hand\n", "# a b c\n", "# t\n", "# 0 1 2\n"])
+def test_given_a_remark_above_numbers_that_names_no_time_then_it_gives_no_titles(
+    tmp_path: Path, remark: str
+) -> None:
+    record = read(table(tmp_path, remark + "0 1.5 2\n0.1 2.5 3\n0.2 -3.5 4\n"), rate=50.0)
+    assert record.names == ("c1", "c2", "c3")
+
+
+@pytest.mark.parametrize(
+    ("title", "step", "said"), [("Time", 5, True), ("Time [s]", 5, False), ("Time", 0.005, False)]
+)
+def test_given_slow_times_without_a_unit_then_it_is_said_that_they_are_taken_as_seconds(
+    tmp_path: Path, title: str, step: float, said: bool
+) -> None:
+    rows = "".join(f"{step * i:g},{i * i}\n" for i in range(20))
+    guesses = open_lazily(table(tmp_path, f"{title},x\n{rows}")).guesses
+    assert guesses is not None
+    assert any("taken as seconds" in words for words in guesses.words()) == said
+
+
+def test_given_titles_in_a_remark_then_they_are_chosen_by_its_line_or_not_at_all(tmp_path: Path) -> None:
+    path = table(tmp_path, "# t x\n0 1.5\n0.1 2.5\n0.2 -3.5\n")
+    guessed = open_lazily(path).guesses
+    assert guessed is not None and guessed.header == 1
+    assert open_lazily(path, options=Options(header=1)).names == ("x",)
+    assert open_lazily(path, options=Options(header=2, rate=10.0)).names == ("c1", "c2")
 
 
 def test_given_no_times_then_the_given_rate_counts(tmp_path: Path) -> None:
@@ -453,3 +483,34 @@ def test_given_words_for_no_value_then_they_are_no_numbers_and_a_dash_may_be_a_u
     text = "t;strain;status\ns;-;-\n" + "".join(f"{i / 10};{'---' if i == 2 else i};ok\n" for i in range(9))
     record = read(table(tmp_path, text))
     assert record.names == ("strain",) and np.flatnonzero(np.isnan(record["strain"])).tolist() == [2]
+
+
+@pytest.mark.parametrize("empty", [1, 2, 3])
+def test_given_remarks_two_header_rows_and_an_empty_cell_in_the_first_row_then_the_header_is_found(
+    tmp_path: Path, empty: int
+) -> None:
+    rows = [[f"{0.01 * i:.2f}", f"{i}.5", f"{2 * i}.25", f"{-i}.5"] for i in range(20)]
+    rows[0][empty] = ""
+    body = "\r\n".join(";".join(row).replace(".", ",") for row in rows)
+    head = "Prüfstand groß\r\nDatum;18.11.2026\r\n\r\nZeit;Weg;Kraft;Beschl.\r\ns;mm;N;m/s²\r\n"
+    (tmp_path / "a.csv").write_bytes((head + body).encode("cp1252"))
+    record = read(tmp_path / "a.csv")
+    assert record.rate == 100.0 and record.names == ("Weg", "Kraft", "Beschl.")
+    assert [record.channels[n].unit for n in record.names] == ["mm", "N", "m/s²"]
+    assert [int(np.isnan(record[n]).sum()) for n in record.names] == [int(k == empty) for k in (1, 2, 3)]
+    assert record["Kraft"][-1] == 38.25
+
+
+def test_given_decimal_commas_in_quotation_marks_between_commas_then_they_are_read(tmp_path: Path) -> None:
+    rows = "\n".join(f'"{i / 100:.2f}","{i}.5"'.replace(".", ",") for i in range(20))
+    (tmp_path / "a.csv").write_text('"t","x"\n' + rows)
+    record = read(tmp_path / "a.csv")
+    assert record.rate == 100.0 and list(record["x"]) == [i + 0.5 for i in range(20)]
+
+
+def test_given_times_coarser_than_the_step_then_the_rate_is_asked_for(tmp_path: Path) -> None:
+    rows = "\n".join(f"{i / 250:.2f},{i}" for i in range(500))
+    (tmp_path / "a.csv").write_text("t,x\n" + rows)
+    with pytest.raises(DataError, match=r"written too coarsely.*about 250 Hz.*--rate"):
+        read(tmp_path / "a.csv")
+    assert read(tmp_path / "a.csv", rate=250.0).rate == 250.0

@@ -38,7 +38,8 @@ class Stubborn:
         return DriveState(0, True, "sine", 5.0, 1.5, 1.0)
 
     def zeroing(self) -> Any:
-        return {"kind": "line", "port": 5000 * "x"} if self._broken == "zeroing" else {"kind": "virtual"}
+        told = {"zeroing": {"kind": "line", "port": 5000 * "x"}, "kind": {"kind": "by hand"}, "empty": {}}
+        return told.get(self._broken, {"kind": "virtual"})
 
     def close(self) -> None:
         self.closed = True
@@ -95,7 +96,7 @@ def test_given_a_driver_that_refuses_stop_then_it_stays_on_the_page_and_nothing_
 def test_given_a_driver_that_cannot_tell_its_state_then_the_drive_is_stopped(page: DrivePage) -> None:
     exciter = Stubborn("state")
     server_of(page, exciter)._publish()
-    assert "cannot tell the state of its drive (the instrument is busy)" in exciter.latch.reason
+    assert "cannot tell the state of its drive (OSError: the instrument is busy)" in exciter.latch.reason
 
 
 def test_given_an_output_that_does_not_fall_after_stop_then_the_guard_acts(page: DrivePage) -> None:
@@ -127,12 +128,15 @@ def test_given_a_drive_of_which_nobody_tells_then_the_guard_acts(page: DrivePage
         assert bool(words) == bool(guard._reason(100.0 + after))
 
 
+@pytest.mark.parametrize(
+    ("broken", "words"), [("zeroing", "4000 at most"), ("kind", "nobody knows"), ("empty", "nobody knows")]
+)
 def test_given_a_driver_whose_output_nobody_could_set_to_zero_then_the_rig_is_not_opened(
-    page: DrivePage,
+    page: DrivePage, broken: str, words: str
 ) -> None:
-    exciter = Stubborn("zeroing")
+    exciter = Stubborn(broken)
     rig = Rig(load_rig("two_well_beam"), SimpleNamespace(close=lambda: None), exciter)  # type: ignore[arg-type]
-    with pytest.raises(Exception, match=r"does not say how the output is set to zero .* 4000 at most"):
+    with pytest.raises(Exception, match=f"does not say how the output is set to zero .*{words}"):
         server_of(page, exciter)._guard_output(rig)
     assert exciter.closed and page.outputs == []
 

@@ -65,6 +65,28 @@ def test_given_a_short_stream_then_no_drift_is_claimed(rng: np.random.Generator)
     assert stream(10.0, 0.0, rng)[0].drift() is None
 
 
+@pytest.mark.parametrize(("seconds", "drift"), [(15.0, 0.05), (15.0, -0.5), (60.0, 0.003), (60.0, -0.003)])
+def test_given_another_rate_than_the_source_tells_then_it_is_said_with_the_true_one(
+    seconds: float, drift: float, rng: np.random.Generator
+) -> None:
+    said = stream(seconds, drift, rng)[0].doubt()
+    assert said.startswith("the source gives ") and "says 1000 Hz" in said
+    assert float(said.split()[3]) == pytest.approx(1000 * (1 + drift), rel=2e-3)
+
+
+def test_given_quartz_clocks_on_a_busy_machine_then_no_rate_is_doubted(rng: np.random.Generator) -> None:
+    for _ in range(100):
+        seconds, busy = rng.uniform(5, 60), rng.uniform(0, 4)
+        moment = [0.0]
+        clock = StreamClock(RATE, lambda moment=moment: moment[0])  # type: ignore[misc]
+        drift, late = rng.normal(0, 60e-6), rng.exponential(0.3)
+        for index in range(BLOCK, int(seconds * RATE), BLOCK):
+            waited = rng.exponential(0.02) + (late if index < busy * RATE else 0.0)
+            moment[0] = index / RATE / (1 + drift) + waited
+            clock.arrived(index)
+        assert clock.doubt() == ""
+
+
 def test_given_a_delay_then_it_is_reported_once() -> None:
     moment = [100.0]
     clock = StreamClock(RATE, lambda: moment[0])

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 from analysis.base.identification import Identification
 from analysis.base.record import Record
 from analysis.estimate.methods import identify
+from analysis.model import Model
 from analysis.validation import validate
 from drivers.library import load_model
 
@@ -54,3 +56,23 @@ def test_given_a_close_fit_then_validation_agrees_within_the_share_that_was_stat
     assert not validate(model, damper, found.values()).passed  # nothing was stated: it lacks something
     wrong = {**found.values(), "a": 1.3 * found.parameters["a"].value}
     assert not validate(model, damper, wrong, stated=found.stated_miss).passed
+
+
+@pytest.mark.parametrize(("cubic", "asked"), [(0.15, False), (3.0, True)])
+def test_given_one_motion_that_follows_the_record_then_homotopy_is_not_asked(
+    cubic: float, asked: bool
+) -> None:
+    """A linear model of a hardening spring in decay; of a weak one it explains more than 99 %."""
+    t = 0.05 * np.arange(600)
+    x = solve_ivp(
+        lambda _, z: [z[1], -0.1 * z[1] - 4 * z[0] - cubic * z[0] ** 3],
+        (0, t[-1]), [1.0, 0.0], t_eval=t, rtol=1e-9, atol=1e-11,
+    ).y[0]  # fmt: skip
+    x = x + 1e-3 * np.random.default_rng(5).standard_normal(len(t))
+    model = Model.from_equations(
+        {"x": "v", "v": "-c*v - k*x"}, {"c": {"guess": 0.15}, "k": {"guess": 5.0}}, outputs={"x": "x"}
+    )
+    found = identify(model, Record.from_arrays(20.0, {"x": x}), "auto", starts=0)
+    tried = {sentence.split(":")[0].split(" could")[0] for sentence in found.extra["tried"]}
+    assert "shooting" in tried and ("homotopy" in tried) == asked
+    assert found.verdict in (("misses", "cannot tell") if asked else ("close",))

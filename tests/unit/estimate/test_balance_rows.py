@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -89,3 +90,37 @@ def test_given_a_long_orbit_then_memory_grows_with_its_length_alone() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 30e6  # a matrix [samples, samples] would be 1300e6, all rows at once three times this
+
+
+@pytest.mark.parametrize("kind", [rows.TestFunctions.tapered, rows.TestFunctions.plain])
+def test_given_an_equation_of_first_order_then_its_rows_vanish_on_the_exact_motion_and_follow_noise(
+    kind: Callable[..., rows.TestFunctions],
+) -> None:
+    model = Model.from_equations({"z": "-a*z + f*cos(t)"}, {"a": 0.7, "f": 2.0})
+    count, values, none = 96, model.values(), np.zeros(1)
+    dt = 4 * np.pi / count
+    times = dt * np.arange(count)
+    exact = 2.0 / (1 + 0.7**2) * (0.7 * np.cos(times) + np.sin(times))
+    tests = kind(times, 4 * np.pi, np.arange(7.0), 2 * np.pi)
+
+    def of(samples: np.ndarray) -> OrbitRows:
+        own = [(0, periodic_operators(count, dt)[0])]
+        return OrbitRows(times, np.empty((0, count)), tests, own, [samples], [0.01], {}, [0], [0], 0)
+
+    assert of(exact).residual(model, values, none, 0.0) == pytest.approx(np.zeros(len(tests)), abs=1e-10)
+    assert np.abs(of(exact).residual(model, values, none, 0.3)).max() > 0.01
+    by_samples = np.stack(
+        [of(exact + unit).residual(model, values, none, 0.0) for unit in np.eye(count)], axis=1
+    )
+    noisy = of(exact).covariance(model, values, none, 0.0)
+    assert noisy == pytest.approx(0.01**2 * by_samples @ by_samples.T, abs=1e-9)
+    by_p, by_offset, by_shift = of(exact).jacobian(model, values, none, 0.0, [0, 1], [0])
+    step = 1e-5
+    for column, moved in (
+        (by_p[:, 0], of(exact).residual(model, values + [step, 0.0], none, 0.0)),
+        (by_p[:, 1], of(exact).residual(model, values + [0.0, step], none, 0.0)),
+        (by_offset[:, 0], of(exact).residual(model, values, none + step, 0.0)),
+        (by_shift, of(exact).residual(model, values, none, step)),
+    ):
+        assert column == pytest.approx(moved / step, abs=1e-3)
+    assert np.abs(by_shift).max() > 0.1

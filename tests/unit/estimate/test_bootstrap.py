@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from analysis import Estimate, Model, Record, ShakedownError, fitted_motion, identify, with_draws
+from analysis.estimate.bootstrap import FittedMotion
 
 RATE, SAMPLES, NOISE = 20.0, 300, 0.02
 MODEL = Model.from_equations(
@@ -39,10 +40,25 @@ def test_blocks_keep_the_colour_of_the_noise(rng: np.random.Generator) -> None:
     assert neighbours("block") > 0.7 and abs(neighbours("parametric")) < 0.1
 
 
+@pytest.mark.parametrize("kind", ["parametric", "block"])
+def test_an_output_that_was_not_measured_lends_its_noise_to_no_other(
+    kind: str, rng: np.random.Generator
+) -> None:
+    both = Model.from_equations(
+        {"x": "v", "v": "-c*v - k*x"},
+        {"c": {"guess": 0.2}, "k": {"guess": 4.0}},
+        outputs={"force": "k*x", "x": "x"},
+    )
+    motion = fitted_motion(both, [ringing(NOISE * rng.standard_normal(SAMPLES))], "path").motions[0]
+    assert list(motion.outputs) == ["x"]
+    drawn = FittedMotion((motion,)).draw(kind, rng)[0]["x"] - motion.outputs["x"]
+    assert np.std(drawn) == pytest.approx(NOISE, rel=0.2)
+
+
 def test_a_few_fits_that_ended_elsewhere_do_not_speak_for_all_others(rng: np.random.Generator) -> None:
     draws = [*rng.normal(4.0, 0.1, 194), *rng.normal(4.0, 5.0, 6)]
     told = with_draws(draws, Estimate.normal(4.0, 0.1))
-    assert 0.08 < told.stderr < 0.13 and 3.6 < told.lower < 3.85
+    assert 0.08 < told.stderr < 0.13 and 3.6 < told.lower < 3.85 and 4.15 < told.upper < 4.4
 
 
 def test_an_unknown_kind_and_too_few_draws_are_refused(rng: np.random.Generator) -> None:

@@ -160,3 +160,19 @@ def test_given_channels_in_time_then_none_is_late() -> None:
         result = identify(MODEL, record(seed), "path", denoise=False)
         assert result.verdict == "fits", result.reasons
         assert max(off(result)) < 4
+
+
+def test_given_lost_samples_of_a_late_channel_then_its_delay_is_found_all_the_same() -> None:
+    """Of a sensor that sees the motion from afar: a lost sample must not look like a jump to zero."""
+    far = Model.from_equations(
+        {"x": "v", "v": "b*f - c*v - k*x"},
+        {name: {"guess": 1.2 * value} for name, value in TRUTH.items()},
+        inputs={"f": "measured"},
+        outputs={"x": "x + 5", "a": "b*f - c*v - k*x"},
+    )
+    given = record(1, x=0.5)
+    x = given["x"] + 5.0
+    x[17::40] = np.nan
+    result = identify(far, given.with_channels(x=x), "path", denoise=False)
+    assert result.verdict == "fits", result.reasons
+    assert result.parameters["delay x"].value == pytest.approx(0.5 * DT, rel=0.1)

@@ -123,6 +123,8 @@ def test_given_noisy_duffing_record_when_h_is_recovered_then_within_half_a_perce
         error, share = error_of(result.curves["H"], duffing, *central(y[0]))
         errors.append(error)
         covered.append(share)
+        assert result.residual.per_dof == pytest.approx(1.0, abs=0.15)
+        assert 3 < result.residual.other["freedom"] < 40  # no more than the knots and the first values
     assert np.median(errors) < 0.005
     assert np.mean(covered) > 0.85
 

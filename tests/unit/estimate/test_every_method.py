@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from analysis.base.errors import DataError
+from analysis.base.errors import DataError, ShakedownError
 from analysis.base.identification import Identification
 from analysis.base.record import Channel, Excitation, Record
 from analysis.estimate.finish import fit
@@ -315,3 +315,18 @@ def test_given_one_recording_twice_then_it_is_refused_and_a_repetition_is_not() 
     with pytest.raises(DataError, match="Records 1 and 3 hold the same samples"):
         identify(model(), [record, other, record], "weak", finish=False)
     identify(model(), [record, other], "path", finish=False)
+
+
+@pytest.mark.parametrize("method", [*METHODS, "balance", "surface", "global"])
+def test_given_a_word_that_an_option_does_not_know_then_every_method_names_those_that_there_are(
+    method: str,
+) -> None:
+    free = Model.from_equations({"x": "v", "v": "-c*v - k*x"}, {"c": {"guess": 0.1}, "k": {"guess": 1.0}})
+    still = Record.from_arrays(1.0, {"x": np.zeros(50)})
+    with pytest.raises(
+        ShakedownError, match="No inputs 'spline': choose one of auto, cubic, linear, hold, ban"
+    ):
+        identify(free, still, method, inputs="spline")
+    if method == "balance":
+        with pytest.raises(ShakedownError, match="No phase 'unknown': choose one of auto, recorded, orbit"):
+            identify(free, still, method, phase="unknown")

@@ -26,6 +26,7 @@ from analysis.estimate.profile import Profile, trace_profile
 from analysis.estimate.start import Start
 from analysis.estimate.weak.system import _overlap
 from analysis.experiment import Experiment
+from analysis.experiment.noise_sharing import NoiseSharing
 from analysis.model import Model
 
 FREE = SimpleNamespace(free=["c"], name="m")
@@ -47,13 +48,13 @@ def piece_of(**given: Any) -> Piece:
 
 def test_given_residuals_of_two_pieces_then_chi_square_is_their_sum_over_the_noise() -> None:
     pieces = (
-        piece_of(residuals=np.array([[0.2, np.nan], [3.0, 0.0]])),
-        piece_of(residuals=np.array([[0.4], [np.nan]])),
+        piece_of(record=0, residuals=np.array([[0.2, np.nan], [3.0, 0.0]])),
+        piece_of(record=1, residuals=np.array([[0.4], [np.nan]])),
     )
-    found = fitted_of(pieces=pieces).chi2_at(np.array([0.1, 2.0]))
-    assert found == pytest.approx(2**2 + 1.5**2 + 4**2)
+    found = fitted_of(pieces=pieces).chi2_at(np.array([[0.1, 2.0], [0.2, 5.0]]))
+    assert found == pytest.approx(2**2 + 1.5**2 + 2**2)
     # an output without noise counts beyond all others, but not as infinite
-    assert np.isfinite(fitted_of(pieces=pieces[:1]).chi2_at(np.array([0.1, 1e-100])))
+    assert np.isfinite(fitted_of(pieces=pieces[:1]).chi2_at(np.array([[0.1, 1e-100]])))
 
 
 def test_given_a_start_then_it_says_which_engine_fits_which_experiment_and_how_long(
@@ -149,7 +150,7 @@ def test_given_parts_and_records_then_each_test_has_its_own_degrees_of_freedom(
             estimate=np.zeros(3), information=np.eye(3), input_covariance=of_inputs * np.eye(3), chi2=15.0,
             dof=15, pieces=[about(states=np.zeros((2, 20)))],
             experiment=about(
-                runs=[None] * records, conditions=about(noise={"x"}), model=about(outputs=("x",))
+                runs=[None] * records, noise_known=True, model=about(outputs=("x",))
             ),
         )  # fmt: skip
         missing = [about(t=-hint), about(t=1.0)]
@@ -186,7 +187,7 @@ def test_given_a_first_state_that_is_known_then_only_the_stretch_that_begins_the
     )  # fmt: skip
     fitted = fitted_of(
         unknowns=[about(index=3, record=-1), about(index=1, record=0), about(index=0, record=1)],
-        values=np.arange(10.0).reshape(2, 5), sigma=np.ones(1), pieces=(),
+        values=np.arange(10.0).reshape(2, 5), sigma=np.ones((2, 1)), pieces=(),
     )  # fmt: skip
 
     def spread(first: int, part: slice) -> np.ndarray:
@@ -230,12 +231,13 @@ def test_given_a_long_record_then_a_fifth_of_it_may_exclude_a_rival(
     experiment = about(conditions=about(per_record=()), parts=cut)
     fitted = fitted_of(
         experiment=experiment, unknowns=[about(record=-1, **BOUNDS)], pieces=(short, piece),
-        values=np.array([[1.0], [2.0]]),
+        values=np.array([[1.0], [2.0]]), sigma=np.array([[3.0], [4.0]]),
     )  # fmt: skip
     assert rivals._fails_on_an_excerpt(fitted, 0, np.ones(1), SILENT) is (length > 0)
     if length:
         (look,) = seen
         assert parts == [(1, 7, 7 + length)] and look.values.tolist() == [[2.0]]
+        assert look.sigma.tolist() == [[4.0]]  # the noise of the record that is looked at
         (one,) = look.pieces
         assert (one.run, one.record, one.first, one.stop) == ("part", 0, 0, length)
         assert len(one.times) == one.states.shape[1] == one.residuals.shape[1] == length
@@ -267,14 +269,14 @@ def test_given_test_functions_then_their_overlap_counts_those_that_share_nodes()
 def test_given_noisy_inputs_then_each_output_pays_for_the_samples_that_came_as_no_news() -> None:
     """Half of a sample of the first output was known before, one and a half of the second; 60 are taken."""
     problem = about(
-        noise=about(measured=np.array([100, 100])), q=2, m=1, dof=150, input_errors=None,
+        noise=about(measured=np.array([[100, 100]])), q=2, m=1, dof=150, input_errors=None,
         input_cost=lambda _: 10.0, work=[about(s=np.array([[2.0, 4.0], [0.0, 4.0]]))],
     )  # fmt: skip
     assert PathProblem._shares(problem) == pytest.approx([85.0, 55.0])
     problem.work[0].s = np.array([[1.0, 4.0]])  # one output pays for all, but keeps a tenth of its samples
     problem.dof = 1
     assert PathProblem._shares(problem) == pytest.approx([100.0, 10.0])
-    problem.m, problem.noise.measured = 0, np.array([100, 300])
+    problem.m, problem.noise.measured = 0, np.array([[60, 300], [40, 0]])
     problem.dof = 200
     assert PathProblem._shares(problem) == pytest.approx([50.0, 150.0])
 
@@ -325,15 +327,16 @@ def test_given_an_estimate_without_an_error_then_its_profile_is_the_same_in_any_
 def test_given_residuals_then_the_levels_that_are_estimated_follow_them_and_no_others() -> None:
     """Four outputs: estimated, given, one sample only, and never measured."""
     levels = NoiseLevels(
-        np.ones(4), np.array([True, False, True, True]), np.array([4, 4, 1, 0]), np.full(4, 0.5)
-    )
+        np.ones((1, 4)), np.array([[True, False, True, True]]), np.array([[4, 4, 1, 0]]), np.full(4, 0.5),
+        NoiseSharing.whole(1, 4), [0, 0],
+    )  # fmt: skip
     residuals = [np.array([[2.0, 9.0, 3.0, np.nan], [2.0, 9.0, np.nan, np.nan]]),
                  np.array([[-2.0, 9.0, np.nan, np.nan], [2.0, 9.0, np.nan, np.nan]])]  # fmt: skip
     assert levels.update(residuals, np.array([1.0, 4.0, 1.0, 1.0])) == pytest.approx(3.0)
-    assert levels.sigma == pytest.approx([4.0, 1.0, 3.0, 1.0])
+    assert levels.sigma[0] == pytest.approx([4.0, 1.0, 3.0, 1.0])
     assert residuals[0][0, :3] == pytest.approx([0.5, 9.0, 1.0])
-    assert levels.update([np.zeros((2, 4))], np.ones(4)) == pytest.approx(1 - 0.5 / 4)
-    assert levels.sigma == pytest.approx([0.5, 1.0, 0.5, 1.0])
+    assert levels.update([np.zeros((2, 4)), np.zeros((2, 4))], np.ones(4)) == pytest.approx(1 - 0.5 / 4)
+    assert levels.sigma[0] == pytest.approx([0.5, 1.0, 0.5, 1.0])
 
 
 def test_given_a_flow_that_never_settles_then_sub_steps_end_at_256() -> None:

@@ -74,7 +74,7 @@ class Steps:
         replaced = {
             "fit": lambda *_, max_iterations: self._did("fit", fitted_of(iterations=1)),
             "judge": self._judge,
-            "in_the_guess_turn": lambda fitted: fitted,
+            "in_the_guess_turn": lambda fitted, progress: fitted,
             "with_drive_fitted": lambda fitted, _: fitted,
             "in_the_better_reading": lambda _, fitted, progress: fitted,
             "with_other_reading": lambda experiment, fitted, judgement, _: judgement,
@@ -242,7 +242,7 @@ def test_given_a_method_by_itself_then_its_errors_are_its_own() -> None:
 def test_given_noise_that_was_said_then_a_misfit_of_half_as_much_again_is_warned_of(
     chi2: float, given: bool, said: int
 ) -> None:
-    experiment = about(conditions=about(noise={"x": 1.0} if given else {}))
+    experiment = about(sigma=np.array([[1.0 if given else np.nan]]))
     unknowns = [unknown("c", lower=0.0), unknown("k", 1, upper=5.0), unknown("d", 2, upper=5.0)]
     fitted = fitted_of(
         experiment=experiment, chi2=chi2, dof=10, unknowns=unknowns, estimate=np.array([0.0, 5.0, 4.9]),
@@ -434,8 +434,8 @@ def evidence_of(**given: Any) -> Evidence:
 
 
 def test_given_each_test_then_it_speaks_from_one_in_a_thousand_on_and_with_its_number() -> None:
-    quiet = SensorNoise(0.2, 0.1, "given", False, 0)
-    loud = SensorNoise(0.25, 0.1, "differences", True, 2)
+    quiet = SensorNoise(0.2, 0.1, "given", False, 0, 0.1)
+    loud = SensorNoise(0.25, 0.1, "differences", True, 2, 0.1)
     white, coloured = Whiteness(0.0011, 40, 0.1, 0.2, 3), Whiteness(0.0009, 40, 0.1, 0.31, 7)
     assert (
         evidence_of(noise={"x": quiet}, white={"x": white}, input_trace=0.0011, drive=0.0011).against() == []
@@ -450,7 +450,7 @@ def test_given_each_test_then_it_speaks_from_one_in_a_thousand_on_and_with_its_n
         "What is left follows the inputs of the past (p = 0.0009).",
         "The motion asks for another drive than f shows (p = 0.0009).",
     ]
-    one = SensorNoise(0.2, 0.1, "given", False, 1)
+    one = SensorNoise(0.2, 0.1, "given", False, 1, 0.1)
     assert evidence_of(noise={"x": one}).notes() == ["1 sample of x lies far outside the rest."]
     assert evidence_of(noise={"x": loud}).notes() == ["2 samples of x lie far outside the rest."]
     assert evidence_of(noise={"x": quiet}).notes() == []
@@ -492,14 +492,16 @@ def test_given_a_value_that_is_known_then_a_hundred_times_its_guess_is_worth_a_s
 ) -> None:
     fitted = fitted_of(
         unknowns=[unknown("k")], estimate=np.array([value]), information=np.array([[error**-2]]),
-        experiment=about(model=about(parameters={"k": about(value=guess)})),
+        experiment=about(
+            model=about(parameters={"k": about(value=guess)}, equations=about(functions={}))
+        ),
     )  # fmt: skip
     words = _far_from_guess(fitted)
     assert len(words) == bool(said) and all(said in w for w in words)
 
 
 def test_given_a_motion_or_estimate_that_is_not_finite_then_nothing_is_judged() -> None:
-    model = about(parameters={"k": about(value=1.0)})
+    model = about(parameters={"k": about(value=1.0)}, equations=about(functions={}))
     for estimate, states in ((np.array([np.nan]), np.zeros((1, 3))), (np.ones(1), np.array([[0.0, np.inf]]))):
         fitted = fitted_of(
             estimate=estimate, pieces=(about(states=np.zeros((1, 3))), about(states=states)), dof=5,
@@ -521,7 +523,7 @@ def test_given_coloured_noise_and_uncertain_inputs_then_both_are_in_the_errors(
     fitted = fitted_of(
         estimate=np.array([3.0]), information=np.array([[800.0]]), input_covariance=np.array([[0.3]]),
         dof=799, chi2=800.0,
-        experiment=about(runs=[None], conditions=about(noise={}), model=about(outputs=("x",))),
+        experiment=about(runs=[None], noise_known=False, model=about(outputs=("x",))),
     )  # fmt: skip
     parts: Any = None
     monkeypatch.setattr(errors_module, "_parts", lambda *_: parts)
@@ -558,11 +560,11 @@ def test_given_stretches_of_one_sample_then_they_count_in_the_power_and_in_no_pa
 def test_given_outputs_with_gaps_then_the_misfit_is_that_of_what_was_seen() -> None:
     outputs = np.array([[0.0, np.nan, 1.0, 2.0], [5.0, 5.0, 5.0, np.nan]])
     residuals = np.array([[np.nan, 2.0, 4.0], [3.0, 6.0, np.nan]])
-    piece = about(run=about(outputs=outputs), first=1, stop=4, residuals=residuals)
+    piece = about(run=about(outputs=outputs), record=0, first=1, stop=4, residuals=residuals)
     fitted = fitted_of(pieces=(piece, piece))
-    assert misfit(fitted, np.array([2.0, 3.0])) == pytest.approx(2 * (1 + 4 + 1 + 4))
+    assert misfit(fitted, np.array([[2.0, 3.0]])) == pytest.approx(2 * (1 + 4 + 1 + 4))
     lost = about(**{**vars(piece), "residuals": np.where(residuals == 4.0, np.nan, residuals)})
-    assert misfit(fitted_of(pieces=(piece, lost)), np.ones(2)) == np.inf  # a motion that ran away
+    assert misfit(fitted_of(pieces=(piece, lost)), np.ones((1, 2))) == np.inf  # a motion that ran away
 
 
 def test_given_a_second_set_of_numbers_then_it_is_another_from_four_errors_and_two_per_cent_on() -> None:

@@ -240,9 +240,21 @@ def test_given_a_seed_then_a_global_search_repeats_itself_and_can_be_cancelled(a
     short = {"algorithm": algorithm, "generations": 4, "population": 15, "finish": False}
     first, again, other = (identify(model, record, "global", seed=s, **short) for s in (1, 1, 2))
     assert first.values() == again.values() != other.values()
+    assert len(first.history) == 4 and not first.converged  # stopped, which is no end
+    assert any("stopped at the given number of generations" in words for words in first.warnings)
     asked = iter([False, False, True])
     with pytest.raises(Cancelled):
         identify(model, record, "global", Progress(cancelled=lambda: next(asked)), **short)
+
+
+def test_given_a_population_that_agrees_then_the_global_search_has_converged() -> None:
+    text = 'name = "a"\n[states]\nx = "-k*x"\n[parameters]\nk = { guess = 1.0, lower = 0.1, upper = 5 }\n'
+    record = Record.from_arrays(20.0, {"x": np.exp(-0.7 * np.arange(60) / 20.0)})
+    result = identify(Model.from_toml(text), record, "global", finish=False, generations=200)
+    assert result.converged and len(result.history) < 200
+    assert np.all(np.diff([row["evaluation"] for row in result.history]) == 10)  # individuals a parameter
+    assert not any("stopped" in words for words in result.warnings)
+    assert result.values()["k"] == pytest.approx(0.7, rel=1e-3)
 
 
 def test_given_an_unknown_algorithm_or_no_bounds_then_one_sentence_says_what_there_is() -> None:

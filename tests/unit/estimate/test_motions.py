@@ -201,7 +201,7 @@ def test_given_a_shooting_problem_then_gradient_and_curvature_are_those_of_its_c
     logs[0] = True
     problem = Problem(
         MODEL, stretches, unknowns, np.full(size, -np.inf), np.full(size, np.inf), logs, np.ones(size),
-        np.array([0.5, 2.0]), substeps=2,
+        np.array([[0.5, 2.0], [0.8, 1.5]]), substeps=2,
     )  # fmt: skip
     values = np.array(
         [[0.3, 2.0, 0.1, 0.0, 0.0, 0.02, 0.05, 0.0], [0.3, 2.0, -0.2, 0.0, 0.0, 0.02, 0.05, 0.0]]
@@ -222,7 +222,8 @@ def test_given_a_shooting_problem_then_gradient_and_curvature_are_those_of_its_c
     def residuals(change: np.ndarray) -> np.ndarray:
         moved = problem.moved(point, change[:6], [change[6:8], change[8:]])
         rows = problem.residuals(problem.evaluate(moved, derivatives=False))
-        return np.concatenate([np.nan_to_num(r / problem.sigma[:, None]).ravel() for r in rows])[None, :]
+        weighted = [np.nan_to_num(r / s[:, None]).ravel() for r, s in zip(rows, problem.sigma, strict=True)]
+        return np.concatenate(weighted)[None, :]
 
     J = differences(residuals, 10)[0]
     whole = J @ J.T

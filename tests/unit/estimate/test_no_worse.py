@@ -53,3 +53,15 @@ def test_given_a_fit_that_is_better_than_its_start_then_it_is_left_as_it_is() ->
         sent = replace(good, start=Start("weak", values))
         assert no_worse_than_start(sent) is sent
     assert not finish(data, Start("weak", TRUE)).warnings
+
+
+@pytest.mark.parametrize(("worse", "taken"), [(1.005, False), (1.02, True)])
+def test_given_a_fit_worse_than_its_start_then_two_hundredths_of_the_misfit_count_and_a_half_does_not(
+    worse: float, taken: bool
+) -> None:
+    good = fit(experiment(), Start("weak", TRUE, engine="shooting"))
+    pieces = [replace(p, residuals=np.sqrt(worse) * p.residuals) for p in good.pieces]
+    sent = replace(good, pieces=pieces, start=good.as_start())
+    found = no_worse_than_start(sent)
+    assert (found is not sent) is taken
+    assert any("of its start" in words for words in found.start.warnings) is taken

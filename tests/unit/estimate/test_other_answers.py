@@ -84,7 +84,10 @@ def test_given_numbers_far_away_then_they_count_where_chi_square_hardly_rises(
     fits = HeldFits(monkeypatch, rise)
     answer = rival(fitted_with(error))
     assert (answer is not None) == found
-    first = fits.asked[0][0]
+    near = [moved[0] for moved, _ in fits.asked[:2]]
+    begun = near == pytest.approx([2.0 - 4 * error, 2.0 + 4 * error]) and 4 * error < 0.32
+    assert begun == (error == 0.05)  # four errors away first, where they are less than the least share
+    first = fits.asked[2 if begun else 0][0]
     change = -max(1.0, 4 * error)  # half the estimate less, or four errors
     assert first == pytest.approx([2.0 + change, 3.0 + 0.995 * change])
     assert fits.asked[0][1] == 6
@@ -94,6 +97,26 @@ def test_given_numbers_far_away_then_they_count_where_chi_square_hardly_rises(
     other = f" and k = {3.0 + 0.995 * change:.4g}" if 0.995 * abs(change) > 4 * error else ""
     assert answer.words.startswith(f"With c = {2.0 + change:.4g}{other} the model")
     assert answer.concerned == (0, 1)
+
+
+def test_given_a_deeper_valley_a_few_errors_away_then_the_fit_goes_on_there_and_looks_no_further(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Chi-square falls by 20 where the parameter is larger by four errors, 10 % of it."""
+    asked = []
+
+    def held(fitted: Any, place: int, moved: np.ndarray, progress: Any, iterations: int) -> Any:
+        asked.append(float(moved[0]))
+        return about(
+            converged=True, chi2_at=lambda sigma: 480.0 if moved[0] > 2 else 516.0,
+            unknowns=[unknown("k", 1)], estimate=moved[1:], values=moved[None], as_start=lambda: moved[0],
+        )  # fmt: skip
+
+    monkeypatch.setattr(rivals_module, "_held_fit", held)
+    monkeypatch.setattr(rivals_module, "_fails_on_an_excerpt", lambda *_: False)
+    answer = rival(fitted_with(0.05))
+    assert answer is not None and answer.better == pytest.approx(2.2)
+    assert asked == pytest.approx([1.8, 2.2])
 
 
 def test_given_parameters_that_the_data_tell_apart_then_no_other_fit_is_made(
@@ -123,7 +146,7 @@ def test_given_a_deeper_valley_between_the_estimate_and_twice_it_then_it_is_wher
     assert "(chi-square -50.0)" in answer.words
 
 
-@pytest.mark.parametrize(("rise", "asked"), [(99 * CHANCE, 6 * [6, 60]), (101 * CHANCE, 6 * [6])])
+@pytest.mark.parametrize(("rise", "asked"), [(99 * CHANCE, 8 * [6, 60]), (101 * CHANCE, 8 * [6])])
 def test_given_a_first_look_that_is_hopeless_then_it_is_not_gone_on_with(
     monkeypatch: pytest.MonkeyPatch, rise: float, asked: list[int]
 ) -> None:
@@ -392,18 +415,21 @@ def gathered(
     for name, one in replaced.items():
         monkeypatch.setattr(evidence_module, name, one)
     outputs = 2 * np.cos(0.03 * np.arange(len(errors)))[None] + 0.1 * errors
-    run = about(outputs=outputs, dt=0.5, fitted_variants=np.zeros(0))
+    run = about(
+        outputs=outputs, dt=0.5, fitted_variants=np.zeros(0),
+        noise=np.array([np.nan if noise is None else noise]),
+    )  # fmt: skip
     model = about(outputs=("x",), inputs=("f",), equations=about(functions_of_time=()))
     piece = about(residuals=0.1 * errors[None], states=np.zeros((2, 5)), run=run, first=0, stop=len(errors))
     return gather(
         about(
             experiment=about(
                 model=model,
-                conditions=about(noise={} if noise is None else {"x": noise}, inputs="auto"),
+                conditions=about(inputs="auto"),
                 runs=[run],
             ),
             pieces=[piece],
-            sigma=np.array([0.1]), estimate=np.zeros(1),
+            sigma=np.array([[0.1]]), estimate=np.zeros(1),
         )
     )  # fmt: skip
 

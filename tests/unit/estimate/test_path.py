@@ -52,7 +52,7 @@ def test_given_noisy_chaos_when_started_half_off_then_the_truth_lies_within_smal
     assert found.converged
     assert within(found, truth)
     assert np.all(np.sqrt(np.diag(found.covariance)) < [0.002, 0.02, 0.002, 0.02])
-    assert found.sigma == pytest.approx(noise, rel=0.08)
+    assert found.sigma[0] == pytest.approx(noise, rel=0.08)
     assert found.chi2 / found.dof == pytest.approx(1.0, abs=0.05)
     smoothed = np.sqrt(np.mean((found.states[0] - clean) ** 2, axis=1))
     assert np.all(smoothed < 0.3 * noise)

@@ -9,7 +9,10 @@ import pytest
 
 from analysis.base.record import Record
 from analysis.estimate.finish import rivals
+from analysis.estimate.finish.fit import fit
 from analysis.estimate.methods import identify
+from analysis.estimate.start import Start
+from analysis.experiment import Experiment
 from analysis.model import Model
 
 C, K, A, W = 0.2, 4.0, 1.0, 2.5
@@ -78,3 +81,19 @@ def test_given_a_long_record_then_an_excerpt_excludes_what_the_whole_would_and_n
     not_told = identify(model(), record(0, 0.0), "path")
     assert not_told.verdict == whole[1].verdict == "cannot tell"
     assert asked and not all(asked)  # what the excerpt does not exclude was fitted to the whole
+
+
+def test_given_motions_that_run_apart_then_other_numbers_are_tried_with_a_first_state_that_follows() -> None:
+    """x' = g x grows by e^16: with another g the old first state would miss the end by half."""
+    t = np.arange(400) * 0.02
+    x = 1e-6 * np.exp(2.0 * t)
+    x += 1e-3 * x.std() * np.random.default_rng(0).standard_normal(len(t))
+    growing = Model.from_equations({"x": "g*x"}, {"g": {"guess": 2.0}}, outputs={"x": "x"})
+    experiment = Experiment(growing, Record.from_arrays(50.0, {"x": x}))
+    begun = Start("shooting", experiment.guesses(), [np.maximum(x, 1e-6)[None]], engine="shooting")
+    fitted = fit(experiment, begun)
+    moved = fitted.estimate + 0.05
+    states = rivals._with_first_states(fitted, moved)[0]
+    assert states is not None
+    ends = states[0, 0] * np.exp(moved[0] * t[-1]), fitted.pieces[0].states[0, 0] * np.exp(moved[0] * t[-1])
+    assert ends[0] == pytest.approx(x[-1], rel=0.25) and ends[1] > 1.4 * x[-1]

@@ -38,6 +38,13 @@ def test_given_few_samples_a_period_then_nobody_can_tell_from_which_side_the_gue
     assert np.isinf(result.parameters["k"].stderr) and np.isfinite(result.parameters["c"].stderr)
 
 
+def test_given_a_guess_above_half_the_rate_then_a_slow_motion_may_be_its_alias() -> None:
+    """5.4 cycles are seen as 0.4, with twelve samples a period."""
+    result = identify(_model(4.1), _record(RATE, 5.4))
+    assert result.verdict == "cannot tell", result.reasons
+    assert any("alias" in words and "0.4" in words for words in result.reasons)
+
+
 def test_given_bounds_that_exclude_the_mirror_image_then_they_choose() -> None:
     result = identify(_model(0.9, upper=100.0), _record(RATE, 0.9), "path")
     assert result.verdict == "fits", result.reasons

@@ -20,7 +20,7 @@ from analysis.estimate.homotopy.observer import Linearised, _room_of_zero
 from analysis.estimate.shooting import search as search_module
 from analysis.estimate.shooting.evidence import Evidence, evidence, white_chance
 from analysis.estimate.shooting.grow import grow
-from analysis.estimate.shooting.input_noise import _largest_ratio
+from analysis.estimate.shooting.input_noise import _largest_ratio, _not_imitated
 from analysis.estimate.shooting.search import Search, from_elsewhere
 from analysis.estimate.shooting.starts import hypercube, scan, without_effect
 from analysis.estimate.shooting.windows import _cuts
@@ -140,7 +140,7 @@ def test_given_two_outputs_then_the_worse_one_judges_the_candidate() -> None:
     left[1, 900:1000] = np.nan
     signal = np.stack([np.sin(0.03 * np.arange(2000)), 2 * np.cos(0.03 * np.arange(2000)) + 5])
     found = evidence(
-        [signal[:, :1200], signal[:, 1200:]], [left[:, :1200], left[:, 1200:]], np.array([0.1, 0.3])
+        [signal[:, :1200], signal[:, 1200:]], [left[:, :1200], left[:, 1200:]], 2 * [np.array([0.1, 0.3])]
     )
     assert found.ratio == pytest.approx(2.0, rel=0.08)
     assert found.samples == 1900
@@ -150,7 +150,7 @@ def test_given_two_outputs_then_the_worse_one_judges_the_candidate() -> None:
     assert found.whiteness > 1e-4 and not found.good
     slow = left.copy()
     slow[0] += 0.05 * np.sin(2 * np.pi * np.arange(2000) / 300)  # shows over 80 lags, hardly over 40
-    assert evidence([signal], [slow], np.array([0.1, 0.6])).whiteness < 1e-6
+    assert evidence([signal], [slow], [np.array([0.1, 0.6])]).whiteness < 1e-6
 
 
 def descent(cost: float, motions: int = 1) -> Any:
@@ -277,10 +277,49 @@ def test_given_an_unknown_without_effect_then_other_values_of_it_are_tried() -> 
     assert all(p.values[0, 1] == -2.0 for p in scan(problem, cast(Any, here), 0))
 
 
+@pytest.mark.parametrize(("record", "others_move"), [(-1, True), (0, False), (1, False)])
+def test_given_two_records_then_a_shared_unknown_is_tried_in_both_and_an_own_one_in_its_own(
+    record: int, others_move: bool
+) -> None:
+    problem = two_unknowns([])
+    problem.unknowns.items = [(0, record), (1, -1)]
+    own = max(record, 0)
+    problem.evaluate = lambda point, derivatives: SimpleNamespace(
+        cost=float(abs(np.log(point.values[own, 0])))
+    )
+    point = SimpleNamespace(values=np.array([[4.0, -2.0], [4.0, -2.0]]), initials=())
+    tried = scan(problem, cast(Any, SimpleNamespace(point=point, cost=np.log(4.0))), 0)
+    assert tried and all(p.values[own, 0] != 4.0 for p in tried)
+    assert all(bool(p.values[1 - own, 0] != 4.0) == others_move for p in tried)
+    assert np.all(point.values[:, 0] == 4.0)
+
+
 def test_given_samples_then_windows_are_even_and_cover_them() -> None:
     assert _cuts(100, 30) == [(0, 33), (33, 66), (66, 100)]
     assert _cuts(100, 80) == [(0, 100)]
     assert _cuts(100, 500) == [(0, 100)]
+
+
+def test_given_stretches_then_windows_grow_from_some_samples_a_state_to_the_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from analysis.estimate.shooting import windows as windows_module
+
+    seen: list[list[int]] = []
+
+    def level(problem: Any, values: Any, paths: Any, lengths: list[int], *_: Any) -> Any:
+        seen.append(lengths)
+        ended = SimpleNamespace(evaluation=SimpleNamespace(point=SimpleNamespace(values=values)))
+        return SimpleNamespace(descent=ended, states=paths)
+
+    monkeypatch.setattr(windows_module, "_level", level)
+    problem = SimpleNamespace(states=3, stretches=[range(1000), range(40), range(7)])
+    start = SimpleNamespace(values=np.zeros(1))
+    assert len(windows_module.windows(cast(Any, problem), cast(Any, start), [])) == len(seen)
+    first, *_, last = (np.array(lengths) for lengths in seen)
+    assert first[0] == 50 and 4 * problem.states <= first[1] < 40  # a twentieth, or enough to tell a state
+    assert all(np.all(np.diff(by_stretch) >= 0) for by_stretch in np.transpose(seen))
+    assert list(last) == [1000, 40, 7] and len({tuple(lengths) for lengths in seen}) == len(seen)
 
 
 def test_given_a_guess_then_growing_begins_with_enough_samples_and_ends_with_all(
@@ -493,6 +532,8 @@ def test_given_more_blocks_than_are_kept_apart_then_nothing_is_lost_or_counted_t
     assert many.residual.other["functions"] == one.residual.other["functions"]
     for name in ("k", "a"):
         assert many.parameters[name].value == pytest.approx(one.parameters[name].value, rel=1e-9)
+    sizes = [sums.rows for sums in blocks._stretches[:-1]]  # one that was left over holds half
+    assert max(sizes) < 2.1 * min(sizes)
     # merged in pairs the scores of stretches scatter as before
     few = RecursiveWeak(DECAY, 20.0, ["x"], drive_time=2.0)
     for block in np.split(rows, 50, axis=1):
@@ -519,3 +560,16 @@ def test_given_what_noisy_inputs_do_then_it_is_held_against_what_is_left() -> No
     seen = np.isfinite(left[1])
     assert ratio == pytest.approx(np.sqrt(np.mean(moved[1, seen] ** 2) / np.mean(left[1, seen] ** 2)))
     assert _largest_ratio([moved], [np.full((2, 500), np.nan)]) == 0.0
+
+
+def test_the_part_of_an_effect_that_unknowns_imitate_is_left_out_where_something_was_measured() -> None:
+    """Orthogonal functions of time: what is along the slopes goes, what is across them stays."""
+    t = 2 * np.pi * np.arange(400) / 400
+    slopes = np.stack([[np.sin(t), np.zeros(400)], [2 * np.sin(t), np.zeros(400)]])
+    across = np.stack([np.cos(3 * t), np.cos(2 * t)])
+    effect = np.stack([5 * np.sin(t), 10 * np.sin(t)]) + across
+    residuals = np.stack([np.cos(5 * t), np.cos(7 * t)])
+    assert _not_imitated(effect, slopes, residuals) == pytest.approx(across, abs=1e-12)
+    residuals[1] = np.nan  # not measured: only the first output says how far the unknown moves
+    found = _not_imitated(effect, slopes, residuals)
+    assert found[0] == pytest.approx(across[0], abs=1e-12) and not found[1].any()

@@ -7,7 +7,12 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from analysis.base.record import Record
+from analysis.estimate.finish.angles import in_the_guess_turn
+from analysis.estimate.finish.fit import fit
 from analysis.estimate.methods import identify
+from analysis.estimate.start import Start
+from analysis.experiment import Experiment
+from analysis.experiment.drive_time import DRIVE_TIME
 from analysis.model import Model
 
 J, R, B, K, L = 0.02, 1.0, 1.2, 0.5, 0.05
@@ -69,6 +74,22 @@ def test_given_bounds_that_leave_out_one_of_them_then_the_numbers_are_told() -> 
         assert abs(result.parameters[name].value - truth) < 4 * result.parameters[name].stderr
 
 
+def test_given_a_reaction_seen_by_what_comes_between_then_its_rates_can_be_exchanged() -> None:
+    """A -> B -> C: with k1 and k2 exchanged and A(0) k1/k2 times as large B is the same, in closed form."""
+    k1, k2 = 0.6, 0.2
+    t = np.arange(300) * 0.1
+    b = k1 / (k1 - k2) * (np.exp(-k2 * t) - np.exp(-k1 * t))
+    b += 0.02 * b.std() * np.random.default_rng(1).standard_normal(len(t))
+    model = Model.from_equations(
+        {"A": "-k1*A", "B": "k1*A - k2*B"},
+        {"k1": {"guess": 0.15, "lower": 0.0}, "k2": {"guess": 0.5, "lower": 0.0}},
+        outputs={"B": "B"},
+    )
+    result = identify(model, Record.from_arrays(10.0, {"B": b}))
+    assert result.verdict == "cannot tell", result.reasons
+    assert any("follows the record as well" in words for words in result.reasons)
+
+
 def chain() -> Model:
     """Two masses, the sensor on the driven one, its own damping known: nothing can be exchanged."""
     return Model.from_equations(
@@ -114,8 +135,12 @@ def test_given_a_guess_far_off_then_a_sentence_says_so_and_near_it_none_does() -
         assert any("its guess" in words for words in result.reasons) == said
 
 
-def test_given_a_phase_then_a_whole_turn_is_no_other_number() -> None:
-    """x'' = -0.2 x' - 4 x + cos(2.5 t + 2.5) in closed form: the steady part and a decay to x(0) = 1."""
+@pytest.mark.parametrize("phase", [0.5, -0.6])
+def test_given_a_phase_then_half_or_a_whole_turn_is_no_other_number(phase: float) -> None:
+    """x'' = -0.2 x' - 4 x + cos(2.5 t + 2.5) in closed form: the steady part and a decay to x(0) = 1.
+
+    From a phase nearly half a turn away the amplitude ends below zero; it is given with its guess's sign.
+    """
     t = np.arange(600) * 0.05
     steady = np.exp(2.5j) / (4 - 2.5**2 + 0.2 * 2.5j)
     root = -0.1 + 1j * np.sqrt(4 - 0.1**2)
@@ -123,9 +148,40 @@ def test_given_a_phase_then_a_whole_turn_is_no_other_number() -> None:
     x += 0.01 * np.random.default_rng(0).standard_normal(len(t))
     model = Model.from_equations(
         {"x": "v", "v": "-c*v - k*x + a*cos(2.5*t + p)"},
-        {"c": {"guess": 0.3}, "k": {"guess": 5.0}, "a": {"guess": 1.5}, "p": {"guess": 0.5}},
+        {"c": {"guess": 0.3}, "k": {"guess": 5.0}, "a": {"guess": 1.5}, "p": {"guess": phase}},
         outputs={"x": "x"},
     )
     result = identify(model, Record.from_arrays(20.0, {"x": x}))
     assert result.verdict == "fits"
-    assert abs(result.parameters["p"].value - 2.5) < 4 * result.parameters["p"].stderr
+    for name, truth in (("a", 1.0), ("p", 2.5)):
+        away = result.parameters[name].value - truth
+        away -= 2 * np.pi * np.round(away / (2 * np.pi)) if name == "p" else 0.0
+        assert abs(away) < 4 * result.parameters[name].stderr
+
+
+def test_given_an_unknown_time_of_the_drive_then_the_guess_tells_the_sign_of_its_amplitude() -> None:
+    """x'' = -0.2 x' - 4 x + 1.5 cos(2.5 t), begun at an unknown time: that and the sign are one choice.
+
+    The search is begun at the other of the two; both follow the record alike.
+    """
+    t = np.arange(600) * 0.05
+    steady = 1.5 / (4 - 2.5**2 + 0.2 * 2.5j)
+    root = -0.1 + 1j * np.sqrt(4 - 0.1**2)
+    x = (steady * np.exp(2.5j * (t + 0.3))).real + 0.8 * np.exp(root * t).real
+    x += 0.01 * np.random.default_rng(0).standard_normal(len(t))
+    model = Model.from_equations(
+        {"x": "v", "v": "-c*v - k*x + a*cos(2.5*t)"},
+        {"c": {"guess": 0.3}, "k": {"guess": 5.0}, "a": {"guess": 1.0}},
+        outputs={"x": "x"},
+    )
+    experiment = Experiment(model, Record.from_arrays(20.0, {"x": x}))
+    values = experiment.guesses()
+    names = list(experiment.model.parameters)
+    values[0, names.index("a")] = -1.4
+    values[0, names.index(DRIVE_TIME)] = 0.2 - np.pi / 2.5
+    wrong = fit(experiment, Start("shooting", values, list(experiment.start_states()), engine="shooting"))
+    assert wrong.estimate[wrong.names.index("a")] == pytest.approx(-1.5, rel=0.01)
+    found = in_the_guess_turn(wrong)
+    assert found.chi2 == pytest.approx(wrong.chi2, rel=1e-6)
+    assert found.estimate[found.names.index("a")] == pytest.approx(1.5, rel=0.01)
+    assert found.estimate[found.names.index(DRIVE_TIME)] == pytest.approx(0.3, abs=0.02)

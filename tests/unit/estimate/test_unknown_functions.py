@@ -10,10 +10,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline
+from scipy.optimize import curve_fit
 
-from analysis import Model, ModelError, Record, identify
+from analysis import Identification, Model, ModelError, Record, identify
 from analysis.estimate.finish.curve_formulas import formulas, sentence
-from analysis.estimate.finish.smooth_curves import smoothed
+from analysis.estimate.finish.smooth_curves import Roughness, smoothed
 from analysis.model.functions import Spline
 
 Array = NDArray[np.float64]
@@ -49,7 +50,7 @@ def test_given_a_regression_then_the_band_covers_and_a_straight_line_is_found_st
         B = spline.basis(x)
         y = curves[truth](x) + 0.3 * rng.normal(size=len(x))
         M = B.T @ B / 0.09
-        b, C, _ = smoothed(M, np.linalg.lstsq(B, y, rcond=None)[0], [spline.roughness()])
+        b, C, _ = smoothed(M, B.T @ y / 0.09, [Roughness.of(spline)])
         at = spline.basis(grid)
         width = 1.96 * np.sqrt(np.einsum("ij,jk,ik->i", at, C, at))
         covered.append(np.mean(np.abs(at @ b - curves[truth](grid)) < width))
@@ -96,6 +97,27 @@ def test_given_a_curve_with_a_formula_then_it_is_named_with_its_constants(
     assert 0.4 < np.sqrt(np.mean(np.square(distances))) < 1.7
 
 
+@pytest.mark.parametrize(
+    ("shape", "terms", "constants"),
+    [
+        (lambda u, a, s: a * np.sin(s * u), ("sin({0}*u)",), (2.0, 1.3)),  # nearly the product alone is known
+        (lambda u, a, b, s: a * np.tanh(s * u) + b * u, ("tanh({0}*u)", "u"), (1.0, 0.5, 3.0)),
+    ],
+)
+def test_given_a_constant_inside_of_a_function_then_errors_are_those_of_all_constants_together(
+    shape: Callable[..., Array], terms: tuple[str, ...], constants: tuple[float, ...]
+) -> None:
+    spline, u, noise = Spline("u", 16, -1.0, 1.0), np.linspace(-1, 1, 400), 0.02
+    y = shape(u, *constants) + noise * np.random.default_rng(4).normal(size=len(u))
+    direct, covariance = curve_fit(shape, u, y, constants, np.full(len(u), noise), absolute_sigma=True)
+    B = spline.basis(u)
+    found = formulas(spline, np.linalg.lstsq(B, y, rcond=None)[0], B.T @ B / noise**2)
+    (named,) = (f for f in found if f.terms == terms)
+    errors = np.sqrt(np.diag(covariance))
+    np.testing.assert_allclose([e.stderr for e in named.constants], errors, rtol=0.02)
+    assert np.all(np.abs([e.value for e in named.constants] - direct) < 0.1 * errors)
+
+
 def test_given_a_curve_without_a_formula_then_none_is_named() -> None:
     spline, rng = Spline("x - y", 12, -1.0, 1.0), np.random.default_rng(2)
     u = rng.uniform(-1, 1, 500)
@@ -117,7 +139,7 @@ def test_given_no_data_in_a_part_of_the_range_then_the_curve_goes_on_straight_wi
     B = spline.basis(x)
     y = x + x**3 + 0.05 * rng.normal(size=len(x))
     M = B.T @ B / 0.05**2
-    b, C, _ = smoothed(M, np.linalg.lstsq(B, y, rcond=None)[0], [spline.roughness()])
+    b, C, _ = smoothed(M, B.T @ y / 0.05**2, [Roughness.of(spline)])
     far = spline.basis(np.array([0.5, 1.5, 1.75, 2.0]))
     values, errors = far @ b, np.sqrt(np.einsum("ij,jk,ik->i", far, C, far))
     assert values[3] - values[2] == pytest.approx(values[2] - values[1], rel=0.05)
@@ -167,8 +189,8 @@ def test_given_what_a_method_cannot_find_then_one_sentence() -> None:
         identify(model, measured, "energetic")
     with pytest.raises(ModelError, match="Without its finish"):
         identify(model, measured, "path", finish=False)
-    hidden = Model.from_toml(TEXT.replace('function = "x"', 'function = "v"'))
-    with pytest.raises(ModelError, match="no channel is called v, so give it lower and upper"):
+    hidden = Model.from_toml(TEXT.replace('function = "x"', 'function = "x - v"'))
+    with pytest.raises(ModelError, match="no channel is called x - v, so give it lower and upper"):
         identify(hidden, measured, "path")
 
 
@@ -199,3 +221,47 @@ def test_given_a_blow_that_nobody_recorded_then_its_course_is_found_from_the_mot
     assert (curve.x[0], curve.x[-1]) == (0.0, pytest.approx(times[-1]))
     with pytest.raises(ModelError, match="belongs to one record"):
         identify(model, [record, record], "path")
+
+
+def test_given_spring_and_damper_in_one_function_then_its_surface_is_found_from_displacement() -> None:
+    def truth(x: Array, v: Array) -> Array:
+        return np.asarray(9 * x + 6 * x**3 + 0.4 * v + 0.8 * x**2 * v)
+
+    rng, t = np.random.default_rng(3), np.arange(1000) / 25.0
+    lines = np.arange(0.1, 1.2, 0.08)
+    turns = 2 * np.pi * np.outer(t, lines) + rng.uniform(0, 2 * np.pi, len(lines))
+    force = CubicSpline(t, 1.5 * np.cos(turns).sum(axis=1))
+    motion = solve_ivp(
+        lambda at, z: [z[1], float(force(at)) - float(truth(z[0], z[1]))], (0, t[-1]), [0.1, 0.0], "DOP853",
+        t, rtol=1e-9, atol=1e-9,
+    ).y  # fmt: skip
+    noisy = motion[0] + 0.002 * motion[0].std() * rng.normal(size=len(t))
+    model = Model.from_equations(
+        {"x": "v", "v": "f - H"},
+        {},
+        inputs={"f": "measured"},
+        definitions={"H": {"function": ["x", "v"], "knots": 4}},
+        outputs={"x": "x"},
+    )
+    result = identify(model, Record.from_arrays(25.0, {"x": noisy, "f": force(t)}), "path")
+    assert result.verdict == "fits" and not result.undetermined and not result.listed
+    surface, found = result.surfaces["H"], Model.from_toml(result.model_text).equations.functions["H"]
+    assert found.axes[1].ends[0] < motion[1].min() and found.axes[1].ends[1] > motion[1].max()
+    there = truth(*np.meshgrid(surface.x, surface.y, indexing="ij"))
+    low, high = np.array(surface.lower), np.array(surface.upper)
+    assert np.mean((low <= there) & (there <= high)) > 0.6  # one draw: errors along a surface go together
+    along = found.basis(*motion) @ [result.parameters[n].value for n in found.coefficients("H")]
+    assert np.sqrt(np.mean((along - truth(*motion)) ** 2)) < 0.005 * truth(*motion).std()
+    assert re.match(
+        r"Within its band H is .*\*x \+ .*\*v \+ .*\*x\*\*3 \+ .*\*x\*\*2\*v \(p = ", surface.formula
+    )
+    assert list(result.curves) == ["H at v = 0", "H at x = 0"]
+    assert Identification.from_json(result.to_json()) == result
+
+
+def test_given_a_range_that_the_motion_does_not_fill_then_the_other_numbers_stand_all_the_same() -> None:
+    text = TEXT.replace("knots = 4", "knots = 9, lower = -4, upper = 1.5")
+    result = identify(Model.from_toml(text), record(1), "path")
+    assert result.verdict == "fits" and not result.undetermined
+    assert abs(result.parameters["c"].value - 0.5) < 4 * result.parameters["c"].stderr
+    assert any("beyond, H is a straight continuation that no data support" in w for w in result.warnings)

@@ -217,7 +217,7 @@ def test_given_no_noise_then_the_errors_hold_what_rounding_does(right):
     assert judged.verdict == "fits", judged.reasons
     assert "no noise" in judged.reasons[0]
     assert np.all(np.abs(z_values(judged.estimate, judged.covariance)) < 1)
-    noise = float(found.sigma[0]) / (1e-4 * right[1][0].std())
+    noise = float(found.sigma[0, 0]) / (1e-4 * right[1][0].std())
     assert judged.covariance == pytest.approx(np.linalg.inv(found.information) / noise**2, rel=1e-6)
 
 

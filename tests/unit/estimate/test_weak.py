@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from analysis.base.errors import DataError
+from analysis.base.identification import Identification
 from analysis.base.record import Record
 from analysis.estimate.methods import identify
 from analysis.experiment.states import derivative_pairs, scaled_derivatives
@@ -63,6 +64,30 @@ def test_given_clean_data_when_published_method_is_used_then_one_step_suffices(l
     assert plain.iterations == 1
     for name, truth in LORENZ.items():
         assert plain.parameters[name].value == pytest.approx(truth, rel=2e-3)
+
+
+def decaying(guess: float, lost: slice) -> Identification:
+    t = 0.05 * np.arange(400)
+    x = np.exp(-0.3 * t) + 0.003 * np.random.default_rng(0).normal(size=len(t))
+    x[lost] = np.nan
+    model = Model.from_equations({"x": "-a*x"}, {"a": {"guess": guess}})
+    return identify(model, Record.from_arrays(20.0, {"x": x}), "weak", plain=True)
+
+
+def test_given_any_guess_then_the_published_method_has_the_errors_of_what_is_left_at_the_end() -> None:
+    near, far = (decaying(guess, slice(0, 0)) for guess in (0.3, 30.0))
+    assert far.converged and far.values()["a"] == pytest.approx(near.values()["a"], rel=1e-9)
+    assert far.parameters["a"].stderr == pytest.approx(near.parameters["a"].stderr, rel=1e-6)
+    assert far.residual.other["cost"] == pytest.approx(near.residual.other["cost"], rel=1e-6)
+    assert abs(far.values()["a"] - 0.3) < 3 * far.parameters["a"].stderr < 0.03
+
+
+def test_given_lost_samples_then_the_published_method_has_the_rows_of_both_sides() -> None:
+    assert decaying(0.3, slice(0, 0)).residual.other["rows"] == 400 - 6
+    parted = decaying(0.3, slice(150, 170))
+    assert parted.residual.other["rows"] == (150 - 6) + (230 - 6)
+    assert parted.values()["a"] == pytest.approx(0.3, abs=0.03)
+    assert decaying(0.3, slice(11, 30)).residual.other["rows"] == 370 - 6  # the first piece is too short
 
 
 def test_given_lost_samples_when_fitted_then_they_are_skipped_not_interpolated(lorenz):

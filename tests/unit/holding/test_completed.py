@@ -9,7 +9,7 @@ import numpy as np
 from analysis import Channel, Record, identify, prepare_subject
 from analysis.dynamics.shooting import periodic_orbit
 from analysis.dynamics.tone_drive import driven_by_a_tone
-from analysis.holding.completed import completed_models, completed_multipliers
+from analysis.holding.completed import FARTHEST, completed_models, completed_orbit
 from analysis.holding.hold import HeldOrbit
 from analysis.holding.linearise import linearise
 from analysis.holding.plant import ActuatorPath, LoopPlant
@@ -70,6 +70,17 @@ def test_when_the_model_lacks_terms_then_its_completion_has_the_multipliers_of_t
     assert off(best.model) < 0.01 and off(second.model) < 0.03
     spread = [linearise(replace(plant, model=best.model), on_it, values=v).multipliers[0] for v in best.draws]
     assert np.std(spread) < 0.01 * abs(orbit.multipliers[0])
-    held = HeldOrbit(Target(1, on_it, orbit.multipliers), "held", "", halves=(on_it, on_it))
-    found, errors = completed_multipliers(plant, held, (best, second))
-    assert abs(found[0] - orbit.multipliers[0]) < 2 * errors[0] < 0.1 * abs(orbit.multipliers[0])
+    # Averages of v alone, and what the model that lacks terms makes of the position.
+    plant = replace(plant, channels=("v",), noise=np.full(1, 2e-3))
+    wrong = on_it + np.array([[0.01], [0.0]])
+    held = HeldOrbit(
+        Target(1, wrong, orbit.multipliers), "held", "", halves=(wrong, wrong), averaged=on_it[1:],
+        averaged_band=np.full((1, NODES), 2e-4),
+    )  # fmt: skip
+    found = completed_orbit(plant, held, (best, second))
+    assert np.abs(found.states - on_it).max() < 2e-3
+    away = abs(found.multipliers[0] - orbit.multipliers[0])
+    assert away < 2 * found.multiplier_errors[0] < 0.1 * abs(orbit.multipliers[0])
+    assert found.away < 0.5 < FARTHEST
+    elsewhere = replace(held, averaged=on_it[1:] + 0.05 * np.sign(on_it[:1]))
+    assert completed_orbit(plant, elsewhere, (best, second)).away > FARTHEST

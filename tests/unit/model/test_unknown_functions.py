@@ -7,7 +7,7 @@ import pytest
 from scipy.interpolate import BSpline
 
 from analysis import Model, ModelError
-from analysis.model.functions import Spline
+from analysis.model.functions import Spline, Surface
 
 TEXT = """
 [states]
@@ -66,6 +66,13 @@ def test_given_coefficients_then_the_expression_is_the_b_spline_of_another_libra
         ('function = "y"', "unknown name `y`"),
         ('function = "x +"', "ends too early"),
         ('function = "x", points = 3', "unknown key `points`"),
+        ('function = ["x", "v", "x"]', "one argument or two"),
+        ('function = ["x", "x"]', "must differ"),
+        ('function = ["x", "v +"]', "ends too early"),
+        ('function = ["x", "w"]', "unknown name `w`"),
+        ('function = ["x", "v"], knots = [8, 3]', "whole number from 4 to 60"),
+        ('function = ["x", "v"], knots = 20', "484 coefficients, more than the 256"),
+        ('function = ["x", "v"], lower = [0, 0], upper = [1, -1]', "must be below"),
     ],
 )
 def test_given_a_function_that_makes_no_sense_then_the_place_and_the_mistake_are_named(
@@ -88,3 +95,30 @@ def test_given_a_function_without_a_range_then_it_cannot_be_simulated_but_kept()
     assert Model.from_toml(model.to_toml()) == model
     with pytest.raises(ModelError, match="H has no range"):
         model.kernels()
+
+
+def test_given_two_arguments_then_the_expression_is_the_product_of_the_b_splines_of_another_library() -> None:
+    model = a_model('function = ["x", "v"], knots = [5, 4], lower = [-1, -2], upper = [2, 3]')
+    function = model.equations.functions["H"]
+    assert isinstance(function, Surface) and function.shape == (7, 6)
+    b = np.random.default_rng(1).normal(size=42)
+    model = model.with_values(dict(zip(function.coefficients("H"), b, strict=True)))
+    rows = [
+        BSpline(a.ends[0] + a.step * np.arange(-3, a.knots + 3), np.eye(a.knots + 2), 3)
+        for a in function.axes
+    ]
+    for x, v in ((-1.0, 3.0), (0.3, -0.7), (1.99, 2.9)):
+        out = np.empty(2)
+        model.kernels().rhs(0.0, np.array([x, v]), np.zeros(0), model.values(), out)
+        expected = rows[0](x) @ b.reshape(7, 6) @ rows[1](v)
+        assert -out[1] - 0.3 * v == pytest.approx(expected)
+        assert function.basis(np.array([x]), np.array([v])) @ b == pytest.approx([expected])
+    beyond = function.basis(np.array([2.0, 2.5, 3.0]), np.array([1.0, 1.0, 1.0])) @ b
+    assert beyond[2] - beyond[1] == pytest.approx(beyond[1] - beyond[0])
+    assert Model.from_toml(model.to_toml()) == model and "H_3_2" in model.linear
+    assert "unknown function of x (5 knots from -1 to 2) and v (4 knots from -2 to 3)" in model.to_text()
+    flat = function.basis(np.linspace(-1, 2, 9), np.linspace(-2, 3, 9)).sum(axis=1)
+    assert flat == pytest.approx(np.ones(9))
+    weights = np.array([3.0, 0.2])
+    total = sum(w * S for w, S in zip(weights, function.penalties(), strict=True))
+    np.testing.assert_allclose(np.sort(weights @ function.spectra()), np.linalg.eigvalsh(total), atol=1e-12)

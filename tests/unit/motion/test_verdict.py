@@ -1,9 +1,11 @@
 """The verdict on a motion: regular, chaotic, noise or drifting, each from records that are known to be so."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
-from scipy.signal import lfilter
+from scipy.signal import butter, filtfilt, lfilter
 
 from analysis.base.errors import DataError
 from analysis.motion.determinism import Space, neighbour_test
@@ -153,3 +155,31 @@ def test_given_a_tone_that_grows_a_little_then_it_is_periodic_and_said_to_change
     assert any("changes slowly" in words for words in found.reasons)
     steady = examine(np.sin(T) + 0.3 * np.sin(2 * T), 0.01)
     assert not any("changes slowly" in words for words in steady.reasons)
+
+
+def test_given_two_tones_that_the_record_cannot_tell_apart_then_it_is_not_called_periodic() -> None:
+    """Less than two beats in the record: neither one frequency nor two can be shown."""
+    t = np.arange(20_000)
+    found = examine(np.sin(0.2 * t) + 0.8 * np.sin(0.2006 * t), 1.0)
+    assert found.kind in ("cannot tell", "quasi-periodic")
+    assert "nearly coincide" in found.reasons[0]
+
+
+@pytest.mark.parametrize("curve", [lambda u: u + 0.3 * u**3, lambda u: u + 0.5 * u**2])
+def test_given_slow_noise_through_a_curve_then_it_is_not_called_chaotic(
+    curve: Callable[[np.ndarray], np.ndarray],
+) -> None:
+    """It beats the surrogates, since a narrow band holds few independent amplitudes."""
+    band = filtfilt(*butter(2, [0.072, 0.088], "band"), np.random.default_rng(1).standard_normal(12_000))
+    found = examine(curve(band / band.std()), 1.0)
+    assert found.kind in ("cannot tell", "noise")
+
+
+def test_given_noise_then_local_maps_of_the_right_length_keep_the_exponent() -> None:
+    """Roessler with 1 % noise: variational exponent 0.0714."""
+    x = roessler(20_000, 0.2)[0]
+    found = examine(x + 0.01 * x.std() * np.random.default_rng(4).standard_normal(len(x)), 0.2)
+    assert found.exponent is not None
+    assert found.exponent.value == pytest.approx(0.0714, rel=0.1)
+    assert found.exponent.lower < 0.0714 < found.exponent.upper
+    assert found.exponent.stderr < 0.2 * 0.0714

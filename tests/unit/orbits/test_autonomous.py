@@ -108,6 +108,18 @@ def test_given_noise_then_the_orbits_stay(record: np.ndarray) -> None:
         assert np.min(np.abs(periods - period)) < 0.01
 
 
+def test_given_lost_samples_of_a_motion_about_a_distant_mean_then_span_and_orbits_stay(
+    record: np.ndarray, found: Orbits
+) -> None:
+    lost = record + 1000.0
+    lost[:, 5000:5003] = np.nan
+    kept = autonomous_orbits(lost, maps=False)
+    assert kept.scale == pytest.approx(np.ptp(record, axis=1))
+    assert kept.noise == pytest.approx(found.noise, rel=0.05)
+    every = sorted(o.period for o in (*found.orbits, *found.unconfirmed))
+    assert len(kept.orbits) > 0.9 * len(every)
+
+
 def test_given_a_drifting_record_then_nothing_closes_and_it_says_so() -> None:
     t = np.arange(5000) / 20
     orbits = autonomous_orbits(np.stack([t + np.sin(t), np.cos(t) + t]))

@@ -135,6 +135,33 @@ def test_given_noise_alone_then_no_peak():
     assert resonances(frequency_response(record, "f", "x")) == []
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_given_modes_under_a_held_random_force_then_they_alone_are_found_with_their_damping(
+    seed: int,
+) -> None:
+    """Held values delay the response by half a sample; a stronger mode stands beside the second one."""
+    modes, rate = ((40.0, 0.01, 1.0), (120.0, 0.01, 3.0), (200.0, 0.02, 10.0)), 1000.0
+    rng = np.random.default_rng(100 + seed)
+    force = rng.standard_normal(60_000)
+    motion = np.zeros(60_000)
+    for natural, damping, gain in modes:
+        w = 2 * np.pi * natural
+        parts = ([[0, 1], [-w * w, -2 * damping * w]], [[0], [gain]], [[1, 0]], [[0]])
+        held = signal.cont2discrete(tuple(np.array(part, dtype=float) for part in parts), 1 / rate)
+        motion += signal.dlsim(held, force)[1][:, 0]
+    motion += 0.02 * motion.std() * rng.standard_normal(60_000)
+    record = Record.from_arrays(rate, {"f": force, "x": motion})
+    found = resonances(frequency_response(record, "f", "x"))
+    assert len(found) == 3  # and no line of the 4600 that noise has raised
+    for mode, (natural, damping, _) in zip(found, modes, strict=True):
+        assert mode.frequency == pytest.approx(natural, abs=4 * mode.frequency_stderr)
+        # The first is 7 lines wide: the window widens it by 2 %, and the warning says so.
+        allowed = 4 * mode.damping_stderr + (0.02 * damping if mode.warning else 0.0)
+        assert mode.damping == pytest.approx(damping, abs=allowed)
+        assert mode.damping_stderr < 0.02 * damping
+    assert [bool(mode.warning) for mode in found] == [True, False, False]
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

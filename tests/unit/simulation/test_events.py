@@ -132,3 +132,38 @@ def test_given_equations_then_only_jumps_are_surfaces(text: str, jumps: int) -> 
     model = Model.from_equations({"x": "v", "v": text}, {"mu": 0.5})
     found = switching_of(model.equations, {"mu": 0.5})
     assert (0 if found is None else len(found.surfaces)) == jumps
+
+
+@pytest.mark.parametrize(
+    ("beyond", "rtol"),
+    [
+        (1.7191018110152805e-07, 7.293095593088766e-10),
+        (1.555607013033255e-07, 1.0687793365873267e-09),
+        (6.802368026311447e-10, 3.934501320038012e-06),
+    ],
+)
+def test_given_a_motion_that_only_grazes_a_stop_then_it_goes_on_as_without(
+    beyond: float, rtol: float
+) -> None:
+    """Met a moment after its turn, the stop was taken for a surface to slide along: no motion was found."""
+    model = Model.from_equations(
+        {"x": "v", "v": "-x - where(x > gap, kc*(x - gap) + cc*v, 0)"},
+        {"gap": {"guess": 1.0}, "kc": {"guess": 1000.0}, "cc": {"guess": 4.0}},
+    )
+    times = np.linspace(0, 20, 201)
+    states, _ = sensitivities(
+        model, times, np.array([0.0, 1.0]), {"gap": 1.0 - beyond}, rtol=rtol, atol=1e-12
+    )
+    assert states[0] == pytest.approx(np.sin(times), abs=2e-3)
+
+
+def test_given_a_stiff_model_with_a_stop_then_no_more_steps_are_taken_than_were_allowed() -> None:
+    """x'' = -c x' - x creeps as exp(-t/c) where c is large; explicit steps would be some millions.
+
+    A search met such points on its way and took minutes over each; beyond the limit implicit steps go on.
+    """
+    model = Model.from_equations({"x": "v", "v": "-c*v - x - where(x > 2, 1 + 100*(x - 2), 0)"}, {"c": 1e6})
+    times = np.linspace(0, 10, 11)
+    run = simulate(model, times, [1.0, 0.0], rtol=1e-6, most_steps=2000)
+    assert run.diverged_at is None and run.steps < 2000
+    assert run["x"] == pytest.approx(np.exp(-times / 1e6), abs=2e-6)

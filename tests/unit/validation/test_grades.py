@@ -15,6 +15,7 @@ from scipy.stats import t as t_distribution
 from analysis.base.errors import DataError
 from analysis.base.progress import SILENT
 from analysis.base.record import Excitation, Record
+from analysis.experiment.conditions import Conditions
 from analysis.model import Model
 from analysis.orbits.orbit import PeriodicOrbit
 from analysis.reconstruct.exponents import LargestExponent
@@ -42,6 +43,7 @@ from analysis.validation.residuals import _cross, _stretches, check_residuals
 from analysis.validation.response import _growth, predict_response
 from analysis.validation.section import section_distance
 from analysis.validation.subject import Subject
+from analysis.validation.transfer import _both
 from analysis.validation.verdict import judged
 
 TURN = 2 * np.pi
@@ -204,7 +206,8 @@ def test_given_points_at_one_setting_then_their_distance_is_held_against_chance(
     assert _ratio(cloud, apart, 1.0) == pytest.approx(far, rel=1e-9)
     assert _ratio(5 * cloud, 5 * apart, 5.0) == pytest.approx(far, rel=1e-9)
     assert _ratio(cloud, np.full(50, np.nan), 1.0) == np.inf
-    assert _ratio(cloud[:3], cloud, 1.0) == np.inf
+    assert _ratio(cloud[:7], cloud, 1.0) == np.inf
+    assert np.isfinite(_ratio(cloud[:8], cloud, 1.0))  # two points in each of four parts tell their scatter
 
 
 def test_given_a_transient_before_a_periodic_motion_then_its_end_alone_is_compared() -> None:
@@ -520,3 +523,11 @@ def test_given_residuals_that_are_not_noise_then_only_what_was_stated_is_let_pas
     )
     unknown = judged((fine, orbits), stated=0.0).verdict
     assert unknown == "The model is close, as identified: nothing failed here."
+
+
+def test_given_a_model_that_escapes_on_the_way_then_no_transfer_function_is_made_of_the_rest() -> None:
+    model = Model.from_equations({"x": "x**2 + f"}, {}, inputs={"f": "measured"})
+    t = np.arange(400) / 100.0  # from x = 1 it is infinite at t = 1
+    record = Record.from_arrays(100.0, {"x": np.cos(0.1 * t), "f": 1e-3 * np.sin(t)})
+    with pytest.raises(DataError, match="escapes"):
+        _both(model, record, Conditions())

@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from analysis.base.errors import ShakedownError
+from analysis.base.progress import SILENT
 from analysis.orbits.orbit import PeriodicOrbit
 from analysis.reconstruct.exponents import LargestExponent
-from analysis.validation import exponents, orbits
+from analysis.validation import bifurcation, exponents, orbits, response
+from analysis.validation.check import Check
 from analysis.validation.section import _panels
+from analysis.validation.verdict import judged
 
 
 def exponent(value: float) -> LargestExponent:
@@ -87,3 +91,136 @@ def test_given_an_orbit_of_the_record_then_the_models_is_sought_there_and_its_la
     assert far is not None and not far.found and far.distance == pytest.approx(0.4)
     late = PeriodicOrbit(81, 20.0, 1, np.nan, np.nan, np.array([81]))
     assert orbits._closed(subject, None, late) is None  # type: ignore[arg-type]  # its end was not recorded
+
+
+def test_given_runs_of_which_half_escape_then_the_spectrum_is_the_mean_of_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended: list[int] = []
+
+    def spectrum(model: Any, *_: Any, initial: np.ndarray, **__: Any) -> Any:
+        number = int(initial[0])
+        if number < escaping:
+            raise ShakedownError("escapes")
+        ended.append(number)
+        return SimpleNamespace(exponents=np.array([number, -1.0]), duration=2.0, final_state=initial)
+
+    monkeypatch.setattr(exponents, "lyapunov_spectrum", spectrum)
+    subject: Any = SimpleNamespace(
+        driven=True, escapes=False, base=1.0, origin=0.0, states=np.arange(8.0)[None],
+        places=lambda count: np.arange(count),
+    )  # fmt: skip
+    escaping = 4
+    found = exponents.model_spectrum(subject, SILENT)
+    assert found is not None and ended == [4, 5, 6, 7]
+    assert found.exponents == pytest.approx([5.5, -1.0])
+    assert found.stderr == pytest.approx([np.std([4, 5, 6, 7], ddof=1) / 2, 0.0])
+    assert found.duration == 8.0 and found.final_state.tolist() == [7.0]
+    escaping = 5
+    assert exponents.model_spectrum(subject, SILENT) is None
+
+
+def check(name: str, status: Any, share: float = 0.0) -> Check:
+    return Check(name, name.title(), status, "", {"systematic_of_spread": share})
+
+
+@pytest.mark.parametrize(
+    ("statuses", "accepted", "words"),
+    [
+        ("ppp", True, "The model is validated: 3 of 3 checks passed."),
+        ("ppd", True, "The model is validated: 2 of 3 checks passed, with doubts about c."),
+        ("pdd", False, "there are doubts about b and c, 1 of 3 checks passed."),
+        ("pdn", False, "there are doubts about b, 1 of 2 checks passed."),
+        ("pff", False, "The model is NOT validated: b and c failed, 1 of 3 checks passed."),
+        ("fff", False, "The model is NOT validated: a, b and c failed, 0 of 3 checks passed."),
+        ("nnn", False, "Nothing could be checked."),
+    ],
+)
+def test_given_checks_then_a_failure_or_doubts_that_prevail_refuse_the_model(
+    statuses: str, accepted: bool, words: str
+) -> None:
+    every = {"p": "passed", "d": "doubtful", "f": "failed", "n": "not possible"}
+    found = judged(tuple(check(name, every[s]) for name, s in zip("abc", statuses, strict=True)))
+    assert found.passed == accepted
+    assert found.verdict.endswith(words)
+
+
+def test_given_residuals_that_are_not_noise_then_the_model_is_close_unless_that_was_stated() -> None:
+    checks = (check("response", "passed"), check("residuals", "doubtful", 0.031))
+    found = judged(checks)
+    assert not found.passed and "its residuals hold 3.1 % of the motion" in found.verdict
+    stated = judged(checks, 0.04)
+    assert stated.passed and "beyond the 4 % that it misses, with doubts about residuals." in stated.verdict
+    assert judged(checks, 0.0).verdict.endswith("nothing failed here, with doubts about residuals.")
+    assert judged((check("response", "doubtful", 0.031), checks[0])).passed is False
+
+
+def test_given_points_that_run_away_then_they_are_drawn_as_far_as_two_spans_beyond_the_measured_ones() -> (
+    None
+):
+    subject: Any = SimpleNamespace(
+        model=SimpleNamespace(states=("x",), parameters={"a": None}, unit=lambda name: "N"),
+        forced=True, label=lambda name: name,
+    )  # fmt: skip
+    settings: Any = [
+        SimpleNamespace(value=1.0, states=np.linspace(0.0, 1.0, 300)[None]),  # a span of 1
+        SimpleNamespace(value=2.0, states=np.linspace(4.0, 7.0, 50)[None]),  # a span of 3
+    ]
+    grid = np.array([1.0, 1.5])
+    points = np.array([[-5.9, 12.9], [-6.1, 13.1], [np.nan, 3.0]])
+    panel = bifurcation._panel(subject, "a", settings, grid, points)
+    model, measured = panel.traces
+    assert panel.x_label == "a [N]" and panel.title == "Once a period"
+    assert sorted(zip(model.x, model.y, strict=True)) == [(1.0, -5.9), (1.5, 3.0), (1.5, 12.9)]
+    assert np.sum(measured.x == 1.0) == 200 and np.sum(measured.x == 2.0) == 50
+    assert measured.y[measured.x == 1.0].min() == pytest.approx(100 / 299)  # the newest ones
+
+
+def test_given_a_prediction_then_its_error_is_drawn_in_per_cent_beside_half_of_the_spread() -> None:
+    subject: Any = SimpleNamespace(
+        unit="s", label=lambda name: name, record=SimpleNamespace(marked=lambda t: ()),
+        model=SimpleNamespace(equations=SimpleNamespace(driven=("t1",))),
+    )  # fmt: skip
+    times: Any = 0.1 * np.arange(50.0)
+    measured = np.array([np.cos(times), times, np.sin(times)])
+    found = response.Prediction(
+        ("x", "t1", "y"), times, measured, measured + 0.5, np.arange(0, 50, 10), measured, np.ones(3),
+        times[:10], np.array([np.linspace(0, 0.4, 10), np.zeros(10), np.linspace(0, 20.0, 10)]), 0.7,
+    )  # fmt: skip
+    x, y, error = response._panels(subject, found)
+    assert (x.title, y.title) == ("x", "y")  # the drive's time is not a motion
+    drawn, model = x.traces
+    assert len(drawn.x) == 30 and drawn.y == pytest.approx(np.cos(times[:30]))  # three stretches
+    assert np.flatnonzero(np.isnan(model.y)).tolist() == [0, 10, 20]
+    curve, limit = error.traces
+    assert curve.y[0] == 1e-4 and curve.y[1] == pytest.approx(100 * 20 / 9)
+    assert curve.y[-1] == 1000.0  # at most ten spreads
+    assert limit.y.tolist() == [50.0, 50.0] and limit.x == pytest.approx([0.0, 0.9])
+
+
+@pytest.mark.parametrize("forced", [True, False])
+def test_given_noisy_states_then_the_exponent_knows_their_noise_and_the_phase_of_the_drive(
+    monkeypatch: pytest.MonkeyPatch, forced: bool
+) -> None:
+    asked: dict[str, Any] = {}
+
+    def largest(points: np.ndarray, dt: float, region: Any, noise: float) -> LargestExponent:
+        asked.update(points=points, dt=dt, region=region, noise=noise)
+        return exponent(0.1)
+
+    monkeypatch.setattr(exponents, "largest_exponent", largest)
+    monkeypatch.setattr(exponents, "noise_levels", lambda points: np.array([0.03, 0.04]))
+    subject: Any = SimpleNamespace(forced=forced, base=2.0, dt=0.05)
+    states = np.random.default_rng(1).standard_normal((2, 500)) * [[3.0], [7.0]]
+    assert exponents._estimate(subject, states, (0.1, 1.0)) is not None
+    assert asked["dt"] == 0.05 and asked["region"] == (0.1, 1.0)
+    assert asked["points"][:2].std(axis=1) == pytest.approx([1.0, 1.0])
+    assert len(asked["points"]) == (4 if forced else 2)
+    assert asked["noise"] == pytest.approx(0.05 / np.sqrt(len(asked["points"])))  # of a coordinate, rms
+    if forced:
+        cosine, sine = asked["points"][2:]
+        assert cosine**2 + sine**2 == pytest.approx(np.full(500, cosine[0] ** 2))
+        assert cosine[40] == pytest.approx(cosine[0]) and sine[10] == pytest.approx(cosine[0])
+    infinite = LargestExponent(np.inf, 0.1, "", np.zeros(2), np.zeros(2), (0.0, 1.0), 1, "")
+    monkeypatch.setattr(exponents, "largest_exponent", lambda *_, **__: infinite)
+    assert exponents._estimate(subject, states) is None

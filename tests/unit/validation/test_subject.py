@@ -18,6 +18,7 @@ from analysis.experiment.drive_time import DRIVE_TIME
 from analysis.model import Model
 from analysis.validation import prepare_subject
 from analysis.validation import residuals as residuals_module
+from analysis.validation import subject as subject_module
 from analysis.validation.drive import tone_of
 from analysis.validation.exponents import thinned
 from analysis.validation.reading import read_subject
@@ -80,6 +81,36 @@ def test_given_a_measured_drive_then_it_counts_if_there_are_five_periods_of_a_to
     assert prepare_subject(PUSHED, pushed_record(f=poor), {}).forced  # so much is a poor sensor
     said = prepare_subject(PUSHED, pushed_record(), {}, frequency=1.5 / TURN)
     assert said.base == pytest.approx(TURN / 1.5, rel=1e-12)
+
+
+def test_given_a_measured_drive_about_a_distant_mean_with_lost_samples_then_its_tone_is_found() -> None:
+    force = 50.0 + np.cos(TURN * np.arange(3000) / 40)
+    force[1000:1200] = np.nan
+    pulled = Model.from_equations(
+        {"x": "v", "v": "-c*v - k*x + f - 50"}, {"c": 0.2, "k": 4.0}, inputs={"f": "measured"}
+    )
+    found = prepare_subject(pulled, pushed_record(f=force), {})
+    assert found.forced and found.base == pytest.approx(40 * found.dt, rel=1e-3)
+
+
+def test_given_two_measured_inputs_then_the_poorer_sensor_tells_the_noise_of_the_drive(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shares: list[float] = []
+
+    def toned(model: Model, record: Record, times: np.ndarray, frequency: float, noise: float) -> Model:
+        shares.append(noise)
+        return model
+
+    monkeypatch.setattr(subject_module, "toned", toned)
+    model = Model.from_equations(
+        {"x": "v", "v": "-c*v - k*x + f + g"}, {"c": 0.2, "k": 4.0}, inputs=dict.fromkeys("fg", "measured")
+    )
+    tone, noise = np.cos(TURN * np.arange(3000) / 40), np.random.default_rng(1).normal(size=(2, 3000))
+    for f, g in ((0.01, 0.1), (0.1, 0.01)):
+        given = pushed_record(f=tone + f * noise[0], g=tone + g * noise[1])
+        prepare_subject(model, given, {}, frequency=given.rate / 40)
+    assert shares == pytest.approx([0.1 / np.sqrt(0.51)] * 2, rel=0.05)
 
 
 def test_given_values_of_several_records_then_the_first_ones_count_and_offsets_are_taken_out() -> None:

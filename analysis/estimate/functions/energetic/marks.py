@@ -41,6 +41,16 @@ class Candidate:
     score: float  # twice the misfit (less a constant), and twice the degrees of freedom
     theta: Array
     covariance: Array
+    freedom: float  # degrees of freedom that it spends
+
+
+@dataclass(frozen=True, eq=False)
+class Average:
+    """A function averaged over its candidates."""
+
+    theta: Array
+    covariance: Array
+    freedom: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,14 +135,15 @@ class Quadratic:
             V = _inverse(H + weight * S + np.diag(fixed))
             h = V @ b
         misfit = float(h @ H @ h - 2.0 * b @ h + h @ (fixed * h))
-        score = misfit + 2.0 * float(np.sum(V * H)) + _DEAR * len(marks)
+        freedom = float(np.sum(V * H))
+        score = misfit + 2.0 * freedom + _DEAR * len(marks)
         covariance = widened @ V @ widened.T
         if marks:  # what splines cannot follow: the place within a step, and ripples beside it
             covariance += shifts @ shifts.T / 12.0
             steps = np.array([self.orders[m // _PLACES] == 0 for m in marks])
             heights = self.scale * h[len(self.own) : len(self.own) + len(marks)] * steps
             covariance[0, 0] += float(np.sum((_RIPPLE * heights) ** 2))
-        return Candidate(score, widened @ h, covariance)
+        return Candidate(score, widened @ h, covariance, freedom)
 
     def _shifts(self, marks: Marks) -> Array:
         """Change of each mark's column by a step to the next place."""
@@ -140,19 +151,20 @@ class Quadratic:
         after, before = (np.clip([m + step for m in marks], 0, last) for step in (1, -1))
         return 0.5 * (self.columns[:, after] - self.columns[:, before])
 
-    def average(self) -> tuple[Array, Array]:
-        """Unknowns and covariance over all candidates; none, one and more marks are alike likely before."""
+    def average(self) -> Average:
+        """Over all candidates; none, one and more marks are alike likely before."""
         classes = self._tried()
         scores = np.array([c.score for tried in classes for c in tried])
         prior = np.concatenate([np.full(len(tried), 1.0 / len(tried)) for tried in classes])
         weight = prior * np.exp(-0.5 * (scores - scores.min()))
         weight /= weight.sum()
         kept = [(w, c) for w, c in zip(weight, (c for t in classes for c in t), strict=True) if w > 1e-4]
-        mean = np.sum([w * c.theta for w, c in kept], axis=0) / sum(w for w, _ in kept)
+        total = sum(w for w, _ in kept)
+        mean = np.sum([w * c.theta for w, c in kept], axis=0) / total
         covariance = np.zeros_like(self.matrix)
         for w, c in kept:
             covariance += w * (c.covariance + np.outer(c.theta - mean, c.theta - mean))
-        return mean, covariance
+        return Average(mean, covariance, sum(w * c.freedom for w, c in kept) / total)
 
     def _tried(self) -> list[list[Candidate]]:
         """Candidates without marks, with one, with two, and so on while another one is worth it."""
@@ -190,17 +202,18 @@ def _inverse(matrix: Array) -> Array:
 
 def sharpened(unknowns: Unknowns, fit: Fit, task: Task) -> Fit:
     """A smooth fit with kinks and steps counted: each function becomes the average over its candidates."""
-    theta, covariance = fit.theta.copy(), fit.covariance.copy()
+    theta, covariance, freedom = fit.theta.copy(), fit.covariance.copy(), fit.freedom
     for number in range(len(unknowns.smooths())):
         near = Quadratic.around(unknowns, fit, number)
-        mean, spread = near.average()
-        theta[near.rest] -= near.pull @ (mean - fit.theta[near.own])
-        theta[near.own] = mean
-        covariance[np.ix_(near.own, near.own)] = spread
+        average = near.average()
+        block = np.ix_(near.own, near.own)
+        theta[near.rest] -= near.pull @ (average.theta - fit.theta[near.own])
+        theta[near.own] = average.theta
+        freedom += average.freedom - float(np.sum(fit.covariance[block] * near.matrix))
+        covariance[block] = average.covariance
     current = task.misfit(theta)
     if not current.cost < fit.misfit.cost + _WORSE:  # the misfit was no quadratic so far away
         return fit
-    freedom = float(np.sum(covariance * current.hessian))
     return replace(
         fit, theta=theta, covariance=covariance, hessian=current.hessian, misfit=current, freedom=freedom
     )

@@ -64,10 +64,6 @@ class OutputError:
     def __post_init__(self) -> None:
         self._turn = self.unknowns.turn()
 
-    @property
-    def size(self) -> int:
-        return self.unknowns.size + 2 * sum(len(r.starts) for r in self.runs)
-
     def misfit(self, theta: Array, derivatives: bool = True) -> Misfit:
         self.evaluations += 1
         size = len(theta)

@@ -1,0 +1,162 @@
+"""Numbers inside terms, states that nothing shows, and other sensors: truth integrated by SciPy."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from analysis.base.errors import DataError, ModelError
+from analysis.base.record import Record
+from analysis.estimate.discovery.library import Shape, oscillator, system
+from analysis.estimate.discovery.scene import Scene
+from analysis.estimate.discovery.selection import Selection, select_terms
+from analysis.estimate.discovery.separation import advice
+from analysis.experiment import Experiment
+from app.cli import main
+from drivers.formats import write
+
+RATE, SAMPLES = 40.0, 1200
+LINES = 2 * np.pi * np.arange(0.1, 1.2, 0.07)
+NOISE = 0.01
+Law = Callable[[np.ndarray], list[float]]  # rates of the states without the drive, which acts on the second
+
+
+def moved(rng: np.random.Generator, law: Law, states: int = 2, late: float = 0.0) -> Record:
+    """x, v, a under a multisine f that acts ``late`` seconds after it was recorded."""
+    phases = rng.uniform(0, 2 * np.pi, len(LINES))
+
+    def force(t: float) -> float:
+        return 1.5 * float(np.cos(LINES * t + phases).sum())
+
+    def rate(t: float, z: np.ndarray) -> list[float]:
+        found = law(z)
+        found[1] += force(t - late)
+        return found
+
+    times = np.arange(SAMPLES) / RATE
+    first = [0.1, *[0.0] * (states - 1)]
+    z = solve_ivp(rate, (0, times[-1]), first, "RK45", times, rtol=1e-7, atol=1e-9, max_step=0.05).y
+    rows = {"x": z[0], "v": z[1], "a": np.array([rate(t, s)[1] for t, s in zip(times, z.T, strict=True)])}
+    noisy = {n: row + NOISE * row.std() * rng.normal(size=SAMPLES) for n, row in rows.items()}
+    return Record.from_arrays(RATE, {**noisy, "f": np.array([force(t) for t in times])})
+
+
+def hardening(z: np.ndarray) -> list[float]:
+    return [z[1], -0.5 * z[1] - 5 * z[0] - 6 * z[0] ** 3]
+
+
+def seen(record: Record, *names: str) -> Record:
+    return Record.from_arrays(RATE, {n: record[n] for n in (*names, "f")})
+
+
+def terms_of(found: Selection) -> set[str]:
+    return {found.library.candidates[n].term for n in found.kept}
+
+
+CUBIC = ["1", "x", "x^2", "x^3", "v"]
+
+
+def test_given_a_contact_with_an_unknown_gap_then_the_gap_is_found_with_its_term(
+    rng: np.random.Generator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = moved(rng, lambda z: [z[1], -0.5 * z[1] - 5 * z[0] - 30 * max(z[0] - 0.3, 0.0)])
+    write(seen(record, "x", "v"), tmp_path / "stop.csv")
+    command = ["select", str(tmp_path / "stop.csv"), "--drive", "f", "--terms", "1,x,x^3,v,max(x-g,0)"]
+    assert main([*command, "--shape", "g", "--json", "-"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert set(answer["kept"].values()) == {"x", "v", "max(x-g,0)"}
+    gap = answer["parameters"]["g"]
+    assert abs(gap["value"] - 0.3) < 4 * gap["stderr"] < 0.01
+    assert main(command) == 1
+    assert "name it as a shape" in capsys.readouterr().err
+    assert main([*command, "--shape", "g=1"]) == 1
+    assert "NAME=LOW..HIGH" in capsys.readouterr().err
+
+
+def test_given_the_state_of_a_hysteresis_that_nobody_measures_then_it_is_found_with_its_numbers(
+    rng: np.random.Generator,
+) -> None:
+    def law(z: np.ndarray) -> list[float]:
+        x, v, h = z
+        return [v, -0.3 * v - 5 * x - 8 * h, v - 3 * abs(v) * h]
+
+    library = system(
+        {"x": "v", "v": "f - ?", "z": "v - b*abs(v)*z"},
+        ["1", "x", "x^3", "v", "z"],
+        inputs={"f": "measured"},
+        shapes=["b"],
+    )
+    found = select_terms(library, seen(moved(rng, law, 3), "x", "v"))
+    assert terms_of(found) == {"x", "v", "z"}
+    assert found.result.verdict == "fits"
+    assert found.result.parameters["b"].covers(3.0)
+    assert found.result.parameters["b"].stderr < 0.1
+
+
+def test_given_one_sensor_of_any_kind_then_the_same_terms_are_found(rng: np.random.Generator) -> None:
+    record = moved(rng, hardening)
+    library = system({"x": "v", "v": "f - ?"}, CUBIC, inputs={"f": "measured"}, rates={"a": "v"})
+    for sensor in ("v", "a"):
+        found = select_terms(library, seen(record, sensor))
+        assert terms_of(found) == {"x", "x**3", "v"}
+        assert found.result.verdict == "fits"
+        assert abs(found.result.parameters["v_x3"].value - 6) < 4 * found.result.parameters["v_x3"].stderr < 1
+
+
+def test_given_a_drive_that_acts_late_then_the_delay_brings_no_terms_with_it(
+    rng: np.random.Generator,
+) -> None:
+    record = moved(rng, hardening, late=0.07)
+    library = system({"x": "v", "v": "f - ?"}, CUBIC, inputs={"f": "measured"}, rates={"a": "v"})
+    found = select_terms(library, seen(record, "x", "v"))
+    assert terms_of(found) == {"x", "x**3", "v"}
+    assert found.result.parameters["delay x"].value == pytest.approx(0.07, abs=0.001)
+
+
+def test_given_two_laws_then_the_motion_that_tells_them_apart_is_named(rng: np.random.Generator) -> None:
+    library = system({"x": "v", "v": "f - ?"}, CUBIC, inputs={"f": "measured"}, rates={"a": "v"})
+    experiment = Experiment(library.model(), seen(moved(rng, hardening), "x", "v"))
+    scene, whole = Scene(experiment, library), experiment.model
+    plain = whole.with_values({"v_x": 5.0, "v_v": 0.5})
+    cubic = whole.with_values({"v_x": 5.0, "v_v": 0.5, "v_x3": 0.1})
+    damped = whole.with_values({"v_x": 5.0, "v_v": 0.51})
+    assert "three times as large" in advice(scene, plain, cubic, 4.0, 8.0)
+    assert "about 4.5 times this length" in advice(scene, plain, damped, 4.0, 8.0)
+
+
+def test_given_shapes_and_channels_that_make_no_sense_then_one_sentence_says_so(
+    rng: np.random.Generator,
+) -> None:
+    record = seen(moved(rng, hardening), "x", "v")
+    with pytest.raises(ModelError, match="only scales its term"):
+        select_terms(oscillator(["x", "s*x^3"], "f", shapes=["s"]), record)
+    with pytest.raises(ModelError, match="in no term"):
+        oscillator(["x"], "f", shapes=["g"])
+    with pytest.raises(ModelError, match="means something else"):
+        oscillator(["x", "max(x-v,0)"], "f", shapes=["v"])
+    with pytest.raises(ModelError, match="is empty"):
+        Shape(1.0, 1.0)
+    with pytest.raises(DataError, match="f is a copy of x"):
+        select_terms(oscillator(["x", "s*x^3"], "f", shapes=["s"]), record.with_channels(f=2 * record["x"]))
+
+
+def test_given_a_force_with_noise_then_it_brings_no_false_terms(rng: np.random.Generator) -> None:
+    record = moved(rng, hardening)
+    noisy = record["f"] + 0.05 * record["f"].std() * rng.normal(size=SAMPLES)
+    library = oscillator(["1", "x", "x^2", "x^3", "x^5", "v", "v^3", "v*abs(v)"], "f", keep=())
+    found = select_terms(library, seen(record, "x").with_channels(f=noisy))
+    assert terms_of(found) == {"x", "x**3", "v"} and found.result.verdict == "fits"
+    assert found.result.extra["input noise"]["f"] == pytest.approx(0.05 * record["f"].std(), rel=0.2)
+
+
+def test_given_records_of_different_quality_then_they_are_searched_together(rng: np.random.Generator) -> None:
+    good, poor = moved(rng, hardening), moved(rng, hardening)
+    blurred = poor["x"] + 0.1 * poor["x"].std() * rng.normal(size=SAMPLES)
+    library = oscillator(["1", "x", "x^2", "x^3", "v", "v*abs(v)"], "f", keep=())
+    found = select_terms(library, [seen(good, "x"), seen(poor, "x").with_channels(x=blurred)])
+    assert terms_of(found) == {"x", "x**3", "v"} and found.result.verdict == "fits"
