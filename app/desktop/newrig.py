@@ -30,7 +30,7 @@ from PyQt6.QtWidgets import (
 
 from analysis import ShakedownError
 from app import sensors
-from app.desktop.dates import date_text
+from app.dates import date_text
 from app.desktop.opening import rig_paths
 from app.desktop.rigfile import keep_text, key_of, save_text
 from app.desktop.widgets.basics import add_row, button, entry, form, label, set_role

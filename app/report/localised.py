@@ -12,7 +12,7 @@ from matplotlib.axis import Axis
 from matplotlib.text import Text
 from matplotlib.ticker import Formatter
 
-from app.desktop.numbers import decimal_mark, localised
+from app.numbers import decimal_mark, localised
 from app.report.blocks import Block, Grid, Paragraph, Picture
 
 

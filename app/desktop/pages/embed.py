@@ -19,7 +19,6 @@ from PyQt6.QtWidgets import (
 )
 
 from app.desktop import tasks
-from app.desktop.numbers import localised_delay
 from app.desktop.page import Page
 from app.desktop.pages.orbits import DRIVES
 from app.desktop.plots.plot import Plot
@@ -27,6 +26,7 @@ from app.desktop.plots.space import SpaceCard
 from app.desktop.tasks import Embedding
 from app.desktop.widgets.basics import Card, Empty, button, label, sentence, set_role, timer
 from app.desktop.workbench import RecordInHand, Workbench
+from app.numbers import localised_delay
 
 POINTS = 20_000  # drawn
 

@@ -11,7 +11,6 @@ from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QStackedWidget, QTabWidget, 
 
 from analysis import Estimate, Record, with_error
 from app.desktop import tasks
-from app.desktop.numbers import NumberError
 from app.desktop.page import Page
 from app.desktop.plots.closeup import CloseUp
 from app.desktop.plots.orbit import OrbitTile
@@ -22,6 +21,7 @@ from app.desktop.widgets.flow import FlowLayout
 from app.desktop.widgets.holdpanel import HoldPanel
 from app.desktop.widgets.number import Count, Number
 from app.desktop.workbench import Workbench
+from app.numbers import NumberError
 
 TILES = 60  # shown at most
 # channels that are no motion of the specimen: of its drive, and of the control loop of a rig

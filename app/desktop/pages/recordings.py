@@ -27,8 +27,7 @@ from PyQt6.QtWidgets import (
 
 from analysis import ShakedownError
 from app import library
-from app.desktop.dates import moment_text
-from app.desktop.numbers import localised
+from app.dates import moment_text
 from app.desktop.page import Page
 from app.desktop.plots.recordview import RecordView
 from app.desktop.theme import Theme
@@ -53,6 +52,7 @@ from app.desktop.widgets.number import Number
 from app.desktop.widgets.statusbar import quantity
 from app.desktop.workbench import Workbench
 from app.library import Entry
+from app.numbers import localised
 from drivers.recording.lazy import Recording
 
 if TYPE_CHECKING:

@@ -20,7 +20,6 @@ from PyQt6.QtWidgets import (
 )
 
 from analysis import ShakedownError
-from app.desktop.numbers import localised
 from app.desktop.opening import rig_of, rig_paths, rigs_folder
 from app.desktop.page import Page
 from app.desktop.widgets.basics import Card, button, label
@@ -33,6 +32,7 @@ from app.desktop.widgets.selftest import SelfTest
 from app.desktop.widgets.specimen import SpecimenLine
 from app.desktop.words import counted
 from app.desktop.workbench import Workbench
+from app.numbers import localised
 from app.project import NAME as PROJECT
 from drivers.rig.profile import RigProfile, load_rig
 

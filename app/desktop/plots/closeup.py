@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 from PyQt6.QtCore import pyqtSignal
 from PyQt6.QtWidgets import QCheckBox, QHBoxLayout, QVBoxLayout, QWidget
 
-from app.desktop.numbers import localised_delay
 from app.desktop.plots.plot import Plot
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import Elided, button
+from app.numbers import localised_delay
 
 Samples = NDArray[np.float64]
 

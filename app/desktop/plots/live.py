@@ -12,12 +12,12 @@ from PyQt6.QtWidgets import QMenu
 
 from analysis import ResponseAverager, ShakedownError, amplitude_spectrum, envelope, ratio_unit
 from app.desktop.feed import Feed
-from app.desktop.numbers import localised
 from app.desktop.plots.plot import Plot, axis_text
 from app.desktop.plots.response import ResponseRows
 from app.desktop.plots.samples import Behind
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import IconButton, menu_heading
+from app.numbers import localised
 
 DRIVES = ("drive", "force", "f", "w", "u")  # channels that drive the specimen
 ROOM_FOR_PHASE = 330  # height of a card from which the phase is drawn too

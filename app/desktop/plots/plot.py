@@ -14,7 +14,6 @@ from PyQt6.QtCore import QPointF, QRectF, Qt
 from PyQt6.QtGui import QFontMetrics, QKeyEvent, QPainter, QPixmap, QResizeEvent
 from PyQt6.QtWidgets import QApplication, QGraphicsItem, QGraphicsView, QMenu
 
-from app.desktop.numbers import localised
 from app.desktop.plots.cursors import Cursors
 from app.desktop.plots.markers import MarkerLines
 from app.desktop.plots.samples import MOST_ROWS, rows_shown, shown
@@ -30,6 +29,7 @@ from app.desktop.plots.saving import (
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import Card, IconButton, Readout, timer
 from app.desktop.words import counted
+from app.numbers import localised
 
 Samples = NDArray[np.float64]
 ROOMY = 240  # width of a card that has room for all its buttons

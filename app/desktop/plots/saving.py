@@ -10,7 +10,7 @@ from PyQt6.QtCore import QPoint, QRect, QSize, Qt
 from PyQt6.QtGui import QPainter, QPixmap
 from PyQt6.QtWidgets import QApplication, QFileDialog, QMenu, QWidget
 
-from app.desktop.numbers import decimal_mark
+from app.numbers import decimal_mark
 
 Rows = Iterable[Sequence[object]]
 KINDS = {"png": "Picture (PNG)", "svg": "Drawing (SVG)", "csv": "Table of values (CSV)"}

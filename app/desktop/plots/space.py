@@ -21,7 +21,6 @@ from PyQt6.QtGui import (
 )
 from PyQt6.QtWidgets import QApplication, QMenu, QWidget
 
-from app.desktop.numbers import localised_delay
 from app.desktop.plots.saving import (
     ask_where,
     copy_table,
@@ -33,6 +32,7 @@ from app.desktop.plots.saving import (
 )
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import Card, IconButton, Readout
+from app.numbers import localised_delay
 
 Samples = NDArray[np.float64]
 MOST = 12_000  # points drawn

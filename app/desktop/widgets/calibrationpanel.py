@@ -22,7 +22,6 @@ from PyQt6.QtWidgets import (
 from analysis import DataError, ShakedownError
 from app import calibration
 from app.calibration import Calibration, Listener, Samples
-from app.desktop.numbers import localised, number_text
 from app.desktop.opening import rig_paths
 from app.desktop.rigfile import keep_text
 from app.desktop.widgets.basics import (
@@ -39,6 +38,7 @@ from app.desktop.widgets.basics import (
 from app.desktop.widgets.number import Number
 from app.desktop.words import with_minus
 from app.desktop.workbench import Workbench
+from app.numbers import localised, number_text
 from drivers.base.protocols import Block
 from drivers.base.waveform import Sine
 from drivers.rig.calibration import StaticPoint

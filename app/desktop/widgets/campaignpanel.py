@@ -29,7 +29,7 @@ from app.campaign import batch
 from app.campaign.batch import Fit
 from app.campaign.store import fit_path
 from app.campaign.summary import moment, natural
-from app.desktop.dates import date_text
+from app.dates import date_text
 from app.desktop.plots.plot import Plot, axis_text
 from app.desktop.widgets.basics import Card, button, label, progress_bar, set_role, timer
 from app.desktop.words import counted

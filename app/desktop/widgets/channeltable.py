@@ -19,13 +19,13 @@ from PyQt6.QtWidgets import (
 )
 
 from analysis import ShakedownError
-from app.desktop.dates import date_text
-from app.desktop.numbers import NumberError, number_text, read_number
+from app.dates import date_text
 from app.desktop.rigfile import keep, key_of, save_text
 from app.desktop.widgets.asknumber import NumberDialog
 from app.desktop.widgets.basics import Card, button, label
 from app.desktop.widgets.number import Number
 from app.desktop.workbench import Workbench
+from app.numbers import NumberError, number_text, read_number
 from app.profile_text import rearranged
 from drivers.rig.profile import ChannelProfile, RigProfile
 

@@ -13,10 +13,10 @@ from PyQt6.QtGui import QWheelEvent
 from PyQt6.QtWidgets import QComboBox, QFileDialog, QHBoxLayout, QMessageBox, QSlider, QStackedWidget, QWidget
 
 from analysis import ShakedownError
-from app.desktop.numbers import localised
 from app.desktop.widgets.basics import Card, add_row, button, form, label, progress_bar
 from app.desktop.widgets.number import Number
 from app.desktop.workbench import Workbench
+from app.numbers import localised
 from drivers.base.limits import Limits
 from drivers.base.protocols import DriveState
 from drivers.base.waveform import BurstRandom, Multisine, OddMultisine, RandomNoise, Sine, Sweep, Waveform

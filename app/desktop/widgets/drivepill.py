@@ -8,9 +8,9 @@ from __future__ import annotations
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy
 
-from app.desktop.numbers import localised
 from app.desktop.widgets.basics import button, label, set_role, timer
 from app.desktop.workbench import Workbench
+from app.numbers import localised
 from drivers.base.drive_page import DriveStatus
 
 FOLLOW = 100  # ms between two looks at the drive: never more than 200 ms behind

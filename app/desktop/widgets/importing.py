@@ -21,7 +21,6 @@ from PyQt6.QtWidgets import (
 )
 
 from app import library
-from app.desktop.numbers import localised, number_text
 from app.desktop.plots.plot import Plot
 from app.desktop.widgets.basics import Card, add_row, form, label, set_role, timer
 from app.desktop.widgets.number import Number
@@ -29,6 +28,7 @@ from app.desktop.words import with_minus
 from app.desktop.workbench import Workbench
 from app.desktop.worker import Job
 from app.library import Import, Preview
+from app.numbers import localised, number_text
 from drivers.formats.options import DECIMALS, SEPARATORS, Options
 
 ROWS = 8  # of numbers shown

@@ -14,7 +14,7 @@ from PyQt6.QtCore import QEvent, Qt, pyqtSignal
 from PyQt6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPalette, QWheelEvent
 from PyQt6.QtWidgets import QFormLayout, QLabel, QLineEdit, QSizePolicy, QStyle, QStyleOptionFrame
 
-from app.desktop.numbers import NumberError, is_unfinished, number_text, read_number
+from app.numbers import NumberError, is_unfinished, number_text, read_number
 
 STEPS = {Qt.Key.Key_Up: 1, Qt.Key.Key_Down: -1, Qt.Key.Key_PageUp: 10, Qt.Key.Key_PageDown: -10}
 ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)

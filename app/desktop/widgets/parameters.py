@@ -9,8 +9,8 @@ from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QHeaderView, QTableWidget, QTableWidgetItem
 
 from analysis import Model, Parameter
-from app.desktop.numbers import NumberError, decimal_mark, read_number
 from app.desktop.theme import Theme
+from app.numbers import NumberError, decimal_mark, read_number
 
 HEADINGS = ("Name", "Fit", "Guess", "From", "To", "Unit")
 NAME, FREE, VALUE, LOWER, UPPER, UNIT = range(6)

@@ -14,8 +14,8 @@ from PyQt6.QtWidgets import (
     QTableWidgetItem,
 )
 
-from app.desktop.numbers import localised
 from app.desktop.words import with_minus
+from app.numbers import localised
 
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter

@@ -13,13 +13,13 @@ from PyQt6.QtGui import QWheelEvent
 from PyQt6.QtWidgets import QApplication, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.desktop.dates import date_text, moment_text
-from app.desktop.numbers import NumberError, localised_delay, number_text, read_number
+from app.dates import date_text, moment_text
 from app.desktop.pages.acquire import AcquirePage
 from app.desktop.widgets.drivepanel import DrivePanel
 from app.desktop.widgets.number import Count, Number
 from app.desktop.widgets.statusbar import quantity
 from app.desktop.window import MainWindow
+from app.numbers import NumberError, localised_delay, number_text, read_number
 from drivers.base.limits import Limits
 from tests.waiting import GUARD_MS as GUARD
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 import math
 import re
 
-from PyQt6.QtCore import QLocale
-
 from analysis import ShakedownError
+from app.system_locale import system_locale
 
 _NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)(e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
 _UNFINISHED = re.compile(r"[+-]?[.,]?|[+-]?(\d+[.,]?\d*|[.,]\d+)e[+-]?", re.IGNORECASE | re.ASCII)
@@ -25,7 +24,8 @@ class NumberError(ShakedownError):
 
 def decimal_mark() -> str:
     """The decimal mark of the locale in use: a point or a comma."""
-    return "," if QLocale().decimalPoint() == "," else "."
+    locale = system_locale()
+    return "," if locale is not None and locale.decimalPoint() == "," else "."
 
 
 def read_number(text: str, mark: str = "") -> float:

@@ -6,9 +6,7 @@ import re
 import unicodedata
 from datetime import date, datetime
 
-from PyQt6.QtCore import QDate, QLocale, QTime
-
-_SHORT = QLocale.FormatType.ShortFormat
+from app.system_locale import system_locale
 
 
 def date_text(day: date | str) -> str:
@@ -17,10 +15,12 @@ def date_text(day: date | str) -> str:
         known = date.fromisoformat(day[:10]) if isinstance(day, str) else day
     except ValueError:
         return str(day)
-    locale = QLocale()
-    if locale.language() == QLocale.Language.C:
+    locale = system_locale()
+    if locale is None or locale.language() == locale.Language.C:
         return known.isoformat()
-    form = re.sub(r"(?<!y)yy(?!y)", "yyyy", locale.dateFormat(_SHORT))
+    from PyQt6.QtCore import QDate
+
+    form = re.sub(r"(?<!y)yy(?!y)", "yyyy", locale.dateFormat(locale.FormatType.ShortFormat))
     return _plain_digits(locale.toString(QDate(known.year, known.month, known.day), form))
 
 
@@ -30,11 +30,17 @@ def moment_text(moment: str) -> str:
         known = datetime.fromisoformat(moment)
     except ValueError:
         return moment
-    locale = QLocale()
-    form = re.sub(r"[.:]ss?|\s*t+$", "", locale.timeFormat(_SHORT))
-    return (
-        f"{date_text(known.date())}  {_plain_digits(locale.toString(QTime(known.hour, known.minute), form))}"
-    )
+    return f"{date_text(known.date())}  {_time_text(known)}"
+
+
+def _time_text(moment: datetime) -> str:
+    locale = system_locale()
+    if locale is None:
+        return f"{moment:%H:%M}"
+    from PyQt6.QtCore import QTime
+
+    form = re.sub(r"[.:]ss?|\s*t+$", "", locale.timeFormat(locale.FormatType.ShortFormat))
+    return _plain_digits(locale.toString(QTime(moment.hour, moment.minute), form))
 
 
 def _plain_digits(text: str) -> str:
