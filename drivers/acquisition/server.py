@@ -538,9 +538,18 @@ class RigServer:
         counter = self._counter
         if counter is None or not self._reading.is_set():
             return
-        if not stall.noticed(counter.counts, time.monotonic()):
-            return
-        text = f"{self._driver} has given no samples for {stall.patience:.0f} s: the acquisition was ended."
+        silent = stall.silent((counter, counter.counts), time.monotonic())
+        if silent > stall.patience:
+            self._give_source_up(counter, stall.patience)
+        elif silent > stall.blind and self.driving and counter.counts.samples:
+            self.stop_drive(
+                f"{self._driver} has given no samples for {stall.blind:.0f} s, so nobody saw whether a "
+                "channel passes its limit",
+                "trip",
+            )
+
+    def _give_source_up(self, counter: StreamCounter, seconds: float) -> None:
+        text = f"{self._driver} has given no samples for {seconds:.0f} s: the acquisition was ended."
         _log.warning(text)
         self._fail(text)
         if self.driving:

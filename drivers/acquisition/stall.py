@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from drivers.base.drive_page import StreamCounts
+from drivers.base.standstill import Standstill
 
 SILENT_SECONDS = 10.0  # without a block; our own drivers say after 5 s, and better, what is wrong
-LONGEST_LOOK = 0.1  # s between two looks that count: a process that was frozen has not waited
+BLIND_SECONDS = 3.0  # the same while the shaker is driven: nobody sees a channel pass its limit
 
 
 class Stall:
     """Counts the time without a block, as far as this process has run meanwhile."""
 
     def __init__(self, block_seconds: float) -> None:
-        self.patience = SILENT_SECONDS + 4 * block_seconds
-        self._seen: StreamCounts | None = None
-        self._silent = self._looked = 0.0
+        blocks = 4 * block_seconds
+        self.patience, self.blind = SILENT_SECONDS + blocks, BLIND_SECONDS + blocks
+        self._standstill = Standstill()
 
-    def noticed(self, counts: StreamCounts, now: float) -> bool:
-        """Whether nothing has come for too long; ``counts`` are new ones with every block."""
-        passed, self._looked = min(now - self._looked, LONGEST_LOOK), now
-        if counts is not self._seen:
-            self._seen, self._silent = counts, 0.0
-            return False
-        self._silent += passed
-        return self._silent > self.patience
+    def silent(self, seen: object, now: float) -> float:
+        """For how long (s) nothing has come; every block, and every new stream, changes what is ``seen``."""
+        return self._standstill.seconds(seen, now)

@@ -34,6 +34,7 @@ from drivers.base.protocols import (
     LoopStatus,
     Samples,
 )
+from drivers.base.standstill import Standstill
 from drivers.base.waveform import Waveform
 from drivers.instruments import nidaq_channels
 from drivers.instruments.nidaq_channels import conversion
@@ -63,6 +64,8 @@ CALLS, SLOW_CALL = 8, 5  # so many are remembered; by its place among them, in o
 PACE_SECONDS = 0.001  # between two looks at STOP while nothing is to be written
 COUNT_SLACK = 0.005  # s, by which a count of the device may run ahead of the time that it is asked at
 STALLED_SECONDS = 0.04  # beyond what a stop takes: then the output's clock is taken for stalled
+STILL_SECONDS = 1.0  # beyond what is written ahead, that a drive may stand still: then the device is frozen
+LOOK_SECONDS = 0.05  # between two looks whether it does
 NO_LOOP = (
     "The output of this rig plays ahead of time: a table [instruments.source.loop] in its profile lets it "
     "answer every sample. Nothing was moved."
@@ -315,6 +318,7 @@ class NidaqExciter:
         self._dropped = ""  # why the output is no longer in step with the input, after a STOP in a rise
         self._task: Any = None
         self._stopping = threading.Event()
+        self._standstill = Standstill()  # of what the device has played
         self._standing = Standing(self._output)
         self._closed = False
         with in_words("setting the output to zero"):
@@ -346,6 +350,9 @@ class NidaqExciter:
         if self._dropped:
             raise InstrumentError(self._dropped)
         self._player.play(waveform)
+        if self.failure:  # meanwhile: nothing plays any more
+            self._player.silence(self.failure)
+            raise InstrumentError(f"The drive has failed, start the acquisition again: {self.failure}")
 
     def change(self, frequency: float | None = None, amplitude: float | None = None) -> None:
         self._player.change(frequency, amplitude)
@@ -399,25 +406,39 @@ class NidaqExciter:
     def _enforce_stop(self) -> None:
         """Zero an output whose clock does not play the ramp out, as when its input has stalled.
 
-        One that could not be reached is tried again.
+        One that could not be reached is tried again. Between stops it looks whether the device plays at all:
+        the calls of the other threads may hang as long as a device or its server does.
         """
+        self._standstill.begin(time.monotonic())
         while True:
-            unreached = self._standing.drive is not None and not self._streaming.is_set()
-            asked = self._stopping.wait(ZERO_PACE if unreached else None)
+            asked = self._stopping.wait(LOOK_SECONDS if self._streaming.is_set() else ZERO_PACE)
             self._stopping.clear()
             if self._closed:
                 return
-            if not asked:
-                if unreached and not self._streaming.is_set():
-                    self._standing.try_zero()
-                continue
-            patience = STOP_RAMP + 1.25 * self._ahead_seconds + STALLED_SECONDS
-            deadline = time.monotonic() + patience
-            while self._streaming.is_set() and self._is_playing() and not self._closed:
-                time.sleep(0.005)
-                if time.monotonic() > deadline:
-                    self._give_up("the output's clock stood still when it was to stop")
-                    break
+            if asked:
+                self._see_stop_through()
+            elif self._streaming.is_set():
+                self._check_standstill()
+            elif self._standing.drive is not None:
+                self._standing.try_zero()
+
+    def _see_stop_through(self) -> None:
+        patience = STOP_RAMP + 1.25 * self._ahead_seconds + STALLED_SECONDS
+        deadline = time.monotonic() + patience
+        while self._streaming.is_set() and self._is_playing() and not self._closed:
+            time.sleep(0.005)
+            if time.monotonic() > deadline:
+                self._give_up("the output's clock stood still when it was to stop")
+                return
+
+    def _check_standstill(self) -> None:
+        """Give a drive up that stands still: it would go on, unasked, when the device wakes up."""
+        now = time.monotonic()
+        still = self._standstill.seconds(self._played, now)
+        if not self._is_playing():
+            self._standstill.begin(now)
+        elif still > STILL_SECONDS + self._ahead_seconds:
+            self._give_up(f"the device has played nothing for {still:.1f} s")
 
     def _is_playing(self) -> bool:
         """Whether the device has not played the end of the drive yet, whatever buffers lie in between."""
@@ -429,11 +450,10 @@ class NidaqExciter:
             self._standing.begin(self._drive(), reason)
         self.failure = reason
         self._streaming.clear()
+        self._player.silence(reason)  # before calls that may hang: a write that wakes up brings zeros
         with contextlib.suppress(Exception):
             self._end_task()
         self._standing.try_zero()
-        self._player.stop(reason)
-        self._player.take(round(2 * STOP_RAMP * self._rate) + 1)
         self._stopping.set()  # an output that could not be reached is tried again
 
     def close(self) -> None:

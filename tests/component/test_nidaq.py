@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -25,7 +26,14 @@ from drivers.base.limits import STOP_RAMP, Limits
 from drivers.base.protocols import InstrumentError, LinkLost
 from drivers.base.waveform import Sine, Sweep
 from drivers.formats import read
-from drivers.instruments.nidaq import NidaqExciter, NidaqSource, connect, list_devices, terminals
+from drivers.instruments.nidaq import (
+    STILL_SECONDS,
+    NidaqExciter,
+    NidaqSource,
+    connect,
+    list_devices,
+    terminals,
+)
 from drivers.rig.player import Player
 from drivers.rig.profile import ChannelProfile, RigError, RigProfile, load_rig, open_rig
 from drivers.virtual.nidaq_server import DeviceServer, InProcessChannel, device_of, serve
@@ -406,15 +414,15 @@ def test_given_stop_while_the_drive_rises_then_it_falls_at_once_whatever_the_dev
     assert isinstance(calls, Timed)
     calls.press = rising.exciter.request_stop
     rising.source.start()
-    rising.exciter.play(Sine(2.0, 5.0))
+    rising.exciter.play(Sine(2.0, 1.0))  # no turn within what is written ahead, however late STOP is
     got = blocks(rising.source, 1, 20)
     while calls.press is not None:
         got += blocks(rising.source, 1, 20)
-    output, leaves = stop_and_read_on(rising, got, 5.0)
+    output, leaves = stop_and_read_on(rising, got, 1.0)
     held = abs(output[leaves - 1])
     assert held > 0 and np.abs(output[leaves:]).max() <= held + 1e-9
     steps = np.abs(np.diff(output))
-    natural = 2 * np.pi * 5.0 * 2.0 / RATE + 2.0 * np.pi / 2 / STOP_RAMP / RATE
+    natural = 2 * np.pi * 1.0 * 2.0 / RATE + 2.0 * np.pi / 2 / STOP_RAMP / RATE
     if server is Timed:  # told where it stands: no step
         assert steps[leaves - 1 :].max() <= natural
     states = [block.drive for block in got if block.drive is not None]
@@ -520,6 +528,28 @@ def test_given_a_device_that_is_gone_while_it_drives_then_the_drive_counts_as_pl
     simple.device.unplugged = False
     wait_until(lambda: not simple.exciter.state().playing)
     assert simple.device.output == 0.0 and simple.exciter.lost == ""
+
+
+@pytest.mark.parametrize("hanging", ["GetWriteAttributeUInt64", "WriteAnalogF64"])
+def test_given_calls_of_the_driver_that_hang_then_the_drive_is_given_up_and_does_not_go_on(
+    simple: Bench, hanging: str
+) -> None:
+    simple.source.start()
+    simple.exciter.play(Sine(2.0, 20.0))
+    until_driven(simple.source)
+    began, frozen = time.monotonic(), threading.Event()
+    simple.calls.slow[hanging] = lambda: float(frozen.wait(GUARD))
+    wait_until(lambda: simple.exciter.failure)
+    assert STILL_SECONDS < time.monotonic() - began < 3.0
+    assert "the device has played nothing for 1." in simple.exciter.failure
+    with pytest.raises(InstrumentError, match="has failed"):
+        simple.exciter.play(Sine(1.0, 20.0))
+    frozen.set()
+    simple.calls.slow.clear()
+    wait_until(lambda: not simple.exciter.state().playing and simple.device.output == 0.0)
+    for _ in range(20):
+        time.sleep(0.01)
+        assert simple.device.output == 0.0
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import random
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -26,6 +27,7 @@ from drivers.base.latch import DriveLatched
 from drivers.base.protocols import DriveState, InstrumentError
 from drivers.base.waveform import Sine
 from drivers.formats import open_lazily
+from drivers.instruments.nidaq import STILL_SECONDS
 from drivers.rig.profile import load_rig, rig_from_text
 from tests.soak.slow_parts import with_slow_parts
 from tests.soak.stop_model import run as run_model
@@ -63,6 +65,36 @@ def test_given_any_driver_when_stopped_frozen_or_killed_then_its_output_is_zero_
         bench.close()
     if bench.instrument is not None:
         assert bench.instrument.peak == 0.0
+
+
+def test_given_a_device_server_that_freezes_then_the_drive_is_given_up_and_stays_off_when_it_wakes(
+    tmp_path: Path,
+) -> None:
+    """Its window beats, its rig's process lives, nobody presses STOP: only the device has stopped playing."""
+    bench = Bench("nidaqmx", tmp_path)
+    assert bench.server is not None
+    try:
+        bench.server.send_signal(signal.SIGSTOP)
+        time.sleep(1.5)
+        bench.server.send_signal(signal.SIGCONT)
+        bench.playing()  # a silent drive is not given up
+        began = time.monotonic()
+        bench.server.send_signal(signal.SIGSTOP)
+        bench.wait_for(lambda: bench.page.status.state == "tripped", "a trip")
+        taken = time.monotonic() - began
+        assert "the device has played nothing for 1." in bench.page.status.reason
+        assert "Dev1/ao0 may still stand at a voltage" in bench.page.status.reason
+        assert STILL_SECONDS < taken < 4.0  # 1.6 s; a busy machine freezes the watch as well
+        assert bench.page.output > 0  # nobody says that it is silent
+        bench.server.send_signal(signal.SIGCONT)
+        bench.wait_for(lambda: bench.page.output == 0.0, "silence")
+        again = bench.output()
+        again.watch(time.monotonic() + 1.0)
+        assert abs(again.values[-1]) == 0.0
+        assert bench.ask("play 1.0 50.0").startswith("no ")
+    finally:
+        bench.server.send_signal(signal.SIGCONT)
+        bench.close()
 
 
 def test_given_stop_then_it_latches_until_a_person_arms_and_a_later_stop_wins(rig: GuardedRig) -> None:
