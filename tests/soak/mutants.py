@@ -294,7 +294,9 @@ def record(copy: Path, file: Path, places: list[str], tests: list[str]) -> None:
         env={**_environment(), lines.FILE: str(file), lines.PLACES: folders},
     )
     for kept in copy.rglob("*.nb[ic]"):
-        shutil.copy2(kept, ROOT / kept.relative_to(copy))
+        here = ROOT / kept.relative_to(copy)
+        here.parent.mkdir(exist_ok=True)
+        shutil.copy2(kept, here)
 
 
 def _environment() -> dict[str, str]:

@@ -24,8 +24,8 @@ Flags = NDArray[np.bool_]
 _ROUNDING = 1e-12  # of a sum over the samples, relative to the sizes of its parts
 _ROLL_OFF = 0.15  # width of the low-pass filter's edge, as a fraction of the band that is kept
 _AT_ONCE = 32  # rows that are filtered together
-_BLOCK = 125_000  # numbers of the test functions that are held at once, in a dozen arrays
-_STORED = 1_000_000  # numbers of the derivatives by the samples that are held at once
+_BLOCK = 31_250  # numbers of the test functions that are held at once, in a dozen arrays
+_STORED = 500_000  # numbers of the derivatives by the samples that are held at once
 
 
 @dataclass(frozen=True, eq=False)

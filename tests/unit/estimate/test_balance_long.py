@@ -97,7 +97,7 @@ def test_given_the_phase_then_a_long_orbit_is_balanced_in_memory_of_its_length()
     result = identify(one, data, "balance", finish=False, orbits=(1,), starts=(SAMPLES,))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 40e6  # it is 23e6; a covariance of thousands of rows alone would be 200e6
+    assert peak < 20e6  # it is 12e6; a covariance of thousands of rows alone would be 200e6
     assert max(errors(result)) < 4
 
 
