@@ -309,7 +309,8 @@ class RigLink:
 
         The second guard does the same; twice is no harm, and one of the two may be unable.
         """
-        self.page.take_over(self.page.guard_acted or "the rig's process ended")
+        word = self.page.guard_acted or "the rig's process ended"
+        self.page.take_over(word)
         problems = []
         for how in self.page.outputs:
             try:
@@ -320,6 +321,7 @@ class RigLink:
             raise InstrumentError(
                 f"The drive could not be reached ({'; '.join(problems)}): switch off the amplifier by hand."
             )
+        self.page.take_over(word, zeroed=True)
 
     def _lost(self) -> LinkLost:
         if not self._closed:

@@ -131,7 +131,7 @@ class SecondGuard:
         if problems:
             self._page.take_over(f"{reason}; the output could not be reached: {'; '.join(problems)}")
         else:
-            self._page.take_over(f"{reason}; the second guard set the output to zero")
+            self._page.take_over(f"{reason}; the second guard set the output to zero", zeroed=True)
             _log.warning("set the output to zero")
         return not problems
 

@@ -67,7 +67,7 @@ def _outcome(page: DrivePage) -> StoppedDrive | None:
 def _is_silent(page: DrivePage) -> bool:
     """Zero, and latched by the rig's process or taken over by the second guard."""
     if page.closed or page.guard_acted:
-        return page.closed or "could not be reached" not in page.guard_acted
+        return page.closed or page.zeroed
     return page.output == 0.0 and not page.stop_requested and (page.status.latched or not page.served)
 
 
@@ -79,13 +79,15 @@ def _is_looked_after(page: DrivePage) -> bool:
 
 def _zero_here(page: DrivePage, rig: str, user: str) -> StoppedDrive:
     pid = page.rig_pid
-    page.take_over("STOP; the rig's process did not answer, the output was set to zero from outside")
+    word = "STOP; the rig's process did not answer, the output was set to zero from outside"
+    page.take_over("STOP; the rig's process did not answer")
     if problem := _zero(page):
         return StoppedDrive(
             rig, user, pid, False,
             f"it does not answer and its output cannot be reached ({problem}): switch off the amplifier",
         )  # fmt: skip
-    return StoppedDrive(rig, user, pid, True, page.guard_acted)
+    page.take_over(word, zeroed=True)
+    return StoppedDrive(rig, user, pid, True, word)
 
 
 def _zero_abandoned(page: DrivePage, rig: str, user: str) -> StoppedDrive | None:

@@ -30,7 +30,7 @@ STATES = ("off", "armed", "ramping", "playing", "latched", "tripped")
 _OPENED = os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 # Bytes (offset).
-_STOP, _GUARD_ACTED, _CLOSED, _SERVED = 8, 9, 10, 11
+_STOP, _GUARD_ACTED, _CLOSED, _SERVED, _ZEROED = 8, 9, 10, 11, 12
 # Words of 8 bytes (index).
 _PID, _STARTED, _GUARD_PID, _STOPS = 2, 3, 4, 5
 _RIG_BEAT, _WINDOW_BEAT, _GUARD_BEAT, _OUTPUT = 6, 7, 8, 9
@@ -276,9 +276,15 @@ class DrivePage:
         """Why the second guard zeroed the output; empty while it has not."""
         return (self._get(_GUARD_WORD) or "the second guard acted") if self._bytes[_GUARD_ACTED] else ""
 
-    def take_over(self, word: str) -> None:
+    @property
+    def zeroed(self) -> bool:
+        """Whether the output that was taken over is at zero by now."""
+        return self._bytes[_ZEROED] != 0
+
+    def take_over(self, word: str, zeroed: bool = False) -> None:
         """The second guard zeroes the output: no driver raises it again until a person arms the drive."""
         self._put(_GUARD_WORD, word)
+        self._bytes[_ZEROED] = zeroed
         self._bytes[_GUARD_ACTED] = 1
         self._reals[_OUTPUT] = 0.0
 

@@ -4,11 +4,14 @@ A driver says by ``zeroing()`` how that is done, as a small table that can be ha
 
     {"kind": "virtual"}                                               the page's output
     {"kind": "line", "port", "baudrate", "stopbits", "commands",      text to a serial port or socket://host:port
-     "withdraw"}                                                      or visa://...; ends a broken line
+     "withdraw", "question"}                                          or visa://...; ends a broken line
     {"kind": "process", "pid", "started"}                             a sound card: ends what feeds it
     {"kind": "nidaqmx", "device", "server"}                           reset of an NI device; server: host:port
 
 The second guard uses it when the rig's process is frozen or gone, the window when it has lost that process,
+A line takes what is written to it whether or not somebody listens: an instrument that has a ``question`` is
+taken for reached when it has answered that.
+
 ``shakedown stop`` when it finds a drive that nobody looks after any more.
 """
 
@@ -70,25 +73,41 @@ def _end_process(how: Mapping[str, Any]) -> None:
 
 
 def _zero_line(how: Mapping[str, Any]) -> None:
-    lines = b"".join(str(c).encode("ascii") + b"\n" for c in how["commands"])
+    commands, question = [str(c) for c in how["commands"]], str(how.get("question", ""))
+    lines = b"".join(c.encode("ascii") + b"\n" for c in commands)
     message = str(how.get("withdraw", "")).encode("ascii") + b"\n" + REPEATS * lines
+    asked = question.encode("ascii") + b"\n" if question else b""
     port = str(how["port"])
     if port.startswith("visa://"):
-        _zero_visa(port, [str(c) for c in how["commands"]])
-        return
-    if port.startswith("socket://"):
-        host, _, number = port.removeprefix("socket://").partition(":")
-        with socket.create_connection((host, int(number.split("/")[0])), CONNECT_SECONDS) as link:
-            link.sendall(message)
-            link.shutdown(socket.SHUT_WR)
-            link.settimeout(CONNECT_SECONDS)
-            with contextlib.suppress(OSError):
-                link.recv(256)  # closed by the other side once it has read everything
-        return
-    if os.name == "nt":
-        _zero_line_on_windows(port, int(how.get("baudrate", 9600)), message)
-        return
-    _zero_tty(port, how, message)
+        _zero_visa(port, [*REPEATS * commands, *filter(None, [question])])
+    elif port.startswith("socket://"):
+        _zero_socket(port, message, asked)
+    elif os.name == "nt":
+        _zero_line_on_windows(port, int(how.get("baudrate", 9600)), message, asked)
+    else:
+        _zero_tty(port, how, message, asked)
+
+
+def _check_answer(answer: bytes) -> None:
+    if not answer.strip():
+        raise ZeroingFailed("it does not answer")
+
+
+def _zero_socket(port: str, message: bytes, asked: bytes) -> None:
+    host, _, number = port.removeprefix("socket://").partition(":")
+    with socket.create_connection((host, int(number.split("/")[0])), CONNECT_SECONDS) as link:
+        link.sendall(message + asked)
+        if asked:
+            link.settimeout(ANSWER_SECONDS)
+            answer = b""
+            with contextlib.suppress(TimeoutError):
+                answer = link.recv(256)
+            _check_answer(answer)
+            return
+        link.shutdown(socket.SHUT_WR)
+        link.settimeout(CONNECT_SECONDS)
+        with contextlib.suppress(OSError):
+            link.recv(256)  # closed by the other side once it has read everything
 
 
 def _zero_visa(port: str, commands: list[str]) -> None:
@@ -97,14 +116,14 @@ def _zero_visa(port: str, commands: list[str]) -> None:
 
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "drivers.instruments.visa", port, *REPEATS * commands],
+        [sys.executable, "-P", "-m", "drivers.instruments.visa", port, *commands],
         env={**os.environ, "PYTHONPATH": root}, capture_output=True, text=True, timeout=VISA_SECONDS,
     )  # fmt: skip
     if done.returncode:
         raise ZeroingFailed(done.stderr.strip().splitlines()[-1] if done.stderr.strip() else "no answer")
 
 
-def _zero_tty(port: str, how: Mapping[str, Any], message: bytes) -> None:
+def _zero_tty(port: str, how: Mapping[str, Any], message: bytes, asked: bytes) -> None:
     if sys.platform == "win32":
         raise ZeroingFailed("this system has no terminals")
     import termios  # noqa: TID251 (not reached on Windows)
@@ -120,24 +139,46 @@ def _zero_tty(port: str, how: Mapping[str, Any], message: bytes) -> None:
         settings[2], settings[4], settings[5] = control, speed, speed
         termios.tcsetattr(handle, termios.TCSANOW, settings)
         termios.tcflush(handle, termios.TCOFLUSH)  # commands of the other process that have not gone out yet
-        deadline = time.monotonic() + ANSWER_SECONDS
-        while message:
-            try:
-                message = message[os.write(handle, message) :]
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise ZeroingFailed(f"the line on {port} takes nothing") from None
-                time.sleep(0.005)
+        _write_all(handle, message, port)
         termios.tcdrain(handle)
+        if asked:
+            termios.tcflush(handle, termios.TCIFLUSH)
+            _write_all(handle, asked, port)
+            _check_answer(_read_some(handle))
     finally:
         os.close(handle)
 
 
-def _zero_line_on_windows(port: str, baudrate: int, message: bytes) -> None:
+def _write_all(handle: int, message: bytes, port: str) -> None:
+    deadline = time.monotonic() + ANSWER_SECONDS
+    while message:
+        try:
+            message = message[os.write(handle, message) :]
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise ZeroingFailed(f"the line on {port} takes nothing") from None
+            time.sleep(0.005)
+
+
+def _read_some(handle: int) -> bytes:
+    """What comes first, without its ending perhaps; nothing if nothing comes."""
+    deadline, answer = time.monotonic() + ANSWER_SECONDS, b""
+    while not answer.strip() and time.monotonic() < deadline:
+        with contextlib.suppress(BlockingIOError):
+            answer += os.read(handle, 256)
+        time.sleep(0.002)
+    return answer
+
+
+def _zero_line_on_windows(port: str, baudrate: int, message: bytes, asked: bytes) -> None:
     import serial
 
-    with serial.Serial(port, baudrate, write_timeout=ANSWER_SECONDS) as line:
+    with serial.Serial(port, baudrate, timeout=ANSWER_SECONDS, write_timeout=ANSWER_SECONDS) as line:
         line.write(message)
+        if asked:
+            line.reset_input_buffer()
+            line.write(asked)
+            _check_answer(line.readline())
 
 
 def _zero_nidaqmx(how: Mapping[str, Any]) -> None:

@@ -3,6 +3,9 @@
 They play sines only, and on their own clock: the phase at a sample is not known, so record the drive as a
 channel. Amplitudes go up and down in small steps; frequency changes keep the phase (digital synthesis).
 
+A generator plays on by itself, and a line takes what is written to it whether somebody listens at its other
+end or not. So it is asked once a second whether it is still there, and it has stopped when it says so.
+
 A step upwards is withdrawn if STOP comes while it is on the line: until the line ends the instrument does
 nothing, and an exponent at the end of the number makes it smaller than what is set.
 """
@@ -41,6 +44,7 @@ ORDER_SECONDS = 8.0  # for the instrument to take a setting, with a repetition a
 CLOSE_SECONDS = 3.0
 AGAIN_SECONDS = 0.1  # before a generator that cannot be reached is tried again
 LOOK_SECONDS = 0.2  # between two looks whether its line is still there
+HEAR_SECONDS = 1.0  # between two questions whether the generator is
 LOST_SECONDS = 2.0  # out of reach: then its drive is to end, for nobody could stop it
 
 
@@ -95,7 +99,8 @@ class Generator(ABC):
         self._errors_expected = False  # another process has spoken to it, or a step was withdrawn
         self._planned: deque[float] = deque()  # amplitudes still to be set, on the way to the target
         self._next_step = self._pace = 0.0  # time.monotonic() of the next one; s between two at least
-        self._next_look = 0.0  # time.monotonic() of the next look at the line
+        self._next_look = self._next_question = 0.0  # time.monotonic(), at the line and to the generator
+        self._confirming = False  # it was told to be silent, and is asked whether it is
         self._lost_since = math.inf  # time.monotonic() since when it cannot be reached
         self.lost = ""
         link.identify_again = self.identify
@@ -104,6 +109,7 @@ class Generator(ABC):
         with contextlib.suppress(InstrumentError):
             self._check()  # an error that somebody else has left is not ours
         self._silence()
+        self._confirm_silence()
         self._thread = threading.Thread(target=self._run, name="generator", daemon=True)
         self._thread.start()
 
@@ -127,6 +133,11 @@ class Generator(ABC):
         """Sine, no offset, output on."""
 
     silence_command: str = ""  # output at zero, whatever it was
+    silence_question: str = ""  # whether it is
+
+    @abstractmethod
+    def _sounds(self, answer: str) -> bool:
+        """Whether the answer to that says that the output is on."""
 
     @abstractmethod
     def _check(self) -> None:
@@ -167,7 +178,7 @@ class Generator(ABC):
         how = self.link.settings
         return {
             "kind": "line", "port": self.link.port, "baudrate": how.baudrate, "stopbits": how.stopbits,
-            "commands": [self.silence_command], "withdraw": WITHDRAW,
+            "commands": [self.silence_command], "withdraw": WITHDRAW, "question": self.silence_question,
         }  # fmt: skip
 
     def state(self) -> DriveState:
@@ -193,9 +204,11 @@ class Generator(ABC):
         self._thread.join(CLOSE_SECONDS)
         try:
             self._silence()
+            if self._amplitude or self._output:
+                self._confirm_silence()
             self._output = self._amplitude = 0.0
         except ShakedownError:
-            if self._output > 0:  # else it has been silent, as far as anybody knows
+            if self._amplitude or self._output:  # else it has been silent, as far as anybody knows
                 raise
         finally:
             self.link.close()
@@ -246,7 +259,11 @@ class Generator(ABC):
 
     def _must_fall(self) -> bool:
         """Whether STOP, or an end of the drive, waits for what is being sent."""
-        return bool(self._halting()) and (self._taking or self._output > 0 or self._amplitude > 0)
+        return (
+            bool(self._halting())
+            and not self._confirming
+            and (self._taking or self._output > 0 or self._amplitude > 0)
+        )
 
     def _take(self, order: _Order) -> None:
         self._taking = True
@@ -269,6 +286,7 @@ class Generator(ABC):
             self._go_down("another drive")
         frequency = order.frequency
         if self._errors_expected:
+            self.link.distrust()
             with contextlib.suppress(InstrumentError):
                 self._check()  # reads and so clears what may have been left
             self._errors_expected = False
@@ -304,6 +322,7 @@ class Generator(ABC):
         self._planned = deque(_steps(begin, target))
         self._pace = SOFT_START / len(self._planned)
         self._next_step = time.monotonic()
+        self._next_question = self._next_step + HEAR_SECONDS
 
     def _step(self) -> None:
         """The next step of the ramp, when it is due."""
@@ -324,10 +343,14 @@ class Generator(ABC):
         self._next_step = time.monotonic() + max(self._pace, change / self.limits.ramp)
 
     def _look(self) -> None:
-        """Is the line of a drive that plays by itself still there? Nothing is sent: STOP would wait."""
-        self._next_look = time.monotonic() + LOOK_SECONDS
+        """Is the line still there, and the generator at its other end? It plays by itself."""
+        now = time.monotonic()
+        self._next_look = now + LOOK_SECONDS
         try:
             self.link.check()
+            if self._lost_since < math.inf or now > self._next_question:
+                self._next_question = now + HEAR_SECONDS
+                self.link.ask_now(self.silence_question)  # STOP does not wait for the answer
             self._note_reached()
         except ShakedownError as error:
             self._note_lost(error)
@@ -378,6 +401,7 @@ class Generator(ABC):
                 time.sleep(STOP_SECONDS / (STEPS_DOWN + 1))
         try:
             self._silence()  # opens a line that was lost again
+            self._confirm_silence()
         except ShakedownError as error:
             self._reason = f"{reason}; the generator cannot be reached ({error})"
             time.sleep(AGAIN_SECONDS)
@@ -401,6 +425,17 @@ class Generator(ABC):
     def _silence(self) -> None:
         self.link.send_now(self.silence_command)
 
+    def _confirm_silence(self) -> None:
+        """InstrumentError if the generator does not answer, or says that it sounds."""
+        self._confirming = True
+        try:
+            answer = self.link.ask_now(self.silence_question)
+        finally:
+            self._confirming = False
+        if self._sounds(answer):
+            self.link.distrust()  # perhaps the late answer to a question before
+            raise InstrumentError(f"The generator on {self.link.port} says that its output is on: {answer}.")
+
 
 def _steps(begin: float, target: float) -> list[float]:
     """Amplitudes on the way: upwards each at most GROWTH times the one before."""
@@ -416,7 +451,7 @@ def _steps(begin: float, target: float) -> list[float]:
 class DS345(Generator):
     """Stanford Research DS345: 9600 baud, 8N2, LF. Amplitudes are peak to peak on its side."""
 
-    silence_command = "AMPL 0.000VP"
+    silence_command, silence_question = "AMPL 0.000VP", "AMPL? VP"
 
     def __init__(self, port: str, limits: Limits) -> None:
         super().__init__(SerialLink(port, LinkSettings(9600, 2)), limits)
@@ -426,6 +461,10 @@ class DS345(Generator):
         if "DS345" not in name:
             raise InstrumentError(f"The instrument on {self.link.port} is no DS345: it says '{name}'.")
         return name
+
+    def _sounds(self, answer: str) -> bool:
+        volts = re.match(r"\s*[+-]?(\d+\.?\d*)", answer)
+        return volts is not None and float(volts[1]) > 0
 
     def _set_frequency(self, hertz: float) -> None:
         self.link.write(f"FREQ {hertz:.6f}")
@@ -446,7 +485,7 @@ class DS345(Generator):
 class ScpiGenerator(Generator):
     """Agilent 33120A, 33250A and relatives: FUNC, FREQ, VOLT (peak to peak), VOLT:OFFS, OUTP, SYST:ERR?."""
 
-    silence_command = "OUTP OFF"
+    silence_command, silence_question = "OUTP OFF", "OUTP?"
 
     def __init__(self, port: str, limits: Limits) -> None:
         super().__init__(SerialLink(port, LinkSettings(9600, 2)), limits)
@@ -456,6 +495,9 @@ class ScpiGenerator(Generator):
         if name.count(",") < 2:
             raise InstrumentError(f"The instrument on {self.link.port} does not introduce itself: '{name}'.")
         return name
+
+    def _sounds(self, answer: str) -> bool:
+        return answer.strip().upper() in ("1", "+1", "ON")
 
     def _set_frequency(self, hertz: float) -> None:
         self.link.write(f"FREQ {hertz:.6f}")

@@ -98,6 +98,19 @@ class SerialLink:
                     if attempt == 2:
                         raise
 
+    def ask_now(self, command: str) -> str:
+        """The answer to a question that must not wait, asked once; InstrumentError if none comes in time."""
+        with self._lock:
+            if self._serial is None:
+                self._open()
+            if self._doubtful:
+                self._guarded(lambda: self._serial.read(self._serial.in_waiting))
+            return self._ask(command)
+
+    def distrust(self) -> None:
+        """Somebody else has spoken to the instrument: what comes next may be the answer to that."""
+        self._doubtful = True
+
     def check(self) -> None:
         """LinkLost if the port is gone and does not come back; nothing is sent."""
         with self._lock:

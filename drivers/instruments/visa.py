@@ -105,12 +105,14 @@ def _words(error: Exception) -> str:
 
 
 def main(port: str, *commands: str) -> None:
-    """Send lines to an instrument and end."""
+    """Send lines to an instrument and end; OSError if a question among them is not answered."""
     from drivers.instruments.serial_link import LinkSettings
 
     link = VisaPort(port, LinkSettings())
     for command in commands:
         link.write(command.encode("ascii") + b"\n")
+        if "?" in command and not link.read_until(b"\n"):
+            raise OSError("it does not answer")
     link.close()
 
 

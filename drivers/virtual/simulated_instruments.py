@@ -1,7 +1,8 @@
 """Simulated serial instruments on pseudo-terminals: they speak the real commands and misbehave on request.
 
 ``with SimulatedOFV5000() as instrument: OFV5000(instrument.port)``. Set ``fault`` to ``silence``,
-``garbage``, ``half`` (lines cut short), ``slow`` (one answer that comes late) or ``wrong`` (another answer);
+``garbage``, ``half`` (lines cut short), ``slow`` (one answer that comes late), ``wrong`` (another answer) or
+``deaf`` (nothing arrives there: its cable is out at the other end, or it has frozen);
 call ``unplug`` and ``plug_in`` to pull the cable.
 """
 
@@ -91,6 +92,8 @@ class PtyInstrument:
         os.close(master)
 
     def _reply(self, master: int, line: str) -> None:
+        if self.fault == "deaf":
+            return
         text = self.answer(line)
         if text is None or self.fault == "silence":
             return
@@ -171,6 +174,8 @@ class SimulatedDS345(SimulatedGenerator):
         if line == "*ESR?":
             status, self.error = (32 if self.error else 0), False
             return str(status)
+        if line == "AMPL? VP":
+            return f"{self.peak_to_peak:.3f}VP"
         if found := re.fullmatch(rf"AMPL ({NUMBER})VP", line):
             self.peak_to_peak = float(found[1])
             self.error |= self.peak_to_peak > 10
@@ -192,6 +197,8 @@ class SimulatedScpi(SimulatedGenerator):
             text = '-113,"Undefined header"' if self.error else '+0,"No error"'
             self.error = False
             return text
+        if line == "OUTP?":
+            return str(int(self.on))
         if line in ("OUTP ON", "OUTP OFF"):
             self.on = line.endswith("ON")
         elif found := re.fullmatch(rf"VOLT ({NUMBER}|MIN)", line):

@@ -17,6 +17,7 @@ import pytest
 
 from analysis import ShakedownError
 from drivers.acquisition.guarded import open_guarded
+from drivers.acquisition.stopping import stop_all
 from drivers.base.limits import LimitError, Limits
 from drivers.base.protocols import InstrumentError, LinkLost, SensorController
 from drivers.base.waveform import RandomNoise, Sine
@@ -199,15 +200,15 @@ def test_given_a_ds345_then_the_bytes_are_those_of_its_protocol() -> None:
         assert instrument.received[:5] == [
             b"AMPL 0.000VP\n", b"FREQ 7.500000\n", b"FUNC 0\n", b"OFFS 0.0\n", b"*ESR?\n",
         ]  # fmt: skip
-        wait_until(lambda: instrument.received[-1] == b"AMPL 3.000VP\n")  # peak to peak
+        wait_until(lambda: instrument.peak == 1.5)  # peak to peak
         generator.close()
-        wait_until(lambda: instrument.received[-1] == b"AMPL 0.000VP\n")
+        wait_until(lambda: instrument.received[-2:] == [b"AMPL 0.000VP\n", b"AMPL? VP\n"])
 
 
 def test_given_a_scpi_generator_then_the_bytes_are_those_of_its_protocol() -> None:
     with SimulatedScpi() as instrument:
         generator = ScpiGenerator(instrument.port, LIMITS)
-        wait_until(lambda: instrument.received[-1] == b"OUTP OFF\n")
+        assert instrument.received[-2:] == [b"OUTP OFF\n", b"OUTP?\n"]
         instrument.received.clear()
         generator.play(Sine(1.5, 7.5))
         wait_until(lambda: generator.state().steady)
@@ -215,9 +216,9 @@ def test_given_a_scpi_generator_then_the_bytes_are_those_of_its_protocol() -> No
             b"OUTP OFF\n", b"FREQ 7.500000\n", b"FUNC SIN\n", b"VOLT:OFFS 0\n", b"VOLT MIN\n", b"OUTP ON\n",
             b"SYST:ERR?\n",
         ]  # fmt: skip
-        wait_until(lambda: instrument.received[-1] == b"VOLT 3.0000\n")
+        wait_until(lambda: instrument.peak == 1.5)
         generator.close()
-        wait_until(lambda: instrument.received[-1] == b"OUTP OFF\n")
+        wait_until(lambda: instrument.received[-2:] == [b"OUTP OFF\n", b"OUTP?\n"])
 
 
 def test_given_another_instrument_on_the_port_then_said() -> None:
@@ -292,7 +293,7 @@ def test_given_a_line_that_came_back_and_an_instrument_that_does_not_answer_then
         wait_until(lambda: generator.state().reason != "")
         instrument.fault = "silence"  # it has to say who it is before anything is set
         instrument.plug_in()
-        wait_until(lambda: generator.state().reason == "")
+        wait_until(lambda: "did not answer" in generator.state().reason)
         if order:  # the line is being drained for a change of the drive when STOP comes
             asking = threading.Thread(target=refused, args=(generator.change, 9.0))
             asking.start()
@@ -301,9 +302,56 @@ def test_given_a_line_that_came_back_and_an_instrument_that_does_not_answer_then
         generator.request_stop("STOP")
         wait_until(lambda: instrument.peak == 0.0)
         assert time.monotonic() - pressed < 0.25
+        assert generator.state().playing  # nobody has heard that it is silent
         if order:
             asking.join(GUARD)
+        instrument.fault = ""
+        wait_until(lambda: not generator.state().playing)
         generator.close()
+
+
+@pytest.mark.parametrize(("simulated", "driver"), GENERATORS)
+def test_given_a_generator_that_hears_nothing_then_stop_is_not_taken_for_silence(
+    simulated: type[SimulatedGenerator], driver: type[DS345 | ScpiGenerator]
+) -> None:
+    """Its cable is out at the far end, or it has frozen: the port takes every byte, and it plays on."""
+    with simulated() as instrument:
+        assert isinstance(instrument, SimulatedGenerator)
+        generator = driver(instrument.port, LIMITS)
+        generator.play(Sine(1.0, 7.5))
+        wait_until(lambda: generator.state().steady)
+        instrument.fault = "deaf"
+        generator.request_stop("STOP")
+        wait_until(lambda: "cannot be reached" in generator.state().reason)
+        assert generator.state().playing and instrument.peak == 1.0
+        with pytest.raises(InstrumentError, match="did not answer"):
+            generator.close()
+        instrument.fault = ""
+        driver(instrument.port, LIMITS).close()
+        assert instrument.peak == 0.0
+
+
+def test_given_a_generator_that_hears_nothing_then_it_is_tripped_and_nobody_says_that_it_is_silent() -> None:
+    with SimulatedDS345() as instrument:
+        profile = load_rig("two_well_beam")
+        table = {**profile.instruments, "exciter": {"driver": "ds345", "port": instrument.port}}
+        rig = open_guarded(replace(profile, instruments=table), patience=60)
+        assert rig.exciter is not None
+        rig.exciter.play(Sine(1.0, 7.5))
+        wait_until(lambda: instrument.peak == 1.0)
+        began = time.monotonic()
+        instrument.fault = "deaf"
+        wait_until(lambda: rig.drive_status().state == "tripped")
+        assert time.monotonic() - began < 8.0  # about 3 s where the machine is not busy
+        assert "could not be reached for 2 s" in rig.drive_status().reason
+        wait_until(lambda: "could not be reached: it does not answer" in rig.drive_status().reason)
+        (found,) = [drive for drive in stop_all() if drive.pid == rig.link.pid]
+        assert not found.stopped and "switch off the amplifier" in found.word
+        assert instrument.peak == 1.0
+        instrument.fault = ""
+        wait_until(lambda: instrument.peak == 0.0)
+        wait_until(lambda: rig.link.page.zeroed)
+        rig.close()
 
 
 def test_given_a_generator_that_plays_then_a_second_program_cannot_silence_it() -> None:

@@ -47,6 +47,17 @@ def test_given_a_generator_that_plays_then_zero_even_behind_a_broken_line(
         assert instrument.received[-1] == command.encode() + b"\n"
 
 
+@posix
+def test_given_a_generator_that_hears_nothing_then_it_is_not_taken_for_reached() -> None:
+    with SimulatedDS345() as instrument:
+        how = {"kind": "line", "port": instrument.port, "commands": ["AMPL 0.000VP"], "question": "AMPL? VP"}
+        zero_output(how)
+        assert instrument.peak == 0.0  # it has answered, so the command has been done
+        instrument.fault = "deaf"
+        with pytest.raises(ZeroingFailed, match="does not answer"):
+            zero_output(how)
+
+
 def test_given_a_socket_then_the_same_bytes_and_a_dead_one_is_said() -> None:
     received = bytearray()
     with socket.create_server(("127.0.0.1", 0)) as server:
