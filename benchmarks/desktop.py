@@ -158,7 +158,8 @@ class Probe:
             rung = pyqtSignal(float)
 
         self.answers: list[float] = []
-        self.work: list[float] = []  # processor seconds of the window's thread between two answers
+        self.doing = "streaming"  # what the user does meanwhile
+        self.work: list[tuple[float, str]] = []  # processor s of the window's thread between two answers
         self._last = time.thread_time()
         self._bell, self._over = Bell(), threading.Event()
         self._bell.rung.connect(self._open)
@@ -168,7 +169,7 @@ class Probe:
     def _open(self, moment: float) -> None:
         self.answers.append(time.monotonic() - moment)
         now = time.thread_time()
-        self.work.append(now - self._last)
+        self.work.append((now - self._last, self.doing))
         self._last = now
 
     def _knock(self) -> None:
@@ -219,6 +220,7 @@ def _streaming(folder: Path, seconds: float) -> list[Measurement]:
     clicks = {}
     for stage in [*STAGES, *STAGES]:  # the first visit builds the page
         before = time.monotonic()
+        probe.doing = f"{'later' if stage.key in clicks else 'first'} visit of {stage.key}"
         window.show_page(stage.key)
         app.processEvents()
         clicks.setdefault(stage.key, []).append(time.monotonic() - before)
@@ -231,12 +233,13 @@ def _streaming(folder: Path, seconds: float) -> list[Measurement]:
     window.close()
     answers = np.sort(probe.answers)
     first = max(clicks, key=lambda key: clicks[key][0])
+    longest, doing = max(probe.work[1:])
     load = f"{CHANNELS} x {RATE / 1e3:g} kS/s streamed, drawn and recorded beside an identification"
     state = f"{status.gaps} gaps, {status.dropped} blocks not drawn, recorder {status.lag:.2f} s behind"
     return [
         _row(f"{load}: answer to a click, 99 of 100", float(np.quantile(answers, 0.99)), ANSWER, state),
         _row(f"{load}: slowest answer", float(answers[-1]), ANSWER, f"of {len(answers)}"),
-        _row(f"{load}: longest work of the window's thread, processor", max(probe.work[1:]), ANSWER),
+        _row(f"{load}: longest work of the window's thread, processor", longest, ANSWER, doing),
         _row(f"{load}: processor time of a frame", cpu, FRAME, f"window's process {all_cpu:.2f} cores"),
         _row(
             f"{load}: time between frames",
