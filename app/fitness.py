@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from analysis import EXTRAS, __version__, missing_extra, not_used, package_of, plugged
-from app.desktop.settings import Settings
+from app.settings import Settings
 from drivers.base.control_folder import control_folder
 from drivers.base.logs import log_path
 from drivers.base.state import state_folder

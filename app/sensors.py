@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from analysis import DataError, ShakedownError, parse_toml
-from app.desktop.settings import config_folder
+from app.settings import config_folder
 from drivers.base.files import read_text, replaced
 from drivers.instruments.teds import SensorData
 from drivers.rig.profile import ChannelProfile

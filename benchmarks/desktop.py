@@ -187,7 +187,7 @@ def _streaming(folder: Path, seconds: float) -> list[Measurement]:
     from app.desktop.main import build
     from app.desktop.pages import STAGES
     from app.desktop.pages.recordings import example_files
-    from app.desktop.settings import Settings
+    from app.settings import Settings
 
     app = QApplication.instance() or QApplication(["benchmark"])
     rig = folder / "shakedown" / "rigs" / "fast.toml"
@@ -278,7 +278,7 @@ def _long_recording(folder: Path, samples: int) -> list[Measurement]:
     from PyQt6.QtWidgets import QApplication
 
     from app.desktop.main import build
-    from app.desktop.settings import Settings
+    from app.settings import Settings
     from benchmarks.recordings import Synthetic
     from drivers.recording.container import write_container
 

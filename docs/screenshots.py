@@ -56,7 +56,7 @@ class Journey:
 
     def __init__(self, folder: Path, size: tuple[int, int]) -> None:
         from app.desktop.main import build
-        from app.desktop.settings import Settings
+        from app.settings import Settings
 
         self.folder = folder
         self.window = build(

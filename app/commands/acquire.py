@@ -285,7 +285,7 @@ def _trigger(rig: Rig, args: argparse.Namespace) -> Trigger | None:
 
 
 def _metadata(rig: Rig, args: argparse.Namespace) -> dict[str, Any]:
-    from app.desktop.settings import Settings
+    from app.settings import Settings
     from drivers.acquisition.metadata import recording_metadata
 
     test = args.project

@@ -84,8 +84,8 @@ def _planned(store: Store, plan_of: Callable[[Any, Any], Plan]) -> Plan:
 def _study(path: Path) -> Any:
     """The study, and what makes a plan of it from what is known of the recordings."""
     from app.campaign.study import plan, read_study
-    from app.desktop.settings import Settings
     from app.project import find_folder
+    from app.settings import Settings
 
     study = read_study(path)
     base, project = path.resolve().parent, find_folder()

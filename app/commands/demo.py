@@ -16,7 +16,7 @@ from app.output import add_json_option, rewrite_line, table, write_json
 
 if TYPE_CHECKING:
     from analysis import Identification, Record
-    from app.desktop.tasks import Embedding
+    from app.orbit_search import Embedding
     from app.report.findings import Findings, Measured, OrbitsFound, Study
     from app.session import Session
     from drivers.rig.profile import RigProfile
@@ -37,10 +37,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from app.desktop.settings import data_folder
     from app.report import write_report
     from app.report.findings import Measured, Study, check, orbits_of
     from app.session import Session, fingerprint
+    from app.settings import data_folder
     from drivers.rig.profile import load_rig
     from drivers.virtual.specimens import new_number, with_specimen
 
@@ -176,7 +176,7 @@ def _embed(record: Record) -> Embedding:
     drive period apart all see it at the same phase: a quarter of it is the most that is taken.
     """
     from analysis import delay_by_mutual_information, false_neighbours
-    from app.desktop.tasks import Embedding
+    from app.orbit_search import Embedding
 
     delay = delay_by_mutual_information(record["x"], record.dt).samples
     if record.excitation is not None:

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from analysis import ShakedownError
 from app import project as projects
-from app.desktop.settings import config_folder
 from app.project import Project
+from app.settings import config_folder
 from drivers.base import system
 
 if TYPE_CHECKING:

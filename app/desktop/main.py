@@ -11,11 +11,11 @@ from PyQt6.QtGui import QPixmapCache
 from PyQt6.QtWidgets import QApplication
 
 from app.desktop.crash import CrashDesk
-from app.desktop.settings import Settings
 from app.desktop.theme import Theme
 from app.desktop.window import MainWindow
 from app.desktop.workbench import Workbench
 from app.project import find_folder
+from app.settings import Settings
 
 PICTURES = 256 << 10  # kB for ready pictures of axes: those of every page, on a 4K screen too
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis import DataError
-from app.desktop.settings import config_folder
 from app.project import Project
+from app.settings import config_folder
 from drivers.base.files import read_text
 from drivers.base.protocols import Exciter, Source
 from drivers.base.waveform import Waveform

@@ -16,9 +16,9 @@ from PyQt6.QtWidgets import (
 )
 
 from app.desktop.about import About
-from app.desktop.settings import config_folder
 from app.desktop.widgets.basics import IconButton, add_row, dialog_buttons, entry, form, label
 from app.desktop.workbench import Workbench
+from app.settings import config_folder
 
 THEMES = ("system", "light", "dark")
 SCALES = (0.0, 0.9, 1.0, 1.25, 1.5, 2.0)

@@ -26,7 +26,6 @@ from PyQt6.QtWidgets import (
 
 from analysis import Progress, ShakedownError
 from app import project as projects
-from app.desktop.settings import data_folder
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import IconButton, add_row, dialog_buttons, entry, form, label, menu_heading
 from app.desktop.widgets.leaverig import may_leave_rig
@@ -34,6 +33,7 @@ from app.desktop.widgets.notes import Notes
 from app.desktop.widgets.number import Number
 from app.desktop.workbench import Workbench
 from app.project import Project
+from app.settings import data_folder
 
 ARCHIVES = "Archives (*.zip)"
 FIRST = 5  # rows for fields of one's own

@@ -32,7 +32,6 @@ from app.desktop.kept import Kept, from_project
 from app.desktop.page import Page
 from app.desktop.pages import STAGES, Stage
 from app.desktop.projectmenu import ProjectMenu
-from app.desktop.settings import config_folder
 from app.desktop.tour import Tour
 from app.desktop.widgets.basics import Elided, IconButton, label, timer
 from app.desktop.widgets.drivepill import DrivePill, DriveStrip
@@ -40,6 +39,7 @@ from app.desktop.widgets.jobbar import JobBar
 from app.desktop.widgets.notice import NoticeBar
 from app.desktop.widgets.statusbar import StatusBar
 from app.desktop.workbench import Workbench
+from app.settings import config_folder
 
 ROOMY = 1250  # width of a window in which everything in the header is shown whole
 AHEAD = 200  # ms between two pages that are built before they are asked for

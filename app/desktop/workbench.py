@@ -17,11 +17,11 @@ from app.desktop.feed import Feed
 from app.desktop.kept import Kept
 from app.desktop.opening import rig_of, rig_paths
 from app.desktop.rigdesk import RigDesk
-from app.desktop.settings import Settings
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import timer
 from app.desktop.worker import Job, Workers
 from app.project import Project
+from app.settings import Settings
 from drivers.base.files import read_text
 from drivers.virtual.specimens import new_number
 

@@ -17,12 +17,12 @@ import numpy as np
 
 from analysis import Estimate, Identification, ShakedownError, __version__, interval_ends, with_error
 from app.dates import moment_text
-from app.desktop.words import with_minus
 from app.numbers import localised
 from app.output import as_words
 from app.report.blocks import Block, Document, Formulae, Grid, Heading, Listing, Paragraph, Picture
 from app.report.findings import PARTS, Findings, Measured, OrbitsFound, Study
 from app.session import fingerprint
+from app.words import with_minus
 
 if TYPE_CHECKING:
     from analysis import PeriodicOrbit, Record

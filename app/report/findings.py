@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from analysis import SILENT, DataError, Identification, Progress, ShakedownError
 from app import project as projects
+from app.orbit_search import Embedding, Space, find_orbits
 from app.project import Project
 from app.session import NAME as SESSION
 from app.session import Found, Recorded, Session, fingerprint
 
 if TYPE_CHECKING:
     from analysis import PeriodicOrbit, Record, Validation
-    from app.desktop.tasks import Embedding, Space
 
 LONGEST_ORBIT = 8  # periods of the drive
 PARTS = {  # what may be left out of a report, and what it is called then
@@ -145,8 +145,6 @@ def session_of_project(project: Project) -> Session:
 
 def orbits_of(measured: Measured, progress: Progress = SILENT) -> OrbitsFound | None:
     """Periodic orbits of a driven recording, its first channel unfolded by delays; None without a drive."""
-    from app.desktop.tasks import find_orbits
-
     record = measured.record
     drive = record.excitation
     if drive is None or not drive.frequency > 0 or not record.names:

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from analysis import DataError, parse_toml
-from app.desktop.settings import config_folder
 from app.project import stem
 from app.report.findings import PARTS
+from app.settings import config_folder
 from drivers.base.files import read_text, replaced
 
 

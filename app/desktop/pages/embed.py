@@ -23,10 +23,10 @@ from app.desktop.page import Page
 from app.desktop.pages.orbits import DRIVES
 from app.desktop.plots.plot import Plot
 from app.desktop.plots.space import SpaceCard
-from app.desktop.tasks import Embedding
 from app.desktop.widgets.basics import Card, Empty, button, label, sentence, set_role, timer
 from app.desktop.workbench import RecordInHand, Workbench
 from app.numbers import localised_delay
+from app.orbit_search import Embedding, space_of
 
 POINTS = 20_000  # drawn
 
@@ -270,7 +270,7 @@ class EmbedPage(Page):
         name = self.channel.currentText()
         count = POINTS + 2 * self.delay
         piece = record.record.cut(0, min(len(record.record), count))
-        space = tasks.space_of(piece, (name,), 3, self.delay)
+        space = space_of(piece, (name,), 3, self.delay)
         self.space.show_points(space.points, space.labels)
         self.portrait.item.setLabel("bottom", localised_delay(space.labels[0]))
         self.portrait.item.setLabel("left", localised_delay(space.labels[1]))

@@ -22,9 +22,9 @@ from app.desktop.widgets.results import ResultTable
 from app.desktop.widgets.statespanel import StatesPanel
 from app.desktop.widgets.termfinder import TermFinder
 from app.desktop.widgets.verdictbanner import SHOWN, VerdictBanner
-from app.desktop.words import counted
 from app.desktop.workbench import RecordInHand, Workbench
 from app.desktop.worker import Job
+from app.words import counted
 
 LOW = 620  # height of a page on which all reasons of a verdict have room
 TWO_PICTURES = 670  # height of a page on which two pictures have room

@@ -10,18 +10,17 @@ import pyqtgraph as pg
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QStackedWidget, QTabWidget, QVBoxLayout, QWidget
 
 from analysis import Estimate, Record, with_error
-from app.desktop import tasks
 from app.desktop.page import Page
 from app.desktop.plots.closeup import CloseUp
 from app.desktop.plots.orbit import OrbitTile
 from app.desktop.plots.plot import Plot
-from app.desktop.tasks import Space
 from app.desktop.widgets.basics import Card, Empty, add_row, button, form, label, scrolled, sentence, set_role
 from app.desktop.widgets.flow import FlowLayout
 from app.desktop.widgets.holdpanel import HoldPanel
 from app.desktop.widgets.number import Count, Number
 from app.desktop.workbench import Workbench
 from app.numbers import NumberError
+from app.orbit_search import Space, find_orbits
 
 TILES = 60  # shown at most
 # channels that are no motion of the specimen: of its drive, and of the control loop of a rig
@@ -161,7 +160,7 @@ class OrbitsPage(Page):
             return
         dimension, delay = self._embedding(names)
         self.job = job = self.bench.workers.run(
-            "Finding orbits", tasks.find_orbits, record.record, names, dimension, delay, frequency,
+            "Finding orbits", find_orbits, record.record, names, dimension, delay, frequency,
             longest, epsilon,
         )  # fmt: skip
         job.stepped.connect(self.mine(job, lambda step: self._say(step.message, "small")))

@@ -49,8 +49,8 @@ from app.desktop.widgets.basics import (
 from app.desktop.widgets.number import Number
 from app.desktop.widgets.tables import fill_table
 from app.desktop.widgets.trackpanel import TrackPanel
-from app.desktop.words import plain
 from app.desktop.workbench import RecordInHand, Workbench
+from app.words import plain
 
 SEGMENTS = (0, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)  # frequency lines; 0: chosen
 OVERLAPS = (0, 50, 67, 75)  # per cent

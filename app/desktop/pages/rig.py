@@ -30,10 +30,10 @@ from app.desktop.widgets.devices import DevicesPanel
 from app.desktop.widgets.leaverig import may_leave_rig
 from app.desktop.widgets.selftest import SelfTest
 from app.desktop.widgets.specimen import SpecimenLine
-from app.desktop.words import counted
 from app.desktop.workbench import Workbench
 from app.numbers import localised
 from app.project import NAME as PROJECT
+from app.words import counted
 from drivers.rig.profile import RigProfile, load_rig
 
 NAME = Qt.ItemDataRole.UserRole

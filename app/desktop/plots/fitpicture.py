@@ -11,7 +11,7 @@ from PyQt6.QtWidgets import QComboBox
 
 from app.desktop.plots.plot import Plot, axis_text
 from app.desktop.theme import Theme
-from app.desktop.words import plain, with_minus
+from app.words import plain, with_minus
 
 if TYPE_CHECKING:
     from app.desktop.tasks import FitPicture

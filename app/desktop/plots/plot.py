@@ -28,8 +28,8 @@ from app.desktop.plots.saving import (
 )
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import Card, IconButton, Readout, timer
-from app.desktop.words import counted
 from app.numbers import localised
+from app.words import counted
 
 Samples = NDArray[np.float64]
 ROOMY = 240  # width of a card that has room for all its buttons

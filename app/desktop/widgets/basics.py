@@ -26,8 +26,8 @@ from PyQt6.QtWidgets import (
 from app.desktop.icons import icon
 from app.desktop.theme import Theme
 from app.desktop.widgets.number import Number
-from app.desktop.words import with_minus
 from app.numbers import localised
+from app.words import with_minus
 
 
 def label(text: str, role: str = "", wrap: bool = False) -> QLabel:

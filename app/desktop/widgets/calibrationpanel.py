@@ -36,9 +36,9 @@ from app.desktop.widgets.basics import (
     timer,
 )
 from app.desktop.widgets.number import Number
-from app.desktop.words import with_minus
 from app.desktop.workbench import Workbench
 from app.numbers import localised, number_text
+from app.words import with_minus
 from drivers.base.protocols import Block
 from drivers.base.waveform import Sine
 from drivers.rig.calibration import StaticPoint

@@ -32,9 +32,9 @@ from app.campaign.summary import moment, natural
 from app.dates import date_text
 from app.desktop.plots.plot import Plot, axis_text
 from app.desktop.widgets.basics import Card, button, label, progress_bar, set_role, timer
-from app.desktop.words import counted
 from app.desktop.workbench import Workbench, read_file
 from app.desktop.worker import Job
+from app.words import counted
 
 if TYPE_CHECKING:
     from app.campaign.results import Results

@@ -9,7 +9,7 @@ from PyQt6.QtWidgets import QAbstractButton, QSizePolicy, QVBoxLayout, QWidget
 from app.desktop.feed import ChannelStats
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import sentence
-from app.desktop.words import plain
+from app.words import plain
 from drivers.base.protocols import ChannelInfo
 
 # Units that take a prefix: 0.2 mV, not 0.0002 V.

@@ -31,11 +31,11 @@ from app.desktop.widgets.flow import FlowLayout
 from app.desktop.widgets.jobbar import duration
 from app.desktop.widgets.number import Count, Number
 from app.desktop.widgets.tables import fill_table
-from app.desktop.words import counted, with_minus
 from app.desktop.workbench import Workbench
 from app.desktop.worker import Job
 from app.holding.told import largest_multiplier, measured_multiplier
 from app.holding.work import LEAST_PERIODS, HoldRequest, HoldState
+from app.words import counted, with_minus
 
 TITLE = "Holding orbits"
 TEST_SECONDS = 15.0  # coming to rest, dither test and rise of the drive, about

@@ -24,11 +24,11 @@ from app import library
 from app.desktop.plots.plot import Plot
 from app.desktop.widgets.basics import Card, add_row, form, label, set_role, timer
 from app.desktop.widgets.number import Number
-from app.desktop.words import with_minus
 from app.desktop.workbench import Workbench
 from app.desktop.worker import Job
 from app.library import Import, Preview
 from app.numbers import localised, number_text
+from app.words import with_minus
 from drivers.formats.options import DECIMALS, SEPARATORS, Options
 
 ROWS = 8  # of numbers shown

@@ -14,8 +14,8 @@ from app.desktop.livefit import LiveFit
 from app.desktop.plots.plot import Plot
 from app.desktop.widgets.basics import Card, add_row, button, form, label, sentence, set_role
 from app.desktop.widgets.number import Number
-from app.desktop.words import plain
 from app.desktop.workbench import Workbench
+from app.words import plain
 from drivers.base.protocols import Block
 
 LANES = 6  # parameters drawn

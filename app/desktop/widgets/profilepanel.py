@@ -11,9 +11,9 @@ from analysis import Identification, Step
 from app.desktop import tasks
 from app.desktop.plots.profile import ProfilePlot
 from app.desktop.widgets.basics import button, label, progress_bar, scrolled, sentence, set_role
-from app.desktop.words import with_minus
 from app.desktop.workbench import Workbench
 from app.desktop.worker import Job
+from app.words import with_minus
 
 if TYPE_CHECKING:
     from analysis import Record

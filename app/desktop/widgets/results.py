@@ -12,7 +12,7 @@ from analysis import Estimate, Identification, interval_ends, with_error
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import Elided, label, scrolled, sentence
 from app.desktop.widgets.tables import fill_table
-from app.desktop.words import plain
+from app.words import plain
 
 ERROR = 2  # column of the relative error
 LOW = 170  # height below which the remarks leave the room to the numbers

@@ -10,8 +10,8 @@ from analysis import ShakedownError, ToneResponse, tone_response
 from app.desktop.widgets.basics import Card, Lamp, add_row, button, form, label, progress_bar, timer
 from app.desktop.widgets.channelstrip import value_text
 from app.desktop.widgets.number import Number
-from app.desktop.words import with_minus
 from app.desktop.workbench import Workbench
+from app.words import with_minus
 from drivers.base.waveform import Sine
 
 HEADINGS = ("", "Channel", "Level", "Offset", "Noise", "Delay", "Verdict")

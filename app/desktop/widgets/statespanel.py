@@ -12,9 +12,9 @@ from analysis import Identification, Step
 from app.desktop import tasks
 from app.desktop.plots.states import StatePlot
 from app.desktop.widgets.basics import button, label, progress_bar, sentence, set_role
-from app.desktop.words import plain
 from app.desktop.workbench import Workbench
 from app.desktop.worker import Job
+from app.words import plain
 
 if TYPE_CHECKING:
     from analysis import LatentStates, Record

@@ -9,9 +9,9 @@ from PyQt6.QtWidgets import QFrame, QHBoxLayout, QLabel
 
 from app.desktop.widgets.basics import Elided, Lamp, label, set_role, timer
 from app.desktop.widgets.jobbar import duration
-from app.desktop.words import counted
 from app.desktop.workbench import Workbench
 from app.numbers import localised
+from app.words import counted
 
 LOW_DISK = 2e9  # bytes
 

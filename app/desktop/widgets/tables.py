@@ -14,8 +14,8 @@ from PyQt6.QtWidgets import (
     QTableWidgetItem,
 )
 
-from app.desktop.words import with_minus
 from app.numbers import localised
+from app.words import with_minus
 
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter

@@ -33,9 +33,9 @@ from app.desktop.widgets.basics import (
 )
 from app.desktop.widgets.tables import fill_table
 from app.desktop.widgets.verdictbanner import VerdictBanner
-from app.desktop.words import with_minus
 from app.desktop.workbench import RecordInHand, Workbench
 from app.desktop.worker import Job
+from app.words import with_minus
 
 if TYPE_CHECKING:
     from analysis import Selection

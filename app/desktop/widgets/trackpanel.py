@@ -25,9 +25,9 @@ from app.desktop.widgets.basics import (
     set_role,
 )
 from app.desktop.widgets.number import Count, Number
-from app.desktop.words import counted
 from app.desktop.workbench import Workbench
 from app.tracking.request import LEAST, TrackChannels, TrackRequest, check_model, track_channels
+from app.words import counted
 
 TITLE = "Tracking a branch"
 KINDS = (("Backbone", "backbone"), ("Response over force", "force"), ("Response over frequency", "frequency"))

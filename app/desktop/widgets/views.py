@@ -8,9 +8,9 @@ from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QMenu, QSplitter
 
 from app.desktop.plots.live import LivePlot
-from app.desktop.settings import Settings
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import IconButton, menu_heading
+from app.settings import Settings
 
 SUGGESTED = {
     "sine": ("spectrum", "portrait", "section"),  # a loop, and one dot in each period

@@ -16,8 +16,8 @@ from pytestqt.qtbot import QtBot
 
 from app.desktop import opening, worker
 from app.desktop.main import build
-from app.desktop.settings import Settings
 from app.desktop.window import MainWindow
+from app.settings import Settings
 from tests.waiting import GUARD_MS as GUARD
 from tests.waiting import LONG_MS as LONG
 

@@ -15,9 +15,9 @@ from pytestqt.qtbot import QtBot
 
 from app.desktop import rigdesk
 from app.desktop.opening import OpenedRig
-from app.desktop.settings import Settings
 from app.desktop.window import MainWindow
 from app.desktop.workbench import Notice
+from app.settings import Settings
 from drivers.base.protocols import Block, LinkLost, Samples
 from drivers.formats import read
 from drivers.virtual.counter import CounterSource, Fault
@@ -186,7 +186,7 @@ WINDOW = (
     "from PyQt6.QtWidgets import QApplication\n"
     "from app.desktop import rigdesk\n"
     "from app.desktop.main import build\n"
-    "from app.desktop.settings import Settings\n"
+    "from app.settings import Settings\n"
     "if __name__ == '__main__':\n"
     "    {rig}\n"
     "    app = QApplication(['x'])\n"

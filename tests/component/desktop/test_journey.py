@@ -22,7 +22,7 @@ from app.desktop.pages.recordings import RecordingsPage
 from app.desktop.pages.report import ReportPage
 from app.desktop.pages.validate import ValidatePage
 from app.desktop.window import MainWindow
-from app.desktop.words import with_minus
+from app.words import with_minus
 from drivers.acquisition.capture import recording_to
 from drivers.acquisition.engine import Engine
 from drivers.base.clock import InstantClock

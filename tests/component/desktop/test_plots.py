@@ -32,7 +32,7 @@ from app.desktop.theme import Theme
 from app.desktop.widgets.channelstrip import value_text
 from app.desktop.widgets.tables import PADDED, fill_table, in_line
 from app.desktop.window import MainWindow
-from app.desktop.words import counted, plain, with_minus
+from app.words import counted, plain, with_minus
 from tests.waiting import GUARD_MS as GUARD
 
 Make = Callable[..., MainWindow]

@@ -31,11 +31,11 @@ from app.desktop.newrig import NewRigDialog
 from app.desktop.pages import STAGES
 from app.desktop.preferences import Preferences
 from app.desktop.projectmenu import ProjectDialog
-from app.desktop.settings import Settings
 from app.desktop.widgets.basics import Empty
 from app.desktop.widgets.drivepill import DrivePill
 from app.desktop.widgets.librarypicker import LibraryPicker
 from app.desktop.window import MainWindow
+from app.settings import Settings
 from drivers.formats import read
 from drivers.instruments.discovery import Device
 from tests import desktop_jobs
