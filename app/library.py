@@ -7,6 +7,7 @@ calibrated becomes a recording of its own that names the one it came from.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import stat
@@ -207,6 +208,19 @@ def write_notes(path: Path, notes: str, tags: Sequence[str]) -> None:
 
     with replaced(_notes_path(path)) as part:
         part.write_bytes(tomli_w.dumps({"notes": notes, "tags": list(tags)}).encode())
+
+
+def companions(path: Path) -> list[Path]:
+    """A recording and what lies beside it for it alone: its notes, the result of the loop that made it."""
+    found = [p for p in path.parent.iterdir() if p.name.startswith(path.name) and p.is_file()]
+    result = path.with_suffix(".json")
+    try:
+        made = json.loads(read_text(result, "a result")).get("files", ())
+        if made and Path(str(made[0])).name == path.name:
+            found.append(result)
+    except (DataError, ValueError, AttributeError, TypeError):  # none, or of something else
+        pass
+    return found
 
 
 # -- new recordings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,7 +49,14 @@ def open_for_command(profile: RigProfile, fast: bool, seed: int, patience: float
         return open_rig(profile, InstantClock(), seed)
     from drivers.acquisition.guarded import PATIENCE, open_guarded
 
-    return open_guarded(profile, seed, PATIENCE if patience is None else patience)
+    told: set[str] = set()
+
+    def waiting(what: str) -> None:
+        if what not in told:
+            told.add(what)
+            sys.stderr.write(f"shakedown: Still waiting for {what} to open. Ctrl-C gives it up.\n")
+
+    return open_guarded(profile, seed, PATIENCE if patience is None else patience, waiting=waiting)
 
 
 def check_free(path: Path) -> None:

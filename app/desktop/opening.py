@@ -67,11 +67,17 @@ def rig_of(project: Project) -> str:
     return project.rig if same else str(own)
 
 
-def open_rig(name: str, specimen: int = 0, loop: bool = False) -> OpenedRig:
+def open_rig(
+    name: str,
+    specimen: int = 0,
+    loop: bool = False,
+    waiting: Callable[[str], object] = lambda what: None,
+) -> OpenedRig:
     """A rig by its name, or by the path of its profile; its instruments live in a process of their own.
 
     ``specimen``: number of the one on a virtual rig, where these differ. ``loop``: with target, correction
-    and state of its control loop among the channels.
+    and state of its control loop among the channels. ``waiting`` hears what takes long; what it raises
+    ends the opening.
     """
     from drivers.acquisition.guarded import open_guarded
     from drivers.rig.profile import load_rig
@@ -84,7 +90,7 @@ def open_rig(name: str, specimen: int = 0, loop: bool = False) -> OpenedRig:
         from app.loop_rig import with_loop_channels
 
         profile = with_loop_channels(profile)
-    rig = open_guarded(profile, patience=PATIENCE)
+    rig = open_guarded(profile, patience=PATIENCE, waiting=waiting)
     return OpenedRig(
         name,
         rig.profile.name,

@@ -83,6 +83,7 @@ class RigDesk(QObject):
     """The rig in use, or none. Every method may be called at any time and returns at once."""
 
     opening = pyqtSignal(str)  # title
+    delayed = pyqtSignal(str)  # the instrument that takes long to open
     opened = pyqtSignal()
     closed = pyqtSignal()
     failed = pyqtSignal(str)  # one sentence: what happened, what it means, what to do
@@ -115,6 +116,7 @@ class RigDesk(QObject):
         self._opening = 0  # number of the newest attempt; older ones are closed when they arrive
         self._lock = threading.Lock()
         self.failure = ""
+        self.being_opened = ""  # rig that is on its way to be the one in use
         self.recording_since = 0.0
         self._armed = False
         self.calibrating = False
@@ -219,33 +221,50 @@ class RigDesk(QObject):
     def open(self, name: str) -> None:
         """Open a rig of the library of rigs (or a profile by its path) and start its stream."""
         number = self.specimen
-        self._begin(name, lambda: open_rig(name, number))
+        self._begin(name, lambda waiting: open_rig(name, number, waiting=waiting))
 
     def open_again(self, loop: bool) -> None:
         """Open the rig in use anew, once it is let go: with the channels of its control loop or without."""
         name, number = self.name, self.specimen
 
-        def opener() -> OpenedRig:
+        def opener(waiting: Callable[[str], object]) -> OpenedRig:
             if self._closing is not None:
                 self._closing.join(CLOSING_SECONDS)  # the same instruments: they must be free
-            return open_rig(name, number, loop)
+            return open_rig(name, number, loop, waiting)
 
         self._begin(name, opener)
 
     def open_replay(self, path: Path) -> None:
         """Play a recording as if it were a rig."""
-        self._begin(path.stem, lambda: open_replay(path))
+        self._begin(path.stem, lambda waiting: open_replay(path))
 
-    def _begin(self, title: str, opener: Callable[[], OpenedRig]) -> None:
+    def cancel_opening(self) -> None:
+        """Give up the rig that is being opened; no rig is in use then."""
+        if self.being_opened:
+            self._opening += 1
+            self.being_opened = ""
+            self.closed.emit()
+
+    def _begin(self, title: str, opener: Callable[[Callable[[str], object]], OpenedRig]) -> None:
         self._release()
         self._opening += 1
         number = self._opening
         self.failure = ""
+        self.being_opened = title
+        told: set[str] = set()
+
+        def waiting(what: str) -> None:
+            if number != self._opening:
+                raise InstrumentError("This rig is not wanted any more.")
+            if what not in told:
+                told.add(what)
+                self.delayed.emit(what)
+
         self.opening.emit(title)
 
         def work() -> None:
             try:
-                rig = opener()
+                rig = opener(waiting)
                 engine = Engine(rig.source, rig.exciter)
                 queue = engine.subscribe()
                 _start(rig, engine)
@@ -269,6 +288,7 @@ class RigDesk(QObject):
             if rig is not None:
                 threading.Thread(target=_end, args=(rig, rest[0]), daemon=True).start()
             return
+        self.being_opened = ""
         if rig is None:
             self._fail(rest[0])
             return

@@ -71,6 +71,7 @@ class MainWindow(QMainWindow):
             config_folder().mkdir(parents=True, exist_ok=True)
         self._only = QLockFile(str(config_folder() / "window.lock"))  # held by the first window
         self._escape_closes = False  # the press of Esc under way closes a list, a menu or a dialog
+        self._waited = False  # for a rig that takes long to open
         self._ahead = timer(self, AHEAD, self._build_ahead)
         self._build()
         self._keys()
@@ -375,6 +376,7 @@ class MainWindow(QMainWindow):
         """What can wait until the window is on the screen: open the rig, shake, warm the workers."""
         self.bench.rig.opened.connect(self._rig_opened)
         self.bench.rig.failed.connect(lambda text: self.bench.say(text, "bad"))
+        self.bench.rig.delayed.connect(self._rig_delayed)
         self.bench.rig.refused.connect(lambda text: self.bench.say(text, "bad"))
         self.bench.rig.notice.connect(lambda text: self.bench.say(text, "warn"))
         self.bench.rig.recorded.connect(self._recorded)
@@ -391,6 +393,10 @@ class MainWindow(QMainWindow):
             self.bench.take_file(Path(name))
         if not self.bench.settings.tour_done:
             self.start_tour()
+
+    def _rig_delayed(self, what: str) -> None:
+        self._waited = True
+        self.bench.say(f"Still waiting for {what} to open. The Rig page can give it up.", "warn")
 
     def _tell_of_another(self) -> None:
         if not self._only.tryLock(0) and self._only.error() == QLockFile.LockError.LockFailedError:
@@ -418,6 +424,9 @@ class MainWindow(QMainWindow):
     def _rig_opened(self) -> None:
         """A virtual rig begins to shake by itself: there is nothing it could break."""
         rig = self.bench.rig.rig
+        if self._waited:  # what was said then is over
+            self._waited = False
+            self.bench.say(f"{self.bench.rig.title} is open.", "good")
         if self.bench.rig.in_use:  # its drive is not ours
             return
         if rig is not None and rig.virtual and self.bench.settings.start_shaking:

@@ -51,6 +51,8 @@ from drivers.recording import Finished, recover
 from drivers.rig.profile import Rig, RigProfile
 
 PATIENCE = 1.0  # s without a beat after which the drive is stopped
+SLOW_SECONDS = 4.0  # of an opening after which somebody may want to know what it waits for
+ASK_SECONDS = 0.2  # from then on, between two questions whether it is still wanted
 OPENING_SECONDS = 180.0  # compiling a new model's equations takes a while, on a busy machine a long one
 ANSWER_SECONDS = 10.0
 END_SECONDS = 2.0  # for an ordinary end of the drive; then STOP
@@ -81,10 +83,18 @@ class GuardedRig(Rig):
 
 
 def open_guarded(
-    profile: RigProfile, seed: int = 0, patience: float = PATIENCE, log: Path | None = None
+    profile: RigProfile,
+    seed: int = 0,
+    patience: float = PATIENCE,
+    log: Path | None = None,
+    waiting: Callable[[str], object] = lambda what: None,
 ) -> GuardedRig:
-    """Open a rig in a process of its own. ``log`` keeps a trace of the drive for inspection."""
-    link = RigLink(profile, seed, patience, log)
+    """Open a rig in a process of its own. ``log`` keeps a trace of the drive for inspection.
+
+    ``waiting`` is called again and again while an instrument takes long to open, with its name in words;
+    what it raises ends the opening.
+    """
+    link = RigLink(profile, seed, patience, log, waiting)
     shape = link.opened
     rig = GuardedRig(profile, RemoteSource(link, *shape.source))
     rig.link = link
@@ -109,8 +119,16 @@ class _Pending:
 class RigLink:
     """The window's end of the links to the rig's process."""
 
-    def __init__(self, profile: RigProfile, seed: int, patience: float, log: Path | None) -> None:
+    def __init__(
+        self,
+        profile: RigProfile,
+        seed: int,
+        patience: float,
+        log: Path | None,
+        waiting: Callable[[str], object],
+    ) -> None:
         self._profile = profile
+        self._awaited = "the rig's process"  # what opens now
         context = multiprocessing.get_context("spawn")
         self._control, control = context.Pipe()
         self._data, data = context.Pipe(duplex=False)
@@ -135,10 +153,20 @@ class RigLink:
         self._listener = threading.Thread(target=self._listen, name="rig link", daemon=True)
         self._listener.start()
         try:
-            self.opened: m.Opened = self._answer(0, self._pending[0], OPENING_SECONDS)
+            self.opened: m.Opened = self._await_opening(waiting)
         except BaseException:
             self._give_up_opening()
             raise
+
+    def _await_opening(self, waiting: Callable[[str], object]) -> Any:
+        pending, begin = self._pending[0], time.monotonic()
+        pending.arrived.wait(SLOW_SECONDS)
+        while not pending.arrived.wait(ASK_SECONDS):
+            waiting(self._awaited)
+            if time.monotonic() - begin > OPENING_SECONDS:
+                self._pending.pop(0, None)
+                raise InstrumentError(f"Waited {OPENING_SECONDS:g} s in vain for {self._awaited} to open.")
+        return self._answer(0, pending, 0.0)
 
     def _give_up_opening(self) -> None:
         self._closed = True
@@ -235,6 +263,9 @@ class RigLink:
             if isinstance(message, m.RecordingNews):
                 if self._capture is not None:
                     self._capture.hear(message.state)
+                continue
+            if isinstance(message, m.Opening):
+                self._awaited = message.what
                 continue
             number = 0 if isinstance(message, m.Opened) else message.number
             pending = self._pending.pop(number, None)

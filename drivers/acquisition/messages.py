@@ -148,6 +148,13 @@ class Refusal:
 
 
 @dataclass(frozen=True)
+class Opening:
+    """An instrument is opened now, by its name in words."""
+
+    what: str
+
+
+@dataclass(frozen=True)
 class Opened:
     """The rig is open: what the window needs to know to look like it."""
 

@@ -268,7 +268,7 @@ class RigServer:
 
     def _open(self) -> None:
         try:
-            rig = open_rig(self._profile, RealClock(), self._seed)
+            rig = open_rig(self._profile, RealClock(), self._seed, lambda what: self._send(m.Opening(what)))
             self._guard_output(rig)
         except BaseException as error:  # whatever a driver raises: the window waits for an answer
             _log.warning("%s could not be opened", self._profile.key, exc_info=error)

@@ -330,8 +330,17 @@ def _profile(table: dict[str, Any], key: str) -> RigProfile:
     )
 
 
-def open_rig(profile: RigProfile, clock: Clock | None = None, seed: int = 0) -> Rig:
-    """Open every instrument of a profile; if one fails those opened before are closed again."""
+def open_rig(
+    profile: RigProfile,
+    clock: Clock | None = None,
+    seed: int = 0,
+    told: Callable[[str], object] = lambda what: None,
+) -> Rig:
+    """Open every instrument of a profile; if one fails those opened before are closed again.
+
+    ``told`` hears which instrument is opened now: one that hangs can be named.
+    """
+    told(_called("source", profile))
     rig = Rig(profile, _driver("source", profile.instruments["source"])(profile, clock, seed))
     try:
         name = str(profile.instruments["source"]["driver"])
@@ -343,6 +352,7 @@ def open_rig(profile: RigProfile, clock: Clock | None = None, seed: int = 0) -> 
             if name == "source":
                 continue
             opened = _driver(name, instrument)
+            told(_called(name, profile))
             if name == "exciter":
                 rig.exciter = opened(profile, rig.source)
                 rig.notices += getattr(rig.exciter, "notices", ())
@@ -352,6 +362,12 @@ def open_rig(profile: RigProfile, clock: Clock | None = None, seed: int = 0) -> 
         rig.close()
         raise
     return rig
+
+
+def _called(name: str, profile: RigProfile) -> str:
+    """An instrument as a message names it."""
+    kind = f"the {name}" if name in ("source", "exciter") else f"the sensor controller '{name}'"
+    return f"{kind} (driver '{profile.instruments[name].get('driver')}')"
 
 
 def _driver(name: str, instrument: Mapping[str, Any]) -> Callable[..., Any]:

@@ -546,11 +546,10 @@ class RecordingsPage(Page):
         try:
             target.mkdir(exist_ok=True)
             whole = library.free_path(target, entry.path.stem)
-            for path in list(self.folder.iterdir()):  # the recording and what belongs to it, such as notes
-                if path.name.startswith(entry.path.name) and path.is_file():
-                    to = whole.with_name(whole.name + path.name.removeprefix(entry.path.name))
-                    path.rename(to)
-                    moved.append((path, to))
+            for path in library.companions(entry.path):
+                to = whole.with_name(whole.stem + path.name.removeprefix(entry.path.stem))
+                path.rename(to)
+                moved.append((path, to))
         except OSError as error:
             self.bench.say(f"{entry.name} could not be moved: {error.strerror}.", "bad")
         else:

@@ -84,7 +84,7 @@ class RigPage(Page):
         self.title, self.about = label("", "title", wrap=True), label("", "muted", wrap=True)
         self.facts = label("", "small", wrap=True)
         self.open_button = button(
-            "Open this rig", self.open, "Connect its instruments and start the stream", "primary"
+            "Open this rig", self._press, "Connect its instruments and start the stream", "primary"
         )
         head = Card(self.theme)
         row, words = QHBoxLayout(), QVBoxLayout()
@@ -126,8 +126,8 @@ class RigPage(Page):
         self.channels.edit_wanted.connect(self.ask_channels)
         self.calibration.saved.connect(self._saved)
         self.controllers.saved.connect(self._saved)
-        bench.rig.opened.connect(self._follow)
-        bench.rig.closed.connect(self._follow)
+        for change in (bench.rig.opening, bench.rig.opened, bench.rig.closed, bench.rig.failed):
+            change.connect(self._follow)
         self.reload(bench.settings.rig)
 
     def on_hide(self) -> None:
@@ -194,6 +194,14 @@ class RigPage(Page):
             self.bench.settings.rig = self.name()
             self.bench.rig.open(self.name())
 
+    def _press(self) -> None:
+        """Open the chosen rig, or give it up while it is being opened."""
+        if self._is_coming():
+            self.bench.rig.cancel_opening()
+            self.bench.say(f"{self.title.text()} was given up: no rig is open.")
+        else:
+            self.open()
+
     def ask_new(self) -> None:
         """Put a rig together; it is opened, and its self-test comes to the front."""
         from app.desktop.newrig import NewRigDialog
@@ -223,8 +231,13 @@ class RigPage(Page):
 
     def _follow(self) -> None:
         is_open = self.bench.rig.name == self.name() and bool(self.name())
-        self.open_button.setText("Open again" if is_open else "Open this rig")
+        words = "Cancel opening" if self._is_coming() else "Open again" if is_open else "Open this rig"
+        self.open_button.setText(words)
         self.open_button.setEnabled(self.profile is not None)
+
+    def _is_coming(self) -> bool:
+        """Whether the chosen rig is on its way to be the one in use."""
+        return bool(self.name()) and self.bench.rig.being_opened == self.name()
 
     def _saved(self, name: str) -> None:
         self.reload(name)

@@ -13,6 +13,7 @@ from app.desktop.widgets.basics import sentence
 if TYPE_CHECKING:
     from app.desktop.plots.plot import Plot
 
+BELOW = [(0, 0), (1, 0)]  # the corner of a label that is held: all of it is in the view, however low that is
 PLACES = (1 / 3, 2 / 3)  # of the view, where they appear
 
 
@@ -34,7 +35,7 @@ class Cursors:
                 line = pg.InfiniteLine(
                     low + place * (high - low), 90, movable=True, label=name if row == 0 else None,
                     pen=pg.mkPen(plot.theme.colours.accent, width=2),
-                    labelOpts={"position": 0.95, "color": plot.theme.colours.accent},
+                    labelOpts={"position": 1.0, "anchors": BELOW, "color": plot.theme.colours.accent},
                 )  # fmt: skip
                 line.sigDragged.connect(lambda line, row=row, which=which: self._dragged(row, which))
                 line.sigPositionChangeFinished.connect(lambda _, which=which: self._snap(which))

@@ -371,7 +371,8 @@ class LiveResponse(LivePlot):
 
     def _say_count(self, count: int) -> None:
         goal = f" of {self.wanted()}" if self.wanted() else ""
-        self._count.setText(f"{count}{goal} averages", color=self.theme.colours.muted)
+        things = "average" if count == 1 and not goal else "averages"
+        self._count.setText(f"{count}{goal} {things}", color=self.theme.colours.muted)
         self._place_count()
 
     def _place_count(self) -> None:

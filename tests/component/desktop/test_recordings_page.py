@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -176,6 +177,8 @@ def test_given_a_recording_in_the_bin_when_taken_back_then_it_is_there_again_wit
 ) -> None:
     path = _library(folders) / "run [1].h5"  # a name that a pattern would misread
     write(_sine(), path)
+    result = path.with_suffix(".json")
+    result.write_text(json.dumps({"files": [str(path)]}))  # of the loop that made the recording
     before = path.read_bytes()
     window = make_window(begin=False)
     page = _page(window)
@@ -197,7 +200,7 @@ def test_given_a_recording_in_the_bin_when_taken_back_then_it_is_there_again_wit
         else:
             page.search.setFocus()
             qtbot.mouseClick(page.bin_button, Qt.MouseButton.LeftButton)
-        assert not path.exists() and window.notice.undo.isVisible()
+        assert not path.exists() and not result.exists() and window.notice.undo.isVisible()
         qtbot.waitUntil(lambda: not page.entries, timeout=LONG)
         assert page.empty.text.text().startswith("No recording yet")
         if way == "button":
@@ -206,7 +209,7 @@ def test_given_a_recording_in_the_bin_when_taken_back_then_it_is_there_again_wit
             focused = window.focusWidget()
             assert focused is not page.search  # it would keep Ctrl+Z for its own text
             qtbot.keyClick(focused, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
-        assert path.read_bytes() == before
+        assert path.read_bytes() == before and result.exists()
         assert window.notice._text.text() == f"{path.stem} is back."  # not its file of notes
         qtbot.waitUntil(lambda: bool(page.current() and page.current().notes == notes), timeout=LONG)
     qtbot.keyClick(page.list, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)

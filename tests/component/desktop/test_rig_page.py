@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QTableWidgetItem
 from pytestqt.qtbot import QtBot
 
 from analysis import Estimate, Identification, Record
+from app.desktop import rigdesk
+from app.desktop.opening import OpenedRig
 from app.desktop.pages.acquire import AcquirePage
 from app.desktop.pages.rig import RigPage
 from app.desktop.widgets.channeltable import COLUMNS
@@ -143,3 +147,27 @@ def _fit(window: MainWindow, k3: float, about: dict[str, object]) -> None:
 def test_given_the_published_specimen_then_there_is_nothing_to_reveal(window: MainWindow) -> None:
     window.show_page("rig")
     assert isinstance(window.page, RigPage) and not window.page.specimen.isVisible()
+
+
+def test_given_a_rig_that_does_not_open_when_given_up_then_another_can_be_opened(
+    make_window: Make, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hangs(name: str, specimen: int, waiting: Callable[[str], object]) -> OpenedRig:
+        while True:
+            time.sleep(0.02)
+            waiting("the source (driver 'never')")
+
+    window = make_window("rig")
+    rig, page, said = window.bench.rig, window.page, list[str]()
+    assert isinstance(page, RigPage)
+    window.bench.noticed.connect(lambda notice: said.append(notice.text))
+    with monkeypatch.context() as patched:
+        patched.setattr(rigdesk, "open_rig", hangs)
+        rig.open(page.name())
+        qtbot.waitUntil(lambda: any("Still waiting for the source" in text for text in said), timeout=GUARD)
+        assert page.open_button.text() == "Cancel opening"
+        qtbot.mouseClick(page.open_button, Qt.MouseButton.LeftButton)
+    assert page.open_button.text() == "Open this rig" and not rig.name
+    assert "given up" in said[-1]
+    qtbot.mouseClick(page.open_button, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: rig.running, timeout=LONG)
