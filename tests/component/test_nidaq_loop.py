@@ -22,8 +22,9 @@ from drivers.virtual.ni_products import PXIE_6363, USB_6211, Product, Rack
 from drivers.virtual.nidaq_server import DeviceServer, InProcessChannel
 from drivers.virtual.plant import Plant, Shaker, Specimen
 from drivers.virtual.simulated_device import SimulatedDevice, Wire
+from tests.heart import Heart
 from tests.unit.drivers.test_loop import Given
-from tests.waiting import wait_until
+from tests.waiting import GUARD, wait_until
 
 RATE = 250.0
 LIMITS = Limits(5.0, slew=500.0)
@@ -93,9 +94,13 @@ class LoopBench:
         wait_until(lambda: self.blocks[-1].drive is not None and self.blocks[-1].drive.steady)
 
     def seconds_to_silence(self) -> float:
-        began = time.monotonic()
-        wait_until(lambda: self.device.output == 0 and not self.exciter.state().playing)
-        return time.monotonic() - began
+        """After a STOP, without the time for which the machine kept this process from running."""
+        with Heart() as heart:
+            began = time.monotonic()
+            self.exciter.request_stop("STOP")
+            wait_until(lambda: self.device.output == 0 and not self.exciter.state().playing)
+            ended = time.monotonic()
+        return ended - began - heart.stalled(began, ended)
 
     def channel(self, row: int) -> np.ndarray[Any, Any]:
         return np.concatenate([b.data[row] for b in self.blocks])
@@ -169,7 +174,6 @@ def test_when_a_controller_goes_wild_then_no_value_is_beyond_the_limits(
     bench.exciter.control(Given(lambda i: values[i % len(values)], channels=("drive",)))
     asked = len(bench.blocks)
     wait_until(lambda: len(bench.blocks) > asked + 8)
-    bench.exciter.request_stop("STOP")
     assert bench.seconds_to_silence() < STOPPED
     out = np.array(bench.values)
     assert np.isfinite(out).all() and np.abs(out).max() <= LIMITS.peak
@@ -178,16 +182,18 @@ def test_when_a_controller_goes_wild_then_no_value_is_beyond_the_limits(
 
 def _hangs(bench: LoopBench, state: str) -> None:
     """Bring the loop into a state in which STOP must find it."""
-    once = iter([1.0])
+    once, hanging = iter([1.0]), threading.Event()
+
+    def seconds() -> float:
+        hanging.set()
+        return next(once, 0.0)
+
     if state == "controller hangs":
         bench.exciter.control(Given(lambda i: time.sleep(1.0) or 0.1 if i == 3 else 0.1, channels=("drive",)))
         time.sleep(0.05)
-    elif state == "write hangs":
-        bench.server.slow[WRITE] = lambda: next(once, 0.0)
-        time.sleep(0.02)
-    elif state == "read hangs":
-        bench.server.slow[READ] = lambda: next(once, 0.0)
-        time.sleep(0.02)
+    elif state in ("write hangs", "read hangs"):
+        bench.server.slow[WRITE if state == "write hangs" else READ] = seconds
+        assert hanging.wait(GUARD)  # else the first call of STOP itself would hang
     elif state == "nobody reads":
         bench.let_reader_go()
     elif state == "correcting":
@@ -212,7 +218,6 @@ def test_when_stopped_in_any_state_then_the_output_is_silent_and_nothing_comes_b
     bench = made()
     bench.drive()
     _hangs(bench, state)
-    bench.exciter.request_stop("STOP")
     assert bench.seconds_to_silence() < STOPPED
     count = len(bench.values)
     steps = np.abs(np.diff(bench.values))
