@@ -36,6 +36,11 @@ from analysis.simulation.slope import FLOAT, INT, MATRIX, SYSTEM_TYPE, VECTOR, s
 
 Array = NDArray[np.float64]
 
+# Blocks on either side of a change of regime, and Student's t of their means beyond which it is one: below
+# 1e-4 by chance at the most probable of some twenty places.
+_LEAST_BLOCKS, _CHANGED = 3, 6.0
+_NOT_CHAOTIC = 0.1  # of the exponent before, at most, for a motion that became regular
+
 
 @dataclass(frozen=True, eq=False)
 class LyapunovSpectrum:
@@ -46,6 +51,20 @@ class LyapunovSpectrum:
     blocks: Array  # rates[m, blocks] of consecutive stretches of equal length
     duration: float
     final_state: Array
+
+    @property
+    def left_chaos(self) -> float | None:
+        """Time of the run at which a chaotic motion settled on a regular one; None if it never did.
+
+        A motion may be chaotic for hundreds of periods and still end on a periodic one (transient chaos,
+        Grebogi, Ott and Yorke 1983). The mean over such a run is an exponent of neither motion.
+        """
+        split = _regime_change(self.blocks[0])
+        if split is None or not self.blocks[0][:split].mean() > 0:
+            return None
+        later = self.blocks[0][split:]
+        bound = _NOT_CHAOTIC * float(self.blocks[0][:split].mean())
+        return split * self.duration / self.blocks.shape[1] if later.mean() < bound else None
 
     @property
     def bits(self) -> Array:
@@ -69,7 +88,9 @@ class LyapunovSpectrum:
 
     def __str__(self) -> str:
         rows = [f"{v:.4g} ± {e:.2g}" for v, e in zip(self.bits, self.bits_stderr, strict=True)]
-        return f"Lyapunov exponents {', '.join(rows)} bits per unit time"
+        left = self.left_chaos
+        end = "" if left is None else f"; the motion left chaos after {left:.3g}: they mix two motions"
+        return f"Lyapunov exponents {', '.join(rows)} bits per unit time{end}"
 
 
 def lyapunov_spectrum(
@@ -87,8 +108,9 @@ def lyapunov_spectrum(
 ) -> LyapunovSpectrum:
     """The ``count`` largest exponents (all by default) of the motion over ``duration`` after ``transient``.
 
-    Lengths of time are in the model's unit. The error is that of the mean over ``blocks``; it does not see
-    what the run never visited.
+    Lengths of time are in the model's unit. The error is that of the mean over ``blocks``, or, where the run
+    changed from one kind of motion to another, the distance between these; it does not see what the run
+    never visited.
     """
     if not (duration > 0 and transient >= 0 and blocks >= 2):
         raise DataError(
@@ -117,9 +139,33 @@ def lyapunov_spectrum(
             rates[:, block] = logs / (b - a)
         progress.report((block + 2) / (blocks + 1), "Lyapunov spectrum")
     mean = rates.mean(axis=1)
-    error = rates.std(axis=1, ddof=1) / np.sqrt(blocks)
+    error = np.array([_error(row) for row in rates])
     order = np.argsort(-mean)
     return LyapunovSpectrum(mean[order], error[order], rates[order], float(duration), y[:n].copy())
+
+
+def _regime_change(rates: Array) -> int | None:
+    """Number of blocks before the growth changed for good; None if all blocks may be of one motion."""
+    count = len(rates)
+    best, place = 0.0, None
+    for k in range(_LEAST_BLOCKS, count - _LEAST_BLOCKS + 1):
+        before_it, after = rates[:k], rates[k:]
+        within = ((before_it - before_it.mean()) ** 2).sum() + ((after - after.mean()) ** 2).sum()
+        size = np.sqrt(within / (count - 2) * (1 / k + 1 / (count - k)))
+        distance = abs(after.mean() - before_it.mean())
+        if distance > max(best, _CHANGED) * size and distance > 0:
+            best, place = float(distance / max(size, 1e-300)), k
+    return place
+
+
+def _error(rates: Array) -> float:
+    """Standard error of the mean growth: of blocks of one motion, or across a change between two."""
+    count, split = len(rates), _regime_change(rates)
+    error = float(rates.std(ddof=1) / np.sqrt(count))
+    if split is None:
+        return error
+    share = split / count
+    return max(error, float(np.sqrt(share * (1 - share)) * abs(rates[:split].mean() - rates[split:].mean())))
 
 
 @njit(**COMPILED)

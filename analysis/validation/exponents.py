@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from analysis.base.errors import ShakedownError
 from analysis.base.progress import Progress
 from analysis.dynamics.lyapunov import LyapunovSpectrum, lyapunov_spectrum
+from analysis.model import Model
 from analysis.reconstruct.exponents import LargestExponent, largest_exponent
 from analysis.signal.noise import noise_levels
 from analysis.validation.chance import judged_among
@@ -20,6 +21,7 @@ Array = NDArray[np.float64]
 
 NAME, TITLE = "exponents", "Lyapunov exponents"
 _STARTS, _LONG_RUN, _TRANSIENT = 8, 50.0, 6.0  # runs for the model's spectrum, their periods (or turns)
+_BLOCKS = 10  # of a run: in which of them does its growth end?
 _A_PERIOD, _MOST = 40, 25_000  # samples a period, and in all
 _NEAR, _FAR = 0.25, 0.5  # relative difference of the exponents: agreement, doubt
 _PHASE = 3.0  # weight of the phase, in spreads of the motion
@@ -35,17 +37,36 @@ def thinned(subject: Subject, states: Array) -> tuple[Array, float]:
     return np.ascontiguousarray(part / np.where(size > 0, size, 1.0)), every * subject.dt
 
 
-def model_spectrum(subject: Subject, progress: Progress) -> LyapunovSpectrum | None:
+@dataclass(frozen=True, eq=False)
+class ModelSpectrum(LyapunovSpectrum):
+    """The mean of runs from states of a record, its error from their scatter."""
+
+    runs: int
+    regular: int  # runs that left chaos and settled on a regular motion
+
+    @property
+    def remark(self) -> str:
+        """What is to be known of the mean; empty where all runs are of one kind."""
+        if not self.regular:
+            return ""
+        return (
+            f"{self.regular} of {self.runs} runs left chaos for a regular motion within {_LONG_RUN:g} "
+            "periods: the mean is of neither motion."
+        )
+
+
+def model_spectrum(subject: Subject, progress: Progress, model: Model | None = None) -> ModelSpectrum | None:
     """Variational spectrum of the model along the record: the mean of runs from its states; None where most
-    of them escape, and where there is no model by itself."""
-    if subject.driven is None or subject.escapes:
+    of them escape, and where there is no model by itself. Another ``model`` is run from the same states."""
+    driven = model or subject.driven
+    if driven is None or subject.driven is None or subject.escapes:
         return None
     found = []
     for number, place in enumerate(subject.places(_STARTS)):
         try:
             found.append(
                 lyapunov_spectrum(
-                    subject.driven, _LONG_RUN * subject.base, _TRANSIENT * subject.base, blocks=2,
+                    driven, _LONG_RUN * subject.base, _TRANSIENT * subject.base, blocks=_BLOCKS,
                     initial=subject.states[:, place], start=subject.origin, rtol=1e-7,
                     progress=progress.part(number / _STARTS, (number + 1) / _STARTS),
                 )
@@ -57,10 +78,12 @@ def model_spectrum(subject: Subject, progress: Progress) -> LyapunovSpectrum | N
     rates = np.array([s.exponents for s in found]).T
     error = rates.std(axis=1, ddof=1) / np.sqrt(len(found))
     duration = len(found) * found[0].duration
-    return LyapunovSpectrum(rates.mean(axis=1), error, rates, duration, found[-1].final_state)
+    regular = sum(s.left_chaos is not None for s in found)
+    end = found[-1].final_state
+    return ModelSpectrum(rates.mean(axis=1), error, rates, duration, end, len(found), regular)
 
 
-def check_exponents(subject: Subject, spectrum: LyapunovSpectrum | None) -> Check:
+def check_exponents(subject: Subject, spectrum: ModelSpectrum | None) -> Check:
     """The record's largest exponent beside the model's, by diverging neighbours; the model's spectrum."""
     if subject.driven is None or subject.fading:
         return impossible(NAME, TITLE, subject.reason or subject.fading)
@@ -72,7 +95,7 @@ def check_exponents(subject: Subject, spectrum: LyapunovSpectrum | None) -> Chec
     numbers = {f"model_{i}": float(v) for i, v in enumerate(spectrum.exponents, 1)}
     numbers |= {f"model_{i}_stderr": float(v) for i, v in enumerate(spectrum.stderr, 1)}
     own = ", ".join(f"{v:.3g} ± {e:.1g}" for v, e in zip(spectrum.exponents, spectrum.stderr, strict=True))
-    said = f"The model's own spectrum is {own} per {subject.unit}."
+    said = f"The model's own spectrum is {own} per {subject.unit}. {spectrum.remark}".rstrip()
     measured = _estimate(subject, subject.states)
     if measured is None:
         words = f"The record is too short for an exponent. {said}"

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from drivers.rig.profile import RigProfile
 
 RIG, MODEL = "two_well_beam", "beam_with_drive"
+_NEAR_STOP = 0.99  # of the stop's place: a sensor's noise below it
+_APART = 3.0  # standard errors between two exponents that differ
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -94,7 +96,20 @@ def run(args: argparse.Namespace) -> int:
     summary = {"specimen": number, **_summary(args, embedding, orbits, study, exponents, files)}
     if not write_json(args.json, summary):
         _print(summary)
+        print(_stop_words(profile, record), end="")
     return exit_code(result)
+
+
+def _stop_words(profile: RigProfile, record: Record) -> str:
+    """That the beam struck the stops beside it, which the model does not have; empty if it did not."""
+    stop = profile.instruments["source"]["specimen"].get("stop", {})
+    largest = float(np.nanmax(np.abs(record["x"])))
+    if not stop or largest < _NEAR_STOP * stop["at"]:
+        return ""
+    return (
+        f"This beam swung to |x| = {largest:.3g} and struck its stops at {stop['at']:g}, which the model "
+        "does not have: numbers from this record need not be the beam's.\n"
+    )
 
 
 def _findings(
@@ -208,22 +223,28 @@ def _truth(profile: RigProfile) -> dict[str, float]:
 
 
 def _exponents(study: Study) -> dict[str, float]:
-    """Largest Lyapunov exponent of the identified model, and of the true one."""
-    from analysis import lyapunov_spectrum
+    """Largest Lyapunov exponents of the identified model and of the true one, run from the same states.
+
+    Both start where the record is. A beam that is chaotic for minutes may end on a periodic motion, so that
+    one long run of either says little.
+    """
+    from analysis import SILENT, prepare_subject
+    from analysis.validation.exponents import model_spectrum
     from drivers.library import load_model
 
-    exponents = {}
-    if study.validation is not None:
-        found = study.validation["exponents"].numbers
-        exponents = {n.replace("model_1", "model"): v for n, v in found.items() if n.startswith("model_1")}
-    values = {**study.result.values(), **study.truth}
-    model = load_model(MODEL)
-    known = {n: v for n, v in values.items() if n in model.parameters}
-    try:
-        true = lyapunov_spectrum(model, 60.0, transient=4.0, values=known, rtol=1e-6, count=1)
-    except ShakedownError:
-        return exponents
-    return {**exponents, "truth": float(true.exponents[0]), "truth_stderr": float(true.stderr[0])}
+    if study.record is None:
+        return {}
+    subject = prepare_subject(load_model(MODEL), study.record, study.result.values())
+    if subject.driven is None:
+        return {}
+    exponents: dict[str, float] = {}
+    known = {n: v for n, v in study.truth.items() if n in subject.driven.parameters}
+    for name, model in (("model", subject.driven), ("truth", subject.driven.with_values(known))):
+        found = model_spectrum(subject, SILENT, model)
+        if found is not None:
+            exponents[name], exponents[f"{name}_stderr"] = float(found.exponents[0]), float(found.stderr[0])
+            exponents[f"{name}_left_chaos"] = found.regular / found.runs
+    return exponents
 
 
 def _summary(
@@ -283,14 +304,29 @@ def _print(summary: Mapping[str, Any]) -> None:
                 (name, f"{p['truth']:.5g}", p["value"], p["stderr"], f"{p['error_percent']:+.2g} %", inside)
             )
     print(table(("parameter", "truth", "found", "std. error", "error", "truth inside 95 %"), rows))
-    e = summary["exponents"]
-    if "model" in e and "truth" in e:
-        print(
-            f"\nLargest Lyapunov exponent [1/s]: model {e['model']:.3g} ± {e['model_stderr']:.2g}, "
-            f"truth {e['truth']:.3g} ± {e['truth_stderr']:.2g}"
-        )
+    print(_exponent_words(summary["exponents"]))
     print(summary["verdict"])
     print("\nReport: " + ", ".join(summary["files"]))
+
+
+def _exponent_words(e: Mapping[str, float]) -> str:
+    """Both exponents, and what is to be said where they differ or mix two kinds of motion."""
+    if not ("model" in e and "truth" in e):
+        return ""
+    error = float(np.hypot(e["model_stderr"], e["truth_stderr"]))
+    words = (
+        f"\nLargest Lyapunov exponent [1/s]: model {e['model']:.3g} ± {e['model_stderr']:.2g}, "
+        f"truth {e['truth']:.3g} ± {e['truth_stderr']:.2g}"
+    )
+    for name in ("model", "truth"):
+        if left := e[f"{name}_left_chaos"]:
+            words += (
+                f"\n  {100 * left:.0f} % of the runs of the {name} left chaos for a regular motion; "
+                "chaos does not last for ever in this beam, and their mean is of neither motion."
+            )
+    if abs(e["model"] - e["truth"]) > _APART * error:
+        words += f"\n  They DIFFER by {abs(e['model'] - e['truth']) / error:.1f} standard errors."
+    return words
 
 
 class _Printer:

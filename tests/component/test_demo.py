@@ -4,9 +4,13 @@ import json
 import re
 import tomllib
 
+import numpy as np
 import pytest
 
+from analysis import Record
 from app.cli import main
+from app.commands import demo as demo_command
+from drivers.rig.profile import load_rig
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +43,25 @@ def test_given_the_virtual_rig_when_the_demo_runs_then_the_parameters_are_the_tr
     )
     assert summary["validated"]
     assert summary["checks"]["residuals"] == "passed"
+
+
+def test_given_exponents_far_apart_or_of_two_motions_when_shown_then_words_say_so():
+    alike = {"model": 6.6, "model_stderr": 0.4, "truth": 6.2, "truth_stderr": 0.3}
+    alike |= {"model_left_chaos": 0.0, "truth_left_chaos": 0.0}
+    words = demo_command._exponent_words
+    assert "left chaos" not in words(alike) and "DIFFER" not in words(alike)
+    assert "DIFFER by 11.0 standard errors" in words({**alike, "truth": 1.1})
+    assert "25 % of the runs of the truth left chaos" in words({**alike, "truth_left_chaos": 0.25})
+    assert words({}) == ""
+
+
+def test_given_a_beam_that_reaches_its_stops_when_shown_then_it_is_said():
+    profile = load_rig("two_well_beam")
+    motion = np.sin(np.arange(200.0))
+    assert demo_command._stop_words(profile, Record.from_arrays(100.0, {"x": 2.0 * motion})) == ""
+    assert "struck its stops at 2.4" in demo_command._stop_words(
+        profile, Record.from_arrays(100.0, {"x": 2.4 * motion})
+    )
 
 
 def test_given_the_demo_then_the_session_lists_what_was_made_and_the_report_needs_nothing_else(demo):

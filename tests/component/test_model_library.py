@@ -104,6 +104,25 @@ def test_given_a_chaotic_model_then_its_exponents_are_the_published_ones(
         assert spectrum.exponents.sum() == pytest.approx(total, abs=1e-6)
 
 
+def test_given_chaos_that_ends_then_the_spectrum_says_when_and_its_error_spans_both_motions() -> None:
+    lorenz = load_model("lorenz")
+    lasting = lyapunov_spectrum(lorenz, 60.0, transient=20.0)
+    assert lasting.left_chaos is None and "left chaos" not in str(lasting)
+    values = {
+        "sigma": 10.0,
+        "beta": 8 / 3,
+        "rho": 22.0,
+    }  # chaos dies out below rho = 24.06 (Kaplan, Yorke 1979)
+    for start in np.arange(1.0, 20.0):
+        ending = lyapunov_spectrum(lorenz, 60.0, initial={"x": start, "y": 0.0, "z": 20.0}, values=values)
+        if ending.left_chaos is not None:
+            break
+    assert ending.left_chaos is not None and 5 < ending.left_chaos < 55
+    assert "left chaos after" in str(ending)
+    first, last = ending.blocks[0][0], ending.blocks[0][-1]
+    assert ending.stderr[0] > (first - last) / 10  # not that of a mean of twenty alike
+
+
 def test_given_the_lorenz_system_then_its_shortest_orbit_closes_with_a_trivial_multiplier() -> None:
     lorenz = load_model("lorenz")
     run = simulate(lorenz, np.arange(0, 60, 0.005))

@@ -41,7 +41,7 @@ def test_given_exponents_that_differ_then_other_records_of_the_model_tell_whethe
         driven=True, fading="", forced=True, escapes=False, twin=True, unit="s", states=None, base=10.0,
         other_twins=[None] * len(others),
     )  # fmt: skip
-    spectrum: Any = SimpleNamespace(exponents=np.array([0.1, -0.2]), stderr=np.array([0.01, 0.02]))
+    spectrum: Any = SimpleNamespace(exponents=np.array([0.1, -0.2]), stderr=np.array([0.01, 0.02]), remark="")
     found = exponents.check_exponents(subject, spectrum)
     assert found.status == status
     assert found.numbers["record"] == 0.1 and found.numbers["model_by_same_method"] == twin
@@ -103,18 +103,21 @@ def test_given_runs_of_which_half_escape_then_the_spectrum_is_the_mean_of_the_ot
         if number < escaping:
             raise ShakedownError("escapes")
         ended.append(number)
-        return SimpleNamespace(exponents=np.array([number, -1.0]), duration=2.0, final_state=initial)
+        return SimpleNamespace(
+            exponents=np.array([number, -1.0]), duration=2.0, final_state=initial, left_chaos=left.get(number)
+        )
 
     monkeypatch.setattr(exponents, "lyapunov_spectrum", spectrum)
     subject: Any = SimpleNamespace(
         driven=True, escapes=False, base=1.0, origin=0.0, states=np.arange(8.0)[None],
         places=lambda count: np.arange(count),
     )  # fmt: skip
-    escaping = 4
+    escaping, left = 4, {6: 1.0, 7: 1.5}
     found = exponents.model_spectrum(subject, SILENT)
     assert found is not None and ended == [4, 5, 6, 7]
     assert found.exponents == pytest.approx([5.5, -1.0])
     assert found.stderr == pytest.approx([np.std([4, 5, 6, 7], ddof=1) / 2, 0.0])
+    assert found.regular == 2 and "2 of 4 runs left chaos" in found.remark
     assert found.duration == 8.0 and found.final_state.tolist() == [7.0]
     escaping = 5
     assert exponents.model_spectrum(subject, SILENT) is None
