@@ -397,6 +397,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=60.0, help="of tests for one mutant")
+    parser.add_argument(
+        "--minutes", type=float, default=1e6, help="no mutant is begun later; go on another time"
+    )
     parser.add_argument("--results", type=Path, required=True, help="one line of JSON for each mutant")
     parser.add_argument("--again", action="store_true", help="try the survivors in the results once more")
     options = parser.parse_args(arguments)
@@ -408,6 +411,7 @@ def main(arguments: list[str] | None = None) -> int:
     every = [(m, weight) for f, weight in sorted(weights.items()) for m in mutants_of(f)]
     chosen = weighted(every, options.count, options.seed)
     results = _read_results(options.results)
+    begun = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         copy = copy_of_the_project(Path(folder))
         if options.record:
@@ -422,6 +426,8 @@ def main(arguments: list[str] | None = None) -> int:
         for number, mutant in enumerate(chosen, start=1):
             if mutant in results and not (options.again and results[mutant] in (SURVIVED, NEVER)):
                 continue
+            if time.monotonic() - begun > 60 * options.minutes:
+                break
             tests = recorded.best_first(callers.tests(mutant)) if mutant.file in recorded.tests else []
             few = within(tests, recorded, options.seconds)
             start, answer = time.monotonic(), NEVER
@@ -438,11 +444,14 @@ def main(arguments: list[str] | None = None) -> int:
             print(
                 f"{number:4} {answer} ({len(few)} of {len(tests)} tests, {took:.0f} s)  {where}", flush=True
             )
-    answers = Counter(results[mutant] for mutant in chosen)
+    tried = [mutant for mutant in chosen if mutant in results]
+    answers = Counter(results[mutant] for mutant in tried)
     caught = answers[NOTICED] + answers[TIME]
     print(", ".join(f"{count} {answer}" for answer, count in answers.items()))
-    share = 100 * caught / max(len(chosen), 1)
-    print(f"{len(chosen)} of {len(every)} possible mutants tried, {share:.0f} % noticed")
+    share = 100 * caught / max(len(tried), 1)
+    print(f"{len(tried)} of {len(every)} possible mutants tried, {share:.0f} % noticed")
+    if len(tried) < len(chosen):
+        print(f"{len(chosen) - len(tried)} left: the same command goes on")
     return 0
 
 
