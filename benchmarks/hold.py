@@ -113,13 +113,15 @@ def specimen(case: str, drive: str, seed: int = 0) -> str:
     shown = ("x + 4800*q", "v + 101.9*p") if mode else ("x", "v")
     outputs = f'xs = "{shown[0]}"\nvs = "{shown[1]}"\n'
     text = SPECIMEN.replace("MODE", MODE if mode else "").replace("OUTPUTS", outputs)
-    return text.replace("DRIVE", drive).replace("START", repr(0.72 + 0.001 * seed))
+    start = 0.72 + 0.2 * float(np.random.default_rng(seed).random()) if seed else 0.72
+    return text.replace("DRIVE", drive).replace("START", repr(start))
 
 
 def prepare(folder: Path, case: str, seed: int, seconds: float, delay: float) -> None:
     """Rig, record and fit in a folder."""
     if case == "v":
         prepare(folder, "xv", seed, seconds, delay)
+        (folder / "beam.h5").unlink()  # recordings are never overwritten
     (folder / "specimen.toml").write_text(specimen(case, "measured", seed))
     names = CASES[case]
     sensitivity = {"x": 1.0742, "v": 2.0}

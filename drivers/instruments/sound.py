@@ -121,6 +121,7 @@ class SoundSource:
         self._loopback = None if loopback is None else self._rows[names.index(loopback)]
         self._state = threading.Condition()
         self._stream: Any = None
+        self.feeding = False  # the card may play: from before its start until it has let go
         self._failure = ""
         self.exciter = SoundExciter(profile, self)
         self._check()
@@ -148,6 +149,7 @@ class SoundSource:
         both = {"samplerate": self.rate, "blocksize": frames, "dtype": "float32", "latency": "low"}
         inputs = max(self._rows) + 1
         try:
+            self.feeding = True
             if self.exciter.used:
                 self._stream = self._host.Stream(
                     device=self._device, channels=(inputs, self.exciter.output + 1),
@@ -160,7 +162,7 @@ class SoundSource:
                 )  # fmt: skip
             self._stream.start()
         except Exception as error:
-            self._stream = None
+            self._stream, self.feeding = None, False
             raise InstrumentError(f"The sound card cannot be started ({_words(error)}).") from None
 
     # -- in PortAudio's thread: nothing here waits
@@ -249,6 +251,7 @@ class SoundSource:
             with contextlib.suppress(Exception):
                 stream.abort()
                 stream.close()
+            self.feeding = False  # one that hangs may repeat its last samples: then it counts as playing
             self.exciter.rest()
 
     def close(self) -> None:
@@ -306,7 +309,7 @@ class SoundExciter:
 
     def stop(self, reason: str = "stopped") -> None:
         self._player.stop(reason)
-        if self._source._stream is None:
+        if not self._source.feeding:
             self.rest()
 
     def request_stop(self, reason: str = "STOP") -> None:
@@ -320,7 +323,7 @@ class SoundExciter:
         return {"kind": "process", "pid": os.getpid(), "started": started(os.getpid())}
 
     def state(self) -> DriveState:
-        if self._source._stream is None and self.latch.reason:
+        if not self._source.feeding and self.latch.reason:
             self.rest()
         return self._player.state()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -106,6 +107,25 @@ def test_given_a_card_that_stops_then_the_link_is_lost(host: LoopbackHost) -> No
         while True:
             read(source, 0.05)
     source.close()
+
+
+def test_given_a_card_that_does_not_let_go_then_its_drive_counts_as_playing(host: LoopbackHost) -> None:
+    source = SoundSource(profile(), host)
+    source.start()
+    source.exciter.play(Sine(0.5, 50.0))
+    while not source.exciter.state().steady:
+        read(source, 0.05)
+    hanging, close = threading.Event(), source._stream.abort
+    source._stream.abort = lambda: (hanging.wait(GUARD), close())
+    stopping = threading.Thread(target=source.stop, daemon=True)
+    source._stream.close()  # it asks for no more samples
+    stopping.start()
+    source.exciter.request_stop("STOP")
+    time.sleep(0.3)
+    assert source.exciter.state().playing  # so that the second guard ends the process
+    hanging.set()
+    wait_until(lambda: not source.exciter.state().playing)
+    stopping.join(GUARD)
 
 
 def test_given_what_the_card_cannot_do_then_one_sentence(host: LoopbackHost) -> None:
