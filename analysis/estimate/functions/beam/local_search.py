@@ -1,9 +1,10 @@
 """Does a loss of stiffness at a few places explain the data better than a smooth curve?
 
 A curvature penalty rounds a crack, and its band does not know. So beside the smooth curve stands the same
-curve with one or two short stretches of less stiffness; where the smooth one dips is where they begin. The
-evidence decides (the likelihood integrated over the unknowns, MacKay 1992, by Laplace's approximation). Where
-both follow the data alike (Akaike's criterion), the curve is their mean and the band that of both.
+curve with one or two short stretches of less stiffness; they begin where a straight stiffness with such
+stretches comes closest to the smooth curve as the data see it, or where that dips. The evidence decides (the
+likelihood integrated over the unknowns, MacKay 1992, by Laplace's approximation). Where both follow the data
+alike (Akaike's criterion), the curve is their mean and the band that of both.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from analysis.base.progress import Progress
 from analysis.estimate.functions.beam import local_loss
 from analysis.estimate.functions.beam.fit import Problem, descend_growing, fit_from, problem, smooths_of
+from analysis.estimate.functions.beam.loss_places import MOST_LIKELY, likely_losses
 from analysis.estimate.functions.beam.system import BeamSystem
 from analysis.estimate.functions.beam.unknowns import Unknowns, layout
 from analysis.estimate.functions.penalised import Fit, penalty_matrix
@@ -34,6 +36,9 @@ _LIKELIER = 3.0  # logarithm of the factor by which the evidence must favour a l
 _ALIKE = 12.0  # difference of Akaike's criterion below which both follow the data alike
 _FOLLOWS = 200.0  # excess of the deviance up to which a straight stiffness beside losses is a start
 _REACH = 0.12  # of the length: half of what a smooth curve makes of a crack
+_NO_GAIN = 20.0  # of the deviance: no more than the evidence takes for the three numbers of another loss
+_STAGES = 5  # of a fit that only begins one
+_TRYING = "trying a local loss of stiffness"
 _KNOWN_DEPTH = 0.5  # standard error of a depth's logarithm beyond which a loss is none
 _WIDTHS = float(np.log(local_loss.WIDEST / local_loss.NARROWEST))  # range of a width's logarithm
 _DEPTHS = float(np.log(local_loss.DEEPEST / 0.02))  # and of a depth's
@@ -171,22 +176,44 @@ def _with(
     """The best fit with ``count`` losses: those found so far, and the smooth curve's dips."""
     known = [best.fit.theta[b.where] for b in best.task.unknowns.losses]
     others = [d for d in dips if all(abs(d[0] - own[0]) > _WIDTH for own in known)]
-    found = []
-    sets = list(combinations(others, count - len(known)))
-    for i, chosen in enumerate(sets):
-        progress.report(i / len(sets), "trying a local loss of stiffness")
-        with contextlib.suppress(np.linalg.LinAlgError):
-            trial, theta = _start(task, smooth, [*known, *chosen])
-            found.append((trial, descend_growing(trial, theta)))
+    follows = _deviance(task, smooth.theta) + _FOLLOWS
+    found = _near_the_curve(task, smooth, count, follows, progress.part(0.0, 0.5))
+    if not any(_deviance(*row) < follows for row in found):
+        sets = list(combinations(others, count - len(known)))
+        for i, chosen in enumerate(sets):
+            progress.report(0.5 + 0.5 * i / len(sets), _TRYING)
+            with contextlib.suppress(np.linalg.LinAlgError):
+                trial, theta = _start(task, smooth, [*known, *chosen])
+                found.append((trial, descend_growing(trial, theta)))
     if not found:
         return None
     trial, theta = min(found, key=lambda row: _deviance(*row))
-    if _deviance(trial, theta) < _deviance(task, smooth.theta) + _FOLLOWS:
+    reached = _deviance(trial, theta)
+    if known and abs(reached - _deviance(best.task, best.fit.theta)) < _NO_GAIN:
+        return None
+    if reached < follows:
         whole, theta = _curved(trial, theta, task)
         return Choice(whole, fit_from(whole, theta, progress=progress), [])
     losses = [*known, *(others[: count - len(known)])]
     whole, theta = _resolved(task, task.unknowns.with_losses(_filled(task, smooth, losses), losses))
     return Choice(whole, fit_from(whole, theta, progress=progress, weights=smooth.weights), [])
+
+
+def _near_the_curve(
+    task: Problem, smooth: Fit, count: int, follows: float, progress: Progress
+) -> list[tuple[Problem, Array]]:
+    """Straight stiffnesses beside the losses that come closest to the smooth fit as the data see it; the
+    first whose deviance is below ``follows`` is enough."""
+    found: list[tuple[Problem, Array]] = []
+    likely = likely_losses(task, smooth, count, ELEMENTS) if count <= MOST_LIKELY else []
+    for i, one in enumerate(likely):
+        progress.report(i / len(likely), _TRYING)
+        trial, theta = _resolved(task, one.straight.with_losses(one.theta, one.losses))
+        with contextlib.suppress(np.linalg.LinAlgError):
+            found.append((trial, fit_from(trial, theta, stages=_STAGES).theta))
+            if _deviance(*found[-1]) < follows:
+                break
+    return found
 
 
 def _filled(task: Problem, smooth: Fit, losses: list[Array]) -> Array:
