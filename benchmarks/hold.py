@@ -121,7 +121,6 @@ def prepare(folder: Path, case: str, seed: int, seconds: float, delay: float) ->
     """Rig, record and fit in a folder."""
     if case == "v":
         prepare(folder, "xv", seed, seconds, delay)
-        (folder / "beam.h5").unlink()  # recordings are never overwritten
     (folder / "specimen.toml").write_text(specimen(case, "measured", seed))
     names = CASES[case]
     sensitivity = {"x": 1.0742, "v": 2.0}
@@ -129,10 +128,10 @@ def prepare(folder: Path, case: str, seed: int, seconds: float, delay: float) ->
     rig = rig.replace("WIRING", "".join(f'{n} = "{n}s", ' for n in names))
     rig = rig.replace("SPECIMEN", str(folder / "specimen.toml")).replace("DELAY", str(delay / FREQUENCY))
     (folder / "rig.toml").write_text(rig)
+    if case == "v":
+        return  # record and fit are those of both sensors
     _call("acquire", folder / "rig.toml", "--fast", "--seconds", seconds, "--seed", seed, "--force",
           "--out", folder / "beam.h5", "--json", folder / "acquire.json")  # fmt: skip
-    if case == "v":
-        return
     _call("identify", folder / "beam.h5", "beam_on_shaker", "--method", "weak", "--no-finish", "--json",
           folder / "fit.json")  # fmt: skip
 

@@ -54,6 +54,7 @@ class HoldState:
     loop: LoopStatus | None = None
 
 
+UNCHECKED = "held, not checked"  # until the completed model has been asked whether it is the specimen's
 ELSEWHERE = (
     "no motion of the model, completed by what the record shows it to miss, looks like the one that was held"
 )
@@ -212,7 +213,8 @@ class HoldWork:
             self._request.wait, Progress(self._stepped, self._progress.cancelled),
         ).run(self._request.periods)  # fmt: skip
         self._held[number + 1] = held
-        return told | {"expected_control": control} | _held_in_words(held, self._plant)
+        verdict = {"verdict": UNCHECKED} if held.held else {}
+        return told | {"expected_control": control} | _held_in_words(held, self._plant) | verdict
 
     def _stepped(self, step: Step) -> None:
         done, count = self._begun
@@ -232,8 +234,10 @@ class HoldWork:
 
         held = {number: orbit for number, orbit in self._held.items() if orbit.held}
         completed = completed_models(self._study.subject, self._plant) if held else []
-        for told in self._done if completed else ():
-            if told["number"] in held:
+        for told in self._done:
+            if told["number"] not in held:
+                continue
+            if completed:
                 found = completed_orbit(self._plant, held[told["number"]], completed)
                 if not found.away < FARTHEST and not self._plant.modes:
                     told |= {"verdict": "another orbit", "reason": ELSEWHERE}
@@ -243,6 +247,7 @@ class HoldWork:
                 told |= {"states": dict(zip(self._study.model.states, found.states, strict=True))}
                 if not self._plant.modes:  # else the channels show those too
                     told |= {"orbit": _in_channels(self._plant, found.shown, found.band)}
+            told["verdict"] = "held"
 
     def result(self, files: Sequence[str], problem: str) -> dict[str, Any]:
         """What is written to the result's file; ``problem``: why it ended early, in words."""
