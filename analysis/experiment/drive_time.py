@@ -123,8 +123,8 @@ def takers_of_shift_at(
     shares = np.linalg.lstsq(columns, target, rcond=None)[0]
     if not np.linalg.norm(target - columns @ shares) < _COVERED:
         return None
-    taking = {j for j, share in zip(used, shares, strict=True) if abs(share) > _SHARE}
-    return tuple(name for name, j in zip(names, free, strict=True) if j in taking)
+    takers = {j for j, share in zip(used, shares, strict=True) if abs(share) > _SHARE}
+    return tuple(name for name, j in zip(names, free, strict=True) if j in takers)
 
 
 def _with_drives(shifted: Model, names: Sequence[str]) -> Array:

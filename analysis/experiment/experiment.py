@@ -325,18 +325,18 @@ def _with_unknown_time(
             continue
         # The shared parameters cover one common shift; the other records keep their own.
         common = i == 0 and not any(t is not None for t in times)
-        taking = takers_of_shift(shifted, record, conditions, model.free) if common else None
-        if taking is None and conditions.per_record:
-            taking = takers_of_shift(shifted, record, conditions, conditions.per_record)
-        origins.append(_covered(record, taking) if taking is not None else _looked_for(record, repeats))
+        takers = takers_of_shift(shifted, record, conditions, model.free) if common else None
+        if takers is None and conditions.per_record:
+            takers = takers_of_shift(shifted, record, conditions, conditions.per_record)
+        origins.append(_covered(record, takers) if takers is not None else _looked_for(record, repeats))
     return (shifted if any(o.phase == "unknown" for o in origins) else model), origins
 
 
-def _covered(record: Record, taking: tuple[str, ...]) -> _Origin:
+def _covered(record: Record, takers: tuple[str, ...]) -> _Origin:
     """Free parameters take a shift of t up: they are given by the file's own clock."""
-    if not taking:  # t has no effect
+    if not takers:  # t has no effect
         return _Origin("none")
-    return _Origin("none", clock_start(record) or 0.0, clock_words(record, taking))
+    return _Origin("none", clock_start(record) or 0.0, clock_words(record, takers))
 
 
 def _looked_for(record: Record, repeats: bool) -> _Origin:

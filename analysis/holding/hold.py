@@ -29,18 +29,18 @@ Array = NDArray[np.float64]
 
 LONGEST_WAIT = 400  # periods of the drive
 SETTLE = 4  # cycles of the orbit after a catch or a new target
-WARM = 2  # cycles that the estimator gets before its states count
-HALF = 12  # cycles in each half of a look at the mean correction, and at least HALF_PERIODS
+WARM = 2  # cycles of the orbit before the estimator's states are used
+HALF = 12  # cycles in each half of an average of the correction; at least HALF_PERIODS of the drive
 HALF_PERIODS = 24
 CORRECTIONS = 5
-TRIES = 12  # looks at the mean correction
-FEW = 4.0  # floors of a short look below which the next one is long
-LARGEST_STEP = 0.15  # rms way of the target in one correction, of the spread
-STUCK = 0.7  # of the mean correction before: less is no progress
-DONE = 1.5  # floors of the mean correction below which the target is right
+TRIES = 12  # averages of the correction, at most
+FEW = 4.0  # mean correction over its floor below which the next average is taken over a long stretch
+LARGEST_STEP = 0.15  # rms displacement of the target in one correction, over the motion's spread
+STUCK = 0.7  # mean correction over the one before, above which a step was no progress
+DONE = 1.5  # mean correction over its floor below which the target is right
 MEAN_CONTROL, FLOORS = 0.002, 3.0  # mean correction over the amplitude, and over its floor
-SCATTER = 0.1  # rms of the motion about its mean, of the spread
-MOVED = 0.5  # rms way of the target, of the spread, beyond which it is another orbit
+SCATTER = 0.1  # rms of the motion about its mean cycle, over its spread
+MOVED = 0.5  # rms displacement of the target, over the motion's spread, beyond which it is another orbit
 
 
 @dataclass(frozen=True, eq=False)

@@ -231,7 +231,7 @@ def test_given_a_long_record_then_a_fifth_of_it_may_exclude_a_rival(
     experiment = about(conditions=about(per_record=()), parts=cut)
     fitted = fitted_of(
         experiment=experiment, unknowns=[about(record=-1, **BOUNDS)], pieces=(short, piece),
-        values=np.array([[1.0], [2.0]]), sigma=np.array([[3.0], [4.0]]),
+        values=np.array([[1.0], [2.0], [9.0]]), sigma=np.array([[3.0], [4.0], [9.0]]),
     )  # fmt: skip
     assert rivals._fails_on_an_excerpt(fitted, 0, np.ones(1), SILENT) is (length > 0)
     if length:

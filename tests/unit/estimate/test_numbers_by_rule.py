@@ -14,7 +14,7 @@ from scipy.integrate import solve_ivp
 
 from analysis.base.errors import DataError
 from analysis.base.record import Excitation, Record
-from analysis.estimate.balance.method import HarmonicBalance, _described
+from analysis.estimate.balance.method import HarmonicBalance, _described, _phase_unknown
 from analysis.estimate.balance.orbits import choose_confirmed
 from analysis.estimate.balance.problem import Balance
 from analysis.estimate.discovery.quadratic import Quadratic
@@ -32,6 +32,7 @@ from analysis.estimate.methods import identify
 from analysis.estimate.path.substeps import refine_substeps
 from analysis.estimate.shooting.problem import Point
 from analysis.estimate.shooting.rests import rests
+from analysis.estimate.shooting.run import Motion
 from analysis.experiment import Conditions, Experiment
 from analysis.model import Model
 
@@ -263,6 +264,66 @@ def test_given_no_inputs_then_what_a_change_of_them_does_is_nothing_of_the_right
     assert not pushes.any() and not shifts.any()
 
 
+def test_given_a_law_in_the_place_of_another_then_the_other_numbers_follow_by_least_squares() -> None:
+    """Of a linear regression: so much of another column that nothing of the first is left."""
+    rng = np.random.default_rng(8)
+    rows = rng.standard_normal((60, 4))
+    rows[:, 3] = rows[:, 0] + 0.2 * rng.standard_normal(60)  # the other law
+    y = rows[:, :3] @ np.array([2.0, -1.0, 0.5]) + 0.1 * rng.standard_normal(60)
+    known, other = rows[:, :3], rows[:, 3]
+    inverse = np.linalg.inv(known.T @ known)
+    estimate = inverse @ known.T @ y
+    along = inverse @ known.T @ other  # of the unknowns, for one of the new column
+    left = other - known @ along
+    scored = about(
+        along=along[:, None],
+        information=np.array([[left @ left]]),
+        score=np.array([left @ (y - known @ estimate)]),
+    )
+    unknowns = [about(kind="parameter"), about(kind="parameter"), about(kind="offset")]
+    fitted = cast(Any, about(estimate=estimate, unknowns=unknowns))
+    size = estimate[0] / along[0]  # of the new column that leaves nothing of the law
+    there = inverse @ known.T @ (y - size * other)
+    assert there[0] == pytest.approx(0.0, abs=1e-9)
+    rise = np.sum((y - size * other - known @ there) ** 2) - np.sum((y - known @ estimate) ** 2)
+    far = abs(there[1] - estimate[1])
+    for error, moved in ((0.99 * far / laws._OTHER, {1: there[1]}), (1.01 * far / laws._OTHER, {})):
+        found = laws._exchanged(fitted, cast(Any, scored), 0, 0, cast(Any, None), np.full(3, error))
+        assert found is not None
+        assert found.rise == pytest.approx(rise) and found.moved == pytest.approx(moved)
+    scored.along[0, 0] = 0.0  # nothing of the law that is put out
+    assert laws._exchanged(fitted, cast(Any, scored), 0, 0, cast(Any, None), np.ones(3)) is None
+
+
+@pytest.mark.parametrize(
+    ("reached", "last", "lost"), [(5, 1.0, False), (4, 1.0, True), (5, np.nan, True), (5, np.inf, True)]
+)
+def test_given_a_motion_then_it_is_lost_where_it_ended_early_or_is_no_number(
+    reached: int, last: float, lost: bool
+) -> None:
+    outputs = np.ones((1, 5))
+    outputs[0, -1] = last
+    assert Motion(outputs, outputs, np.zeros((1, 0, 5)), reached).diverged is lost
+
+
+def test_given_a_global_search_then_it_counts_its_simulations(monkeypatch: pytest.MonkeyPatch) -> None:
+    from analysis.estimate.search import global_search
+
+    seen = []
+    objective = global_search.objective
+    monkeypatch.setattr(global_search, "objective", lambda *given: seen.append(1) or objective(*given))
+    model = Model.from_equations(
+        {"x": "-a*x"}, {"a": {"guess": 1.0, "lower": 0.0, "upper": 3.0}}, initial={"x": 1.0}
+    )
+    record = Record.from_arrays(10.0, {"x": np.exp(-0.17 * np.arange(30.0))})
+    for population, few in ((0, 10), (7, 7)):
+        seen.clear()
+        result = identify(model, record, "global", finish=False, generations=6, population=population)
+        assert result.evaluations == len(seen) >= 6 * few
+        assert result.parameters["a"].value == pytest.approx(1.7, abs=0.05)
+        assert any("generations" in words for words in result.warnings)
+
+
 # balance
 
 
@@ -330,6 +391,22 @@ def test_given_orbits_then_unconfirmed_ones_are_taken_only_where_that_was_asked(
     taken, words = choose_confirmed(cast(Any, None), found, HarmonicBalance(unconfirmed=False))
     assert taken == [good] and asked == [3] and "2" in " ".join(words)
     assert choose_confirmed(cast(Any, None), cast(Any, []), HarmonicBalance(unconfirmed=False)) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("phases", "option", "unknown"),
+    [
+        (("recorded", "recorded"), "auto", False),
+        (("recorded", "unknown"), "auto", True),
+        (("unknown", "unknown"), "recorded", False),
+        (("recorded", "recorded"), "orbit", True),
+    ],
+)
+def test_given_records_then_phases_are_sought_if_one_of_them_is_unknown_or_that_was_asked(
+    phases: tuple[str, str], option: Any, unknown: bool
+) -> None:
+    experiment = cast(Any, about(runs=[about(phase=phase) for phase in phases]))
+    assert _phase_unknown(experiment, HarmonicBalance(phase=option)) is unknown
 
 
 # where searches begin

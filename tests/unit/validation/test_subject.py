@@ -11,6 +11,7 @@ import pytest
 from scipy.signal import cont2discrete
 from scipy.stats import chi2, norm
 
+from analysis.base.errors import ModelError
 from analysis.base.progress import SILENT
 from analysis.base.record import Excitation, Record
 from analysis.experiment import Conditions
@@ -303,3 +304,49 @@ def test_given_a_white_force_that_a_converter_holds_then_the_right_model_is_vali
     assert "held" not in check_residuals(smooth, SILENT).sentence
     free = Record.from_arrays(20.0, {"x": np.cos(0.1 * np.arange(400)), "v": -np.sin(0.1 * np.arange(400))})
     assert read_subject(FREE, free, {}).conditions.inputs == "auto"
+
+
+LATE = 0.83  # of the drive's time at the first sample
+
+
+def late_record(noise: float = 0.01) -> Record:
+    """The steady answer of x'' + 0.2 x' + 4 x = cos(1.5 t) from t = 0.83 on, by its closed form."""
+    t = LATE + 0.1 * np.arange(600)
+    answer = np.exp(1.5j * t) / (4.0 - 1.5**2 + 0.3j)
+    rng = np.random.default_rng(4)
+    x, v = answer.real, (1.5j * answer).real
+    channels = {"x": x + noise * rng.standard_normal(600), "v": v + noise * rng.standard_normal(600)}
+    return Record.from_arrays(10.0, channels)
+
+
+@pytest.mark.parametrize("search", ["ends", "fails", "does not end"])
+def test_given_no_phase_of_the_drive_then_it_is_fitted_to_what_the_noise_allows_or_as_scanned(
+    search: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = Model.from_equations({"x": "v", "v": "-0.2*v - 4*x + cos(1.5*t)"})
+    if search == "fails":
+
+        def fail(*_: object) -> None:
+            raise ModelError("no")
+
+        monkeypatch.setattr(subject_module, "fit", fail)
+    if search == "does not end":
+        lost = SimpleNamespace(converged=False, values=np.full((1, 1), 55.0))
+        monkeypatch.setattr(subject_module, "fit", lambda *_: lost)
+    found = prepare_subject(model, late_record(), {})
+    off = (found.record.drive_time or 0.0) - LATE
+    off -= TURN / 1.5 * round(off / (TURN / 1.5))
+    # 1200 samples of 0.01 beside an amplitude of 0.6 know it to 0.0007; the scan has steps of a 32nd or so
+    assert abs(off) < (0.004 if search == "ends" else 0.2)
+    assert found.forced and found.base == pytest.approx(TURN / 1.5)
+
+
+def test_given_a_drive_time_that_was_identified_or_recorded_then_no_other_is_sought(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(subject_module, "_fitted_time", lambda _: pytest.fail("sought"))
+    model = Model.from_equations({"x": "v", "v": "-0.2*v - 4*x + cos(1.5*t)"})
+    assert prepare_subject(model, late_record(), {DRIVE_TIME: 0.31}).record.drive_time == 0.31
+    assert prepare_subject(model, late_record(), {f"{DRIVE_TIME}[1]": 0.32}).record.drive_time == 0.32
+    known = replace(late_record(), drive_time=0.5)
+    assert prepare_subject(model, known, {DRIVE_TIME: 0.31}).record.drive_time == 0.5
