@@ -14,6 +14,7 @@ from app.campaign.summary import FitSummary, ParameterSummary, Summary, usable
 from app.campaign.table import Row
 from app.campaign.version import program_version
 from app.report.blocks import Block, Document, Grid, Heading, Paragraph, Picture
+from app.report.localised import localised_block, localised_but
 
 MOST_NAMED = 12  # outliers and recordings that are named in one place
 MOST_LISTED = 400  # rows of the table on the page; the whole of it is in the CSV
@@ -29,7 +30,10 @@ def document(title: str, table: Sequence[Row], summary: Summary, unsuitable: dic
         blocks += _fit(fit)
     blocks += _failures(summary)
     blocks += _rows(table)
-    return Document(title or "Campaign", f"Shakedown {program_version()}", blocks)
+    names = [str(row["recording"]) for row in table] + [Path(path).stem for path in unsuitable]
+    words = localised_but(names)
+    told = [localised_block(block, words) for block in blocks]
+    return Document(title or "Campaign", f"Shakedown {program_version()}", told)
 
 
 def _head(table: Sequence[Row], summary: Summary, unsuitable: dict[str, str]) -> Iterator[Block]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -15,23 +15,51 @@ from matplotlib.ticker import Formatter
 from app.numbers import decimal_mark, localised
 from app.report.blocks import Block, Grid, Paragraph, Picture
 
+Words = Callable[[str], str]
 
-def localised_block(block: Block) -> Block:
-    """What the program says, in the locale's way; the words of others stay as they are."""
+
+def localised_block(block: Block, words: Words = localised) -> Block:
+    """What the program says, in the locale's way; the words of others stay as they are.
+
+    ``words`` rewrites sentences and the text of tables and figures; columns of numbers and axes always are.
+    """
     if decimal_mark() == "." or getattr(block, "verbatim", False):
         return block
     if isinstance(block, Paragraph):
-        return replace(block, text=localised(block.text))
+        return replace(block, text=words(block.text))
     if isinstance(block, Grid):
-        rows = [[localised(cell) for cell in row] for row in block.rows]
-        return replace(block, rows=rows, caption=localised(block.caption))
+        rows = [
+            [(localised if i in block.numeric else words)(cell) for i, cell in enumerate(row)]
+            for row in block.rows
+        ]
+        return replace(block, rows=rows, caption=words(block.caption))
     if isinstance(block, Picture):
-        draw = partial(_draw, block.draw)
-        return replace(block, draw=draw, caption=localised(block.caption))
+        draw = partial(_draw, block.draw, words)
+        return replace(block, draw=draw, caption=words(block.caption))
     return block
 
 
-def _draw(draw: Callable[[Any], None], figure: Any) -> None:
+def localised_but(names: Iterable[str]) -> Words:
+    """Rewrites what is not one of these names, of recordings for instance."""
+    longest_first = sorted({name for name in names if name}, key=len, reverse=True)
+    if not longest_first:
+        return localised
+    known = re.compile(f"({'|'.join(map(re.escape, longest_first))})")
+
+    def words(text: str) -> str:
+        parts = known.split(text)
+        parts[::2] = [localised(part) for part in parts[::2]]
+        return "".join(parts)
+
+    return words
+
+
+def as_it_stands(text: str) -> str:
+    """For words that cite numbered equations, sections and printed tables."""
+    return text
+
+
+def _draw(draw: Callable[[Any], None], words: Words, figure: Any) -> None:
     """Draw a figure, then let its axes and its words follow the locale."""
     draw(figure)
     for axis in figure.findobj(Axis):
@@ -39,7 +67,7 @@ def _draw(draw: Callable[[Any], None], figure: Any) -> None:
             if not isinstance(ticks.formatter, _Localised):
                 ticks.formatter = _Localised(ticks.formatter)
     for text in figure.findobj(Text):
-        text.set_text(_localised(text.get_text()))
+        text.set_text(_localised(text.get_text(), words))
 
 
 class _Localised(Formatter):
@@ -67,8 +95,8 @@ class _Localised(Formatter):
         self._inner.set_locs(locs)
 
 
-def _localised(text: str) -> str:
+def _localised(text: str, words: Words = localised) -> str:
     """Words of a figure, with formulas between dollar signs, where a blank follows a bare comma."""
-    parts = [localised(part) for part in text.split("$")]
+    parts = [words(part) for part in text.split("$")]
     parts[1::2] = [re.sub(r"(?<=\d),(?=\d)", "{,}", formula) for formula in parts[1::2]]
     return "$".join(parts)

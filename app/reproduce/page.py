@@ -7,8 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from analysis import __version__
+from app.dates import moment_text
 from app.figures.curves import draw_curves
 from app.report.blocks import Block, Document, Grid, Heading, Paragraph, Picture
+from app.report.localised import as_it_stands, localised_block
 from app.reproduce import Table
 from app.reproduce.rows import COLUMNS, VERDICTS
 
@@ -36,8 +38,9 @@ def document(tables: Sequence[Table]) -> Document:
         for made in tables:
             if made.name.partition("-")[0] == key:
                 blocks += _table(made)
-    written = datetime.now().astimezone().isoformat(timespec="minutes")
-    return Document("Published beside ours", f"Shakedown {__version__}, written {written}", blocks)
+    written = moment_text(datetime.now().astimezone().isoformat(timespec="minutes"))
+    told = [localised_block(block, as_it_stands) for block in blocks]
+    return Document("Published beside ours", f"Shakedown {__version__}, written {written}", told)
 
 
 def counts(made: Table) -> dict[str, int]:

@@ -19,7 +19,7 @@ from app.report import write_document
 from app.report.blocks import Document, Grid, Heading, Paragraph, Picture
 from app.report.content import document
 from app.report.findings import PARTS, Findings, Measured, Study
-from app.report.localised import localised_block
+from app.report.localised import as_it_stands, localised_block, localised_but
 from app.report.logo import HIGHEST, read_logo
 
 
@@ -122,3 +122,14 @@ def test_given_a_locale_then_figures_have_its_decimal_mark() -> None:
     texts = {text.get_text() for text in figure.findobj(Text)}
     assert {"0,5", "0,2", "f = 2,5 Hz, $c_1 = 0{,}5, d$"} <= texts
     assert not any(re.search(r"\d\.\d", text) for text in texts)
+
+
+@pytest.mark.usefixtures("german")
+def test_given_names_with_points_when_localised_then_only_the_numbers_around_them_change() -> None:
+    words = localised_but(["f2.5", "run 2.5 b", "run 2.5"])
+    assert words("k = 2.5 (run 2.5 b), 3.5 (run 2.5)") == "k = 2,5 (run 2.5 b), 3,5 (run 2.5)"
+    grid = Grid(["", "k"], [["f2.5", "2.5"], ["4.5 s", "-1.5"]], "of f2.5: 0.5", numeric=(1,))
+    told = localised_block(grid, words)
+    assert told == Grid(["", "k"], [["f2.5", "2,5"], ["4,5 s", "-1,5"]], "of f2.5: 0,5", numeric=(1,))
+    printed = localised_block(Grid(["", "k"], [["eq. 4.1", "2.5"]], "table 4.2", numeric=(1,)), as_it_stands)
+    assert printed == Grid(["", "k"], [["eq. 4.1", "2,5"]], "table 4.2", numeric=(1,))
