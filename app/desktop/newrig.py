@@ -73,7 +73,7 @@ VOLTS = "no sensor: volts"
 AS_IT_IS = "as it is"
 NO_SHAKER = "no shaker"
 NO_LOOPBACK = "none"
-GIVEN = "must be given"
+GIVEN = "must be given,"
 
 
 class NewRigDialog(QDialog):
@@ -134,7 +134,7 @@ class NewRigDialog(QDialog):
         self.search_button = button("Search again", self.search, "Look for connected instruments")
         rows = form(self.theme)
         add_row(self.theme, rows, "Sample rate", self.rate, "The device rounds it to what it can do")
-        self.card_input = Number(0.0, 0.0, 1000.0, "V", 4, empty=GIVEN)
+        self.card_input = Number(0.0, 0.0, 1000.0, "V", 4, empty=f"{GIVEN} in V")
         self.card_input.valueChanged.connect(lambda _: self._card_changed())
         add_row(self.theme, rows, "Full scale", self.card_input, "V at an input that are 1.0 for the card")
         self._card_rows: list[tuple[QFormLayout, QWidget]] = [(rows, self.card_input)]
@@ -426,16 +426,16 @@ class NewRigDialog(QDialog):
         self.output.currentTextChanged.connect(
             lambda text: self._set(output="" if text == NO_SHAKER else text)
         )
-        self.amplitude = Number(0.0, 0.0, 1000.0, "V", 4, empty=GIVEN)
-        self.lowest = Number(0.0, 0.0, 1e6, "Hz", 3, empty=GIVEN)
-        self.highest = Number(0.0, 0.0, 1e6, "Hz", 3, empty=GIVEN)
-        self.ramp = Number(0.0, 0.0, 1e6, "V/s", 3, empty=GIVEN)
+        self.amplitude = Number(0.0, 0.0, 1000.0, "V", 4, empty=f"{GIVEN} in V")
+        self.lowest = Number(0.0, 0.0, 1e6, "Hz", 3, empty=f"{GIVEN} in Hz")
+        self.highest = Number(0.0, 0.0, 1e6, "Hz", 3, empty=f"{GIVEN} in Hz")
+        self.ramp = Number(0.0, 0.0, 1e6, "V/s", 3, empty=f"{GIVEN} in V/s")
         self.title = entry("", "My rig", "Name of the rig, also of its file")
         self.title.textChanged.connect(lambda _: self._follow())
         rows = form(self.theme)
         add_row(self.theme, rows, "Name", self.title)
         add_row(self.theme, rows, "Shaker at", self.output, "The output that drives the shaker's amplifier")
-        self.card_output = Number(0.0, 0.0, 1000.0, "V", 4, empty=GIVEN)
+        self.card_output = Number(0.0, 0.0, 1000.0, "V", 4, empty=f"{GIVEN} in V")
         self.card_output.valueChanged.connect(lambda _: self._card_changed())
         self.loopback = QComboBox()
         self.loopback.currentIndexChanged.connect(lambda _: self._card_changed())

@@ -111,6 +111,8 @@ class ChannelTable(Card):
         before = self.chosen()
         self._profile, self._path = profile, path
         channels = profile.channels if profile is not None else ()
+        for box in self.table.findChildren(QComboBox):
+            box.hide()  # taken out below; it would stay in sight as long as a dialog is open
         self.table.setRowCount(len(channels))
         for r, channel in enumerate(channels):
             for c, (name, heading, tip, choices) in enumerate(COLUMNS):
