@@ -242,7 +242,9 @@ def payload(found: Selection) -> dict[str, Any]:
             "verdict": found.result.verdict,
             "reasons": list(found.result.reasons),
             "kept": {name: candidates[name].term for name in found.kept},
-            "probability": found.probability,
+            "probability": {} if found.caveat else found.probability,
+            "shares": found.probability if found.caveat else {},
+            "caveat": found.caveat,
             "rivals": [
                 {
                     "terms": list(r.terms),
@@ -280,7 +282,10 @@ def _show(found: Selection) -> None:
         sure = _percent(found.probability[name]) if name in found.probability else "-"
         rows.append((name, where, e.value, e.stderr, "always" if name in found.library.always else sure))
     print()
-    print(table(("coefficient", "term", "value", "std. error", "probability"), rows))
+    sure = "share" if found.caveat else "probability"
+    print(table(("coefficient", "term", "value", "std. error", sure), rows))
+    if found.caveat:
+        print(f"\n{found.caveat}")
     left = {n: p for n, p in found.probability.items() if n not in found.kept and p >= 0.01}
     if left:
         said = ", ".join(

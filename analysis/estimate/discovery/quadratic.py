@@ -7,7 +7,8 @@ minimum is const - b_T' H_TT^-1 b_T, b = g + H theta0: no subset has to be fitte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +19,7 @@ Subset = frozenset[int]
 
 _RIDGE = 1e-10  # of the scaled information: two terms that are the same along the motion
 _MOST_MOVES = 60  # of a search
+_BEAM = 200  # sets of one size that the sets of the next size are made of
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +34,7 @@ class Quadratic:
     always: Subset
     price: float  # of one more unknown
     bound: Mapping[int, Subset] = field(default_factory=dict)
+    widths: Array = field(default_factory=lambda: np.zeros(0))  # [P] of what is expected of the coefficients
 
     @classmethod
     def around(
@@ -45,6 +48,33 @@ class Quadratic:
     ) -> Quadratic:
         """From information and gradient (downhill) at a point."""
         return cls(information, gradient + information @ point, always, price, bound or {})
+
+    def evidence(self, subset: Subset) -> float:
+        """-2 ln of the probability of the data given the terms of a subset and of the subset itself, up to
+        a constant, its shapes at the price of a term each."""
+        chosen = self.whole(subset)
+        misfit = self.criterion(subset) - self.price * (len(chosen) - len(self.always))
+        inside = len(chosen) - len(self.always | subset)
+        return misfit + self.price * inside + self.choice_cost(subset)
+
+    def choice_cost(self, subset: Subset) -> float:
+        """What the terms of a subset cost, by Laplace's approximation (MacKay 2003, chapter 28).
+
+        Coefficients are expected to follow Cauchy distributions of the given widths, and all subsets of one
+        size to be alike; a coefficient costs the more, the narrower the data make it.
+        """
+        own, total = sorted(subset), len(self.candidates)
+        size = len(own)
+        ways = math.lgamma(total + 1) - math.lgamma(size + 1) - math.lgamma(total - size + 1)
+        if not own:
+            return 0.0
+        places, estimate, covariance = self.estimate(subset)
+        at = [places.index(i) for i in own]
+        width = self.widths[own]
+        scaled = covariance[np.ix_(at, at)] / np.outer(width, width)
+        known = -float(np.sum(np.log(np.clip(np.linalg.eigvalsh(scaled), 1e-300, 1.0))))
+        far = 2 * float(np.sum(np.log1p((estimate[at] / width) ** 2)))
+        return known + far + size * math.log(math.pi / 2) + 2 * ways
 
     @property
     def candidates(self) -> Subset:
@@ -110,43 +140,38 @@ class Quadratic:
         }
         return sorted(found, key=self.criterion)
 
-    def smaller(self, subset: Subset, most: int, rise: float) -> list[Subset]:
-        """The best sets of fewer terms whose misfit rises by less than ``rise``, among a set and its ``most``
-        most promising terms.
+    def leading(self, largest: int, most: int) -> list[list[Subset]]:
+        """The ``most`` sets of lowest misfit of each size from one to ``largest``.
 
         Far from its point a linearisation still ranks sets of one size, but says too much against small
         ones: where terms are alike along the motion, as on a closed orbit, it prefers many to the few true
         ones.
         """
-        wide = subset | self.promising(subset, most)
-        misfit = self._misfit(subset)
-        found, down, up = [], subset, frozenset[int]()
-        by_size: dict[int, set[Subset]] = {}
-        while len(down) > 1:
-            down = self._exchanged(min((down - {i} for i in down), key=self._misfit), wide)
-            by_size.setdefault(len(down), set()).add(down)
-        while len(up) + 1 < len(subset):
-            up = self._exchanged(min((up | {j} for j in wide - up), key=self._misfit), wide)
-            by_size.setdefault(len(up), set()).add(up)
-        for sets in by_size.values():
-            best = min(sets, key=self._misfit)
-            if self._misfit(best) < misfit + rise:
-                found.append(best)
+        names = sorted(self.candidates)
+        groups = [sorted(set(self.whole({i})) - self.always) for i in names]
+        G, g = self._without_always()
+        beam, found = [frozenset[int]()], list[list[Subset]]()
+        for _ in range(min(largest, len(names))):
+            sets = list({s | {j} for s in beam for j in range(len(names)) if j not in s})
+            rows = [sorted({i for j in s for i in groups[j]}) for s in sets]
+            order = np.argsort(-_gains(G, g, rows), kind="stable")[:_BEAM]
+            beam = [sets[i] for i in order]
+            found.append([frozenset(names[j] for j in s) for s in beam[:most]])
         return found
+
+    def _without_always(self) -> tuple[Array, Array]:
+        """Scaled information and linear part of all unknowns where those that always stay are at their best;
+        one more unknown, of which nothing is known, fills up rows."""
+        H, b, _ = self._scaled(list(range(len(self.linear))))
+        stay = sorted(self.always)
+        G, g = np.eye(len(b) + 1), np.zeros(len(b) + 1)
+        solved = np.linalg.solve(H[np.ix_(stay, stay)], np.column_stack([H[stay], b[stay]]))
+        G[:-1, :-1] = H - H[:, stay] @ solved[:, :-1]
+        g[:-1] = b - H[:, stay] @ solved[:, -1]
+        return G, g
 
     def _misfit(self, subset: Subset) -> float:
         return self.criterion(subset) - self.price * (len(self.whole(subset)) - len(self.always))
-
-    def _exchanged(self, subset: Subset, among: Subset) -> Subset:
-        """The best set of the same size that exchanges of single terms lead to."""
-        here = subset
-        for _ in range(_MOST_MOVES):
-            moves = ((here - {i}) | {j} for i in here for j in among - here)
-            found = min(moves, key=self._misfit, default=here)
-            if self._misfit(found) >= self._misfit(here) - 1e-9:
-                break
-            here = found
-        return here
 
     def _pruned(self, subset: Subset) -> Subset:
         """What is left when the least needed term goes, again and again, as long as that pays."""
@@ -170,3 +195,14 @@ def neighbours(subset: Subset, among: Subset) -> Iterator[Subset]:
         yield subset - {i}
         for j in absent:
             yield (subset - {i}) | {j}
+
+
+def _gains(G: Array, g: Array, rows: Sequence[Sequence[int]]) -> Array:
+    """By how much each set of unknowns lowers the misfit; the last unknown stands for none."""
+    widest = max(len(row) for row in rows)
+    filled = np.array([[*row, *[len(g) - 1] * (widest - len(row))] for row in rows])
+    H, b = G[filled[:, :, None], filled[:, None, :]], g[filled]
+    none = filled == len(g) - 1
+    H[none[:, :, None] | none[:, None, :]] = 0.0
+    H += np.where(none, 1.0, _RIDGE)[:, :, None] * np.eye(widest)
+    return np.asarray(np.einsum("ij,ij->i", b, np.linalg.solve(H, b[:, :, None])[:, :, 0]))

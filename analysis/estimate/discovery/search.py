@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import ShakedownError
 from analysis.base.progress import SILENT, Progress
+from analysis.estimate.discovery.forces import Forces
 from analysis.estimate.discovery.quadratic import Quadratic, Subset, neighbours
 from analysis.estimate.discovery.trials import Trial, Trials
-from analysis.estimate.discovery.weak_start import Block, weak_blocks, weak_quadratic, weak_rows
+from analysis.estimate.discovery.weak_start import weak_blocks, weak_quadratic, weak_rows
 
 if TYPE_CHECKING:
     from analysis.estimate.discovery.scene import Scene
@@ -31,10 +32,13 @@ _LONGER = 4  # how many times longer the long segments are
 _SHORTEST = 24  # samples of a segment
 _ABSENT = 6  # terms that are tried beside those of a set: further away a linearisation says little
 _WIDE = 25  # the same for a search from nothing or from all of them
-_RISE = 0.25  # of the misfit, a sample, up to which a smaller set is tried although it looks worse
+_RISE = 0.25  # of the misfit, a sample: sets that lie higher follow the record no more
+_LEADERS, _WEAK_LEADERS = 8, 4  # of each size that are fitted: where terms are alike they are hardly ranked
+_PROBES = 3  # in turn that do not follow the record: after them the size is given up
 _ROUNDS = 10  # of fit and new choice
 _RIVAL = 10.0  # criterion above the best at which odds are 150 to 1
 _MOST_RIVALS = 4  # that are fitted
+_SERIOUS, _MOST_SERIOUS = 30.0, 24  # criterion above the best, and number, of sets that are weighed
 
 
 @dataclass(frozen=True)
@@ -87,9 +91,11 @@ class Stage:
         """The fits, best first."""
         return sorted((t for t in self.visited.values() if t is not None), key=self.choice.criterion)
 
-    def fit(self, subset: Subset, values: Array, states: tuple[Array, ...]) -> Trial | None:
+    def fit(
+        self, subset: Subset, values: Array, states: tuple[Array, ...], limit: float = math.inf
+    ) -> Trial | None:
         if subset not in self.visited:
-            self.visited[subset] = self.trials.fit(subset, values, states)
+            self.visited[subset] = self.trials.fit(subset, values, states, limit)
         return self.visited[subset]
 
     def start(self, subset: Subset, values: Array, states: tuple[Array, ...]) -> None:
@@ -114,13 +120,67 @@ class Stage:
                 return
             present = positions(items, here.subset) - quadratic.always
             sets = quadratic.proposals(present, _ABSENT, _WIDE)
-            sets += quadratic.smaller(present, _WIDE, _RISE * self.choice.samples)
             moves = [self.moved(here, quadratic, items, s) for s in sets]
-            fits = [self.fit(*move) for move in moves if move[0] not in self.visited]
+            limit = here.misfit + _RISE * self.choice.samples
+            fits = [self.fit(*move, limit) for move in moves if move[0] not in self.visited]
             better = [
                 t for t in fits if t is not None and self.choice.criterion(t) < self.choice.criterion(here)
             ]
             here = min(better, key=self.choice.criterion, default=None)
+
+    def by_size(self, weak: Sequence[Quadratic], progress: Progress) -> None:
+        """Fit the best sets of each size, around the best one and in the weak form, and go on from a better
+        one.
+
+        They are tried from one term more than the best set has downwards, until sets of a size no longer
+        follow the record.
+        """
+        for _ in range(_ROUNDS):
+            best = self.ranked()[0]
+            quadratic, items = self.around(best)
+            if not np.isfinite(quadratic.information).all():
+                return
+            forces = Forces(self.trials.experiment, best)
+            limit = best.misfit + _RISE * self.choice.samples
+            largest = len(best.subset - self.choice.always) + 1
+            leading = [
+                quadratic.leading(largest, _LEADERS),
+                *(q.leading(largest, _WEAK_LEADERS) for q in weak),
+            ]
+            indices = [[index for index, _ in items], *(list(range(len(q.linear))) for q in weak)]
+            for size in range(largest, 0, -1):
+                progress.report(0.5, f"sets of {size} terms")
+                subsets = {
+                    self.choice.always | {own[i] for i in chosen}: None
+                    for ranking, own in zip(leading, indices, strict=True)
+                    for chosen in (ranking[size - 1] if size <= len(ranking) else ())
+                }
+                # of terms that are only added the quadratic is sure
+                others = [s for s in subsets if not s > best.subset]
+                if others and not self._any_follows(others, best, forces, limit):
+                    break
+            if self.ranked()[0] is best:
+                return
+            self.explore(self.ranked()[0], progress)
+
+    def _any_follows(self, subsets: list[Subset], best: Trial, forces: Forces, limit: float) -> bool:
+        """Fit sets until several in turn have a misfit above a limit; whether one has not."""
+        follow = lost = 0
+        for subset in subsets:
+            if self._follows(subset, best, forces, limit):
+                follow, lost = follow + 1, 0
+            else:
+                lost += 1
+            if lost == _PROBES:
+                break
+        return follow > 0
+
+    def _follows(self, subset: Subset, best: Trial, forces: Forces, limit: float) -> bool:
+        """Whether a set, fitted from where it comes nearest to the forces of the best one, has a misfit
+        below a limit."""
+        values = forces.like(subset, self.choice.candidates)
+        trial = self.fit(subset, values, best.states, limit)
+        return trial is not None and trial.misfit < limit
 
     def around(self, trial: Trial) -> tuple[Quadratic, list[tuple[int, int]]]:
         return self.trials.around(trial, self.choice.always, self.choice.price)
@@ -149,7 +209,8 @@ class SearchResult:
     """The best set, its rivals, and the misfit of all sets around it."""
 
     best: Trial
-    ranking: list[Trial]  # best first, of the last stage
+    ranking: list[Trial]  # of the last stage, by evidence, the best first
+    evidence: dict[Subset, float]  # -2 ln of the probability of each set in the ranking, up to a constant
     choice: Choice
     quadratic: Quadratic
     items: list[tuple[int, int]]
@@ -178,8 +239,10 @@ def search(
         held = dict(zip(model.parameters, values[0].tolist(), strict=False))
         given = scene.motions(model.with_values({n: v for n, v in held.items() if n in model.free}))
         stage.start(subset, values, tuple(motion.smooth for motion in given))
-    for subset, values, states in _weak_starts(experiment, scene, choice):
+    weak: list[Quadratic] = []
+    for subset, values, states, quadratic in _weak_starts(experiment, scene, choice):
         stage.start(subset, values, states)
+        weak.append(quadratic)
         progress.report(0.1, "weak form")
     for i, trial in enumerate(stage.ranked()[:_STARTS]):
         stage.explore(trial, progress.part(0.1 + 0.2 * i, 0.3 + 0.2 * i))
@@ -189,7 +252,8 @@ def search(
     for i, longer in enumerate((_LONGER * length, 0)):
         if longer and longer >= longest:
             continue
-        stage = _longer(stage, experiment, longer, progress.part(0.55 + 0.15 * i, 0.7 + 0.15 * i))
+        stage = _longer(stage, experiment, longer, progress.part(0.5 + 0.1 * i, 0.6 + 0.1 * i))
+    stage.by_size(weak[1 : 2 * len(_FLOORS) : len(_FLOORS)], progress.part(0.7, 0.85))
     return _with_rivals(stage, short, progress.part(0.85, 1.0))
 
 
@@ -222,14 +286,41 @@ def _with_rivals(stage: Stage, short: Trial, progress: Progress) -> SearchResult
         if stage.ranked()[0] is best:
             break
         best = stage.ranked()[0]
+    return _weighed(stage, short)
+
+
+def _weighed(stage: Stage, short: Trial) -> SearchResult:
+    """The sets that come near the best one, ranked by the probability of the data given their terms.
+
+    The price of a term in the criterion takes all of them for known equally well. Where terms are alike, as
+    on a closed orbit, some sets leave far more numbers possible than others, and these are likelier.
+    """
+    ranked = stage.ranked()
+    lowest = stage.choice.criterion(ranked[0])
+    serious = [t for t in ranked[:_MOST_SERIOUS] if stage.choice.criterion(t) < lowest + _SERIOUS]
+    widths = Forces(stage.trials.experiment, ranked[0]).widths()
+    evidence: dict[Subset, float] = {}
+    around: dict[Subset, tuple[Quadratic, list[tuple[int, int]]]] = {}
+    for trial in serious:
+        quadratic, items = stage.around(trial)
+        if not np.isfinite(quadratic.information).all():
+            continue
+        own = replace(quadratic, widths=np.array([widths[index] for index, _ in items]))
+        around[trial.subset] = own, items
+        chosen = positions(items, trial.subset) - own.always
+        inside = len(own.whole(chosen)) - len(own.always | chosen)
+        evidence[trial.subset] = trial.misfit + stage.choice.price * inside + own.choice_cost(chosen)
+    ranking = sorted((t for t in serious if t.subset in evidence), key=lambda t: evidence[t.subset])
+    best = ranking[0]
     whole = stage.trials.length == 0
-    return SearchResult(best, stage.ranked(), stage.choice, quadratic, items, short, whole)
+    return SearchResult(best, ranking, evidence, stage.choice, *around[best.subset], short, whole)
 
 
 def _weak_starts(
     experiment: Experiment, scene: Scene, choice: Choice
-) -> Iterator[tuple[Subset, Array, tuple[Array, ...]]]:
-    """Sets to begin with, their values and states."""
+) -> Iterator[tuple[Subset, Array, tuple[Array, ...], Quadratic]]:
+    """Sets to begin with, their values and states, and the misfit that they come from."""
+    stay = choice.always | (frozenset(scene.linear) - choice.candidates)
     for model in scene.starts():
         given = scene.motions(model)
         stretches, rows = weak_rows(experiment, given, scene.linear)
@@ -237,26 +328,21 @@ def _weak_starts(
             spacing = max(round(scene.period / knots), 1)
             blocks = weak_blocks(model, stretches, rows, scene.linear, spacing)
             for floor in _FLOORS:
-                subset, values = _weak_choice(experiment, model, blocks, scene.linear, floor, choice)
+                quadratic = weak_quadratic(
+                    blocks, len(model.parameters), floor, stay, choice.price, choice.bound
+                )
+                subset, values = _weak_choice(experiment, model, quadratic, choice)
                 values[:, len(model.parameters) :] = scene.sensors
-                yield subset, values, tuple(motion.smooth for motion in given)
+                yield subset, values, tuple(motion.smooth for motion in given), quadratic
 
 
 def _weak_choice(
-    experiment: Experiment,
-    model: Model,
-    blocks: list[Block],
-    linear: Sequence[int],
-    floor: float,
-    choice: Choice,
+    experiment: Experiment, model: Model, quadratic: Quadratic, choice: Choice
 ) -> tuple[Subset, Array]:
     """Terms and values [records, k + 3q] to begin with."""
-    k, q = len(model.parameters), len(model.outputs)
-    stay = choice.always | (frozenset(linear) - choice.candidates)
-    quadratic = weak_quadratic(blocks, k, floor, stay, choice.price, choice.bound)
     chosen = quadratic.best(frozenset(), quadratic.candidates)
     places, estimate, _ = quadratic.estimate(chosen)
-    values = np.hstack([experiment.guesses(), np.zeros((len(experiment.runs), 3 * q))])
+    values = np.hstack([experiment.guesses(), np.zeros((len(experiment.runs), 3 * len(model.outputs)))])
     values[:, places] = estimate
     shapes = list(choice.shapes)
     values[:, shapes] = model.values()[shapes]

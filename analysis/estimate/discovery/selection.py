@@ -1,24 +1,30 @@
 """Which terms of a library the data support, the probability of each, and error bars that know the choice.
 
 The weak form gives a first set of terms; sets are fitted by maximum likelihood and compared by the extended
-Bayesian information criterion -2 ln L + (ln N + 2 ln P) k (Schwarz 1978; Chen and Chen 2008); the best one is
-finished and judged like any other identification. Sets that differ from it by one or two terms have weights
-exp(-criterion/2), which give the probability of each term and what the choice adds to the error bars.
+Bayesian information criterion -2 ln L + (ln N + 2 ln P) k (Schwarz 1978; Chen and Chen 2008). Those that come
+near the best are ranked by the evidence (MacKay 1992), and the first is finished and judged like any other
+identification. Sets that differ from it by one or two terms, and all that were fitted, have weights
+exp(-evidence/2), which give the probability of each term and what the choice adds to the error bars.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import ndtr
 
-from analysis.base.identification import Estimate, Identification
+from analysis.base.identification import Z95, Estimate, Identification
 from analysis.base.progress import SILENT, Progress
 from analysis.base.record import Record
+from analysis.estimate.discovery.closed import ClosedCurve, closed_curve
 from analysis.estimate.discovery.library import Library
 from analysis.estimate.discovery.quadratic import Quadratic, Subset
 from analysis.estimate.discovery.scene import Scene
@@ -35,6 +41,9 @@ Array = NDArray[np.float64]
 _RIVAL = 10.0  # criterion above the best up to which a set is named as a rival
 _LARGER = 3  # sizes above that of the best set whose best sets are listed
 _FAR = 10.0  # standard errors between search and finish that other motion or sensors do not explain
+_LEVEL = 0.95
+_CLOSED = 0.5  # sharpness of the weights on a closed curve, where thousands of sets come close by chance
+_COIN = 0.5  # weight of the best set on a closed curve below which another one is as likely
 _KINDS = ("offset", "delay", "drift")  # of what a sensor may have
 _EXCHANGED = 40  # absent terms that sets with two changes are made of
 
@@ -60,6 +69,18 @@ class Selection:
     probability: dict[str, float]  # of each candidate
     rivals: tuple[Ranked, ...]  # sets that the data hardly tell from the kept one, best first
     sizes: tuple[Ranked, ...]  # the best set of each size near the kept one
+    weight: float = 1.0  # of the kept set among all
+    closed: ClosedCurve | None = None  # where the motion is one
+
+    @property
+    def caveat(self) -> str:
+        """Why the probabilities are none; empty where they hold."""
+        if self.result.verdict not in ("close", "misses"):
+            return ""
+        return (
+            "No set of these terms is the equation, so no term has a probability: the shares compare sets of "
+            "this library among themselves. Terms may stand in for one that the library lacks."
+        )
 
     def difference(self, other: Ranked) -> str:
         """What a set has more and less than the kept one, such as `with x**2 in dv/dt, without ...`."""
@@ -90,9 +111,9 @@ def select_terms(
         seen = [o for o, m in zip(scene.experiment.model.outputs, measured, strict=True) if m]
         faults = {f"delay {output}": late for output in seen if late > 0}
     if not faults:
-        return found
+        return _on_closed_curve(found)
     again, _ = _selected(library, records, progress, _with_sensors(conditions, faults), faults, noisy)
-    return again if again.result.usable or not found.result.usable else found
+    return _on_closed_curve(again if again.result.usable or not found.result.usable else found)
 
 
 def _sensor_faults(result: Identification, said: Conditions) -> dict[str, float]:
@@ -147,23 +168,46 @@ def _selected(
     found, result, fitted = _searched(scene, choice, conditions, progress)
     names = {place: name for name, place in index.items()}
     kept = _kept(library, found, choice, index)
-    odds = _Odds.of(found)
+    closed = closed_curve(experiment, found.best)
+    odds = _Odds.of(found, _CLOSED if closed else 1.0)
     probability = {name: odds.probability(index[name]) for name in library.candidates}
     probability |= dict.fromkeys(library.always, 1.0)
     inside = [n for n in library.shapes if n in fitted.parameters]
-    result = _widened(result, {n: odds.widening(model.index(n)) for n in (*kept, *inside)})
+    spread = odds.sharpened(1.0)
+    result = _widened(result, {n: spread.widening(model.index(n)) for n in (*kept, *inside)})
     selection = Selection(
-        library, kept, fitted, result, probability, _rivals(scene, found, names), _sizes(found, names)
-    )
+        library, kept, fitted, result, probability, _rivals(scene, found, names), _sizes(found, names),
+        spread.kept, closed,
+    )  # fmt: skip
     extra = {
         "kept": {n: str(library.candidates[n]) for n in kept},
-        "probability": probability,
+        **(
+            {"shares": probability, "caveat": selection.caveat}
+            if selection.caveat
+            else {"probability": probability}
+        ),
         "rivals": [
             {"terms": list(r.terms), "criterion": r.criterion, "advice": r.advice} for r in selection.rivals
         ],
     }
     judged = replace(result, extra={**result.extra, **extra}, warnings=[*warnings, *result.warnings])
     return replace(selection, result=judged), scene
+
+
+def _on_closed_curve(found: Selection) -> Selection:
+    """What a closed curve leaves open, as a warning, or as the verdict where that is everything."""
+    closed, result = found.closed, found.result
+    if closed is None:
+        return found
+    unknowns = len(found.model.free)
+    if result.verdict != "fits" or (found.weight >= _COIN and closed.decides(unknowns)):
+        return replace(found, result=replace(result, warnings=[*result.warnings, closed.words]))
+    if closed.decides(unknowns):
+        against = f"Other sets of terms are as likely as this one (its share is {100 * found.weight:.2g} %)."
+    else:
+        against = f"This equation has {unknowns} unknown numbers: nothing is left to test it by."
+    reasons = [closed.words, against, *result.reasons]
+    return replace(found, result=replace(result, verdict="cannot tell", reasons=reasons))
 
 
 def _searched(
@@ -233,38 +277,65 @@ class _Odds:
     items: list[tuple[int, int]]
     best: Subset  # positions
     sets: list[Subset]
-    weights: Array
+    evidence: Array  # of each set, -2 ln of its probability
+    sharpness: float  # below one where chance has more to say than the evidence
 
     @classmethod
-    def of(cls, found: SearchResult) -> _Odds:
+    def of(cls, found: SearchResult, sharpness: float) -> _Odds:
         quadratic, items = found.quadratic, found.items
         best = positions(items, found.best.subset) - quadratic.always
         near = best | quadratic.promising(best, _EXCHANGED)
-        sets = [best, *_changed(best, near)]
-        criteria = np.array([quadratic.criterion(s) for s in sets])
-        weights = np.exp(-0.5 * (criteria - criteria.min()))
-        return cls(quadratic, items, best, sets, weights / weights.sum())
+        costs = {s: quadratic.evidence(s) for s in (best, *_changed(best, near))}
+        fitted = found.evidence[found.best.subset] - costs[best]
+        for subset, cost in found.evidence.items():  # a fit says more than a linearisation
+            costs[positions(items, subset) - quadratic.always] = cost - fitted
+        return cls(quadratic, items, best, list(costs), np.array(list(costs.values())), sharpness)
+
+    def sharpened(self, sharpness: float) -> _Odds:
+        return replace(self, sharpness=sharpness)
+
+    @cached_property
+    def weights(self) -> Array:
+        shares = np.exp(-0.5 * self.sharpness * (self.evidence - self.evidence.min()))
+        return np.asarray(shares / shares.sum())
+
+    @property
+    def kept(self) -> float:
+        """Weight of the best set."""
+        return float(self.weights[self.sets.index(self.best)])
 
     def probability(self, index: int) -> float:
         (place,) = positions(self.items, frozenset({index}))
         return float(sum(w for s, w in zip(self.sets, self.weights, strict=True) if place in s))
 
     def widening(self, index: int) -> float:
-        """Standard error with the choice over that without, of a parameter of the best set."""
+        """Half the 95 % interval about the value in the best set with the choice over that without."""
         (place,) = positions(self.items, frozenset({index}))
         value, variance = self._of(self.best, place)
-        total = weight = 0.0
-        for chosen, w in zip(self.sets, self.weights, strict=True):
-            if w > 1e-6 and place in self.quadratic.whole(chosen):
-                other, own = self._of(chosen, place)
-                total += w * (own + (other - value) ** 2)
-                weight += w
-        return float(np.sqrt(max(total / (weight * variance), 1.0))) if weight > 0 < variance else 1.0
+        if not variance > 0:
+            return 1.0
+        parts = [
+            (w, *self._of(chosen, place))
+            for chosen, w in zip(self.sets, self.weights, strict=True)
+            if w > 1e-4 and place in self.quadratic.whole(chosen)
+        ]
+        weights, others, variances = np.array(parts).T
+        return max(_reach(weights, others - value, np.sqrt(variances)) / (Z95 * math.sqrt(variance)), 1.0)
 
     def _of(self, chosen: Subset, place: int) -> tuple[float, float]:
         places, estimate, covariance = self.quadratic.estimate(chosen)
         at = places.index(place)
         return float(estimate[at]), float(covariance[at, at])
+
+
+def _reach(weights: Array, shifts: Array, errors: Array) -> float:
+    """Half the interval about zero that holds 95 % of a mixture of normal distributions."""
+
+    def inside(reach: float) -> float:
+        shares = ndtr((reach - shifts) / errors) - ndtr((-reach - shifts) / errors)
+        return float(weights @ shares / weights.sum()) - _LEVEL
+
+    return float(brentq(inside, 0.0, float(np.max(np.abs(shifts) + 5 * errors))))
 
 
 def _changed(subset: Subset, among: Subset) -> Iterator[Subset]:
@@ -281,7 +352,7 @@ def _rivals(scene: Scene, found: SearchResult, names: dict[int, str]) -> tuple[R
     parameters = list(whole.parameters)
     ranked = []
     for trial in found.ranking:
-        above = choice.criterion(trial) - choice.criterion(found.ranking[0])
+        above = found.evidence[trial.subset] - found.evidence[best.subset]
         if trial is best or above >= _RIVAL:
             continue
         kept = whole.with_values(dict(zip(parameters, best.values[0].tolist(), strict=False)))
@@ -298,17 +369,17 @@ def _sizes(found: SearchResult, names: dict[int, str]) -> tuple[Ranked, ...]:
     """The best set of each size that dropping or adding single terms leads to."""
     quadratic = found.quadratic
     best = positions(found.items, found.best.subset) - quadratic.always
-    lowest = quadratic.criterion(best)
+    lowest = quadratic.evidence(best)
     sets = [best]
     while sets[0]:
-        sets.insert(0, min((sets[0] - {i} for i in sets[0]), key=quadratic.criterion))
+        sets.insert(0, min((sets[0] - {i} for i in sets[0]), key=quadratic.evidence))
     for _ in range(_LARGER):
         absent = quadratic.candidates - sets[-1]
         if absent:
-            sets.append(min((sets[-1] | {i} for i in absent), key=quadratic.criterion))
+            sets.append(min((sets[-1] | {i} for i in absent), key=quadratic.evidence))
     stay = found.choice.always
     return tuple(
-        Ranked(_named(stay | {found.items[i][0] for i in s}, names), quadratic.criterion(s) - lowest)
+        Ranked(_named(stay | {found.items[i][0] for i in s}, names), quadratic.evidence(s) - lowest)
         for s in sets
     )
 

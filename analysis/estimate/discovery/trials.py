@@ -6,6 +6,7 @@ starts converge and one linearisation tells far; long ones hold more of the info
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _MOST_STEPS = 40  # of one fit
+_FEW_STEPS = 10  # after which a set that is only tried may be given up
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,15 +73,22 @@ class Trials:
         self._lower = np.array([p.lower for p in bounds])
         self._upper = np.array([p.upper for p in bounds])
 
-    def fit(self, subset: Subset, values: Array, states: Sequence[Array]) -> Trial | None:
-        """The subset's maximum likelihood from values [records, k + 3q] and states; None if it has none."""
+    def fit(
+        self, subset: Subset, values: Array, states: Sequence[Array], limit: float = math.inf
+    ) -> Trial | None:
+        """The subset's maximum likelihood from values [records, k + 3q] and states; None if it has none, or
+        if its misfit is still above ``limit`` after a few steps."""
         try:
             problem, places = self._problem(subset, subset, values, states, None)
             with np.errstate(over="ignore", invalid="ignore"):  # a wrong set may run away: it loses
                 choose_substeps(problem)
                 if self.noisy:
                     problem.free_inputs()
-                found = iterate(problem, _MOST_STEPS, SILENT)
+                found = iterate(problem, _FEW_STEPS if limit < math.inf else _MOST_STEPS, SILENT)
+                if not found.converged and limit < math.inf:
+                    if self._misfit(problem, _squares(problem)) > limit:
+                        return None
+                    found = iterate(problem, _MOST_STEPS, SILENT)
         except (ShakedownError, np.linalg.LinAlgError):
             return None
         if not all(np.isfinite(X).all() for X in problem.paths) or not np.isfinite(problem.values).all():
@@ -88,11 +97,8 @@ class Trials:
         for (run, first, stop), X in zip(places, problem.paths, strict=True):
             paths[run][:, first:stop] = X
         sigma = problem.noise.sigma.copy()
-        squares = np.zeros_like(sigma)
-        for segment, w in zip(problem.segments, problem.work, strict=True):
-            squares[segment.record] += np.nansum((w.R * sigma[segment.record]) ** 2, axis=0)
         return Trial(
-            subset, problem.values.copy(), tuple(paths), sigma, self._misfit(problem, squares),
+            subset, problem.values.copy(), tuple(paths), sigma, self._misfit(problem, _squares(problem)),
             found.converged, problem.steps, tuple(problem.input_errors),
         )  # fmt: skip
 
@@ -144,3 +150,12 @@ class Trials:
         own = np.where(estimated, squares, 0.0), np.where(estimated, counts, 0.0)
         variance = np.maximum(self.experiment.noise_sharing.variances(*own), problem.noise.floor**2)
         return total + float(np.sum(counts[estimated] * np.log(variance[estimated])))
+
+
+def _squares(problem: PathProblem) -> Array:
+    """Sums of squared residuals [records, q]."""
+    sigma = problem.noise.sigma
+    squares = np.zeros_like(sigma)
+    for segment, w in zip(problem.segments, problem.work, strict=True):
+        squares[segment.record] += np.nansum((w.R * sigma[segment.record]) ** 2, axis=0)
+    return squares

@@ -296,7 +296,7 @@ class TermFinder(QDialog):
         self.banner.show_result(found.result)
         self.banner.show_reasons(1)
         rows = ranking(found)
-        headings = ["Term", "Probability", "Coefficient"]
+        headings = ["Term", "Share" if found.caveat else "Probability", "Coefficient"]
         fill_table(self.table, headings, rows, headings[1:])
         self.rivals.setText(rival_words(found))
         self._frame.setVisible(bool(self.rivals.text()))
@@ -346,9 +346,10 @@ def percent(share: float) -> str:
 
 
 def rival_words(found: Selection) -> str:
-    """Equations that the data hardly tell from the one found, and what else is to be known of it."""
+    """Why shares are no probabilities, equations that the data hardly tell from the one found, warnings."""
     words = [
         f"Hardly told apart (criterion {rival.criterion:+.1f}): {found.difference(rival)}. {rival.advice}"
         for rival in found.rivals
     ]
-    return with_minus("\n".join([*words, *found.result.warnings]).replace("**", "^"))
+    caveat = [found.caveat] if found.caveat else []
+    return with_minus("\n".join([*caveat, *words, *found.result.warnings]).replace("**", "^"))

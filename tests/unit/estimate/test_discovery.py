@@ -17,6 +17,7 @@ from analysis.estimate.discovery.library import monomials, named_terms, oscillat
 from analysis.estimate.discovery.quadratic import Quadratic, neighbours
 from analysis.estimate.discovery.selection import Selection, select_terms
 from app.cli import main
+from app.commands.select import payload
 from drivers.formats import write
 
 LIBRARY = ["1", "x", "x^2", "x^3", "x^4", "x^5", "v", "v*abs(v)", "tanh(20*v)"]
@@ -86,6 +87,10 @@ def test_given_a_term_outside_the_library_then_the_verdict_says_that_one_is_miss
     library = oscillator(["1", "x", "x^3", "v"], "tone", {"w": 1.33})
     found = select_terms(library, duffing_record(0.01, rng, dry=0.6))
     assert found.result.verdict in ("close", "misses")
+    assert "no term has a probability" in found.caveat
+    said = payload(found)
+    assert said["probability"] == {} and said["caveat"] == found.caveat
+    assert set(said["shares"]) == set(found.library.candidates)
 
 
 def test_given_the_quadratic_then_it_ranks_subsets_as_least_squares_does(rng: np.random.Generator) -> None:
