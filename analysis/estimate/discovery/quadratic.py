@@ -170,9 +170,6 @@ class Quadratic:
         g[:-1] = b - H[:, stay] @ solved[:, -1]
         return G, g
 
-    def _misfit(self, subset: Subset) -> float:
-        return self.criterion(subset) - self.price * (len(self.whole(subset)) - len(self.always))
-
     def _pruned(self, subset: Subset) -> Subset:
         """What is left when the least needed term goes, again and again, as long as that pays."""
         here = subset - self.always
