@@ -174,6 +174,7 @@ def test_given_fitted_sets_then_those_within_odds_of_150_to_1_are_rivals_and_the
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     best, near, far = trial(10.0, {1}, 1.0), trial(13.0, {2}, 2.0), trial(40.0, {3}, 3.0)
+    evidence = {best.subset: 25.0, near.subset: 29.5, far.subset: 36.0}
     gaps: list[float] = []
     monkeypatch.setattr(selection, "advice", lambda scene, kept, other, gap, price: gaps.append(gap))
     model: Any = SimpleNamespace(parameters={"k": None}, with_values=lambda values: values)
@@ -182,10 +183,10 @@ def test_given_fitted_sets_then_those_within_odds_of_150_to_1_are_rivals_and_the
         library=SimpleNamespace(model=lambda terms, values, hidden: (terms, values)),
         hidden=(),
     )
-    choice = SimpleNamespace(criterion=lambda t: t.misfit, price=1.0, always=frozenset({0}))
-    found: Any = SimpleNamespace(choice=choice, best=best, ranking=[best, near, far])
+    choice = SimpleNamespace(price=1.0, always=frozenset({0}))
+    found: Any = SimpleNamespace(choice=choice, best=best, ranking=[best, near, far], evidence=evidence)
     rivals = selection._rivals(scene, found, {0: "x", 1: "x^3", 2: "x^5", 3: "x^7"})
-    assert [(rival.terms, rival.criterion) for rival in rivals] == [(("x", "x^5"), 3.0)]
+    assert [(rival.terms, rival.criterion) for rival in rivals] == [(("x", "x^5"), 4.5)]
     assert gaps == [3.0]
 
 
