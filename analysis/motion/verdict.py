@@ -18,6 +18,7 @@ from analysis.motion.determinism import (
     surrogate_tests,
 )
 from analysis.motion.exponent import Exponent, largest_of_all
+from analysis.motion.sameness import sameness
 from analysis.motion.sampling import coarse, noise_beside_motion
 from analysis.reconstruct.delay import delay_by_mutual_information
 from analysis.reconstruct.dimension import false_neighbours
@@ -84,9 +85,10 @@ def examine(
     """Verdict on one channel sampled every ``dt``; ``period`` (samples) of the drive if there is one.
 
     In this order: a record that drifts has no attractor; one that spectral lines foretell to within the noise
-    is regular; one that its neighbours do not foretell better than surrogates is noise; what is left is
-    chaotic if more neighbours foretell it clearly better, down to the sensor's noise, all estimators find a
-    positive exponent and the 0-1 test agrees.
+    is regular; one that its neighbours do not foretell better than surrogates is noise; one of which a
+    stretch never comes again shows several motions, of which nothing is told; what is left is chaotic if more
+    neighbours foretell it clearly better, down to the sensor's noise, all estimators find a positive exponent
+    and the 0-1 test agrees.
     """
     x = np.asarray(samples, dtype=np.float64)
     if len(x) < FEWEST:
@@ -133,6 +135,9 @@ def examine(
     if neighbours is not None and neighbours.unresolved:
         words = "noise that changes slowly, or a motion of many dimensions that the record does not resolve"
         return replace(found, reasons=(f"{words}: {neighbours}", *told))
+    stretch = sameness(thin, space)
+    if stretch.changes:
+        return replace(found, reasons=(str(stretch), *told))
     progress.report(0.6, "exponents")
     fine = max(int(mean_period(x) / _PER_TURN_FINE), 1)
     white = level if measured.settled or noise is not None else 0.0  # else it may be the motion

@@ -10,6 +10,7 @@ from scipy.signal import butter, filtfilt, lfilter
 from analysis.base.errors import DataError
 from analysis.motion.determinism import Space, neighbour_test
 from analysis.motion.dimension import dimension_of_all
+from analysis.motion.sameness import sameness
 from analysis.motion.verdict import examine
 from tests.chaotic import DUFFING_PERIOD, duffing, lorenz, roessler
 
@@ -183,3 +184,21 @@ def test_given_noise_then_local_maps_of_the_right_length_keep_the_exponent() -> 
     assert found.exponent.value == pytest.approx(0.0714, rel=0.1)
     assert found.exponent.lower < 0.0714 < found.exponent.upper
     assert found.exponent.stderr < 0.2 * 0.0714
+
+
+def test_given_chaos_after_a_tone_then_no_exponent_is_told_and_the_change_is_named() -> None:
+    chaos = lorenz(12_000, 0.03)[0]
+    both = np.r_[np.std(chaos) * np.sin(0.25 * np.arange(2400)), chaos[2400:]]
+    found = examine(both + 0.05 * np.random.default_rng(2).standard_normal(len(both)), 0.03)
+    assert found.kind == "cannot tell"
+    assert found.exponent is None
+    assert "more than one motion" in found.reasons[0]
+
+
+def test_given_one_motion_throughout_then_every_stretch_comes_again_and_of_two_motions_none_does() -> None:
+    first, second = lorenz(8000, 0.03)[0], roessler(8000, 0.25)[0]
+    space = Space(3, 4, 60, 12, None)
+    assert sameness(first, space).share > 0.7
+    found = sameness(np.r_[first[:5000] / first.std(), second[:3000] / second.std()], space)
+    assert found.changes
+    assert (found.begin, found.end) in {(0.0, 0.625), (0.625, 1.0)}
