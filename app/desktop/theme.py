@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from PyQt6.QtCore import QObject, Qt, pyqtSignal
 from PyQt6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette
@@ -97,6 +98,7 @@ class Theme(QObject):
         hints = QGuiApplication.styleHints()
         if hints is not None:
             hints.colorSchemeChanged.connect(self._system_changed)
+        self.plots_ahead: list[Any] = []  # made in idle moments for pages that are yet to be built
         self.colours = self._resolve()
 
     def choose(self, choice: str) -> None:

@@ -42,13 +42,15 @@ from app.desktop.workbench import Workbench
 from app.settings import config_folder
 
 ROOMY = 1250  # width of a window in which everything in the header is shown whole
-AHEAD = 200  # ms between two pages that are built before they are asked for
+AHEAD = 60  # ms between two pieces of pages that are built before they are asked for
+PLOTS = 6  # of a page, about
 
 
 def load_ahead() -> None:
     """What pages need later and takes long to load; in a thread, while the window is already of use."""
     import_module("h5py")
     import_module("drivers.formats.guard").warm()
+    import_module("analysis").why_no_states  # noqa: B018 loads what a fit that is shown asks for
 
 
 class MainWindow(QMainWindow):
@@ -300,10 +302,24 @@ class MainWindow(QMainWindow):
         return self.pages[stage.key]
 
     def _build_ahead(self) -> None:
-        """One page at a time while nobody waits for it: the first visit is then as quick as any other."""
+        """One page at a time while nobody waits for it: the first visit is then as quick as any other.
+
+        It is loaded and its plots are made before, each in a moment of its own: together they keep a click
+        waiting.
+        """
         missing = [stage for stage in STAGES if stage.key not in self.pages]
+        stock = self.theme.plots_ahead
         if not missing or not self.isVisible():
             self._ahead.stop()
+            stock.clear()
+            return
+        if not missing[0].loaded:
+            missing[0].load()
+            return
+        if len(stock) < PLOTS:
+            from app.desktop.plots.plot import empty_plot
+
+            stock.append(empty_plot())
             return
         page = self._built(missing[0])
         page.resize(self.stack.size())

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,8 +21,20 @@ class Stage:
     title: str
     help: str  # what one does here, in one plain sentence
 
+    @property
+    def _module(self) -> str:
+        return f"app.desktop.pages.{self.key}"
+
+    @property
+    def loaded(self) -> bool:
+        """Whether its page can be built without loading anything."""
+        return self._module in sys.modules
+
+    def load(self) -> ModuleType:
+        return import_module(self._module)
+
     def build(self, bench: Workbench) -> Page:
-        module = import_module(f"app.desktop.pages.{self.key}")
+        module = self.load()
         page: Page = getattr(module, f"{self.key.capitalize()}Page")(bench)
         return page
 

@@ -138,6 +138,12 @@ def _as_power(exponent: re.Match[str]) -> str:
     return "×10" + str(int(exponent[1])).translate(RAISED)
 
 
+def empty_plot() -> pg.PlotItem:
+    """A plot for one row. They are half of what a page costs: some are made before they are needed."""
+    axes = {side: Axis(side) for side in ("left", "bottom")}
+    return pg.PlotItem(axisItems=axes, enableMenu=False)
+
+
 class Plot(Card):
     """A card with a plot. ``self.item`` is the pyqtgraph PlotItem; add rows for plots that share x."""
 
@@ -181,9 +187,10 @@ class Plot(Card):
 
     def add_row(self, x: str = "", y: str = "") -> pg.PlotItem:
         """One more plot below, sharing the horizontal axis of the first."""
-        axes = {side: Axis(side) for side in ("left", "bottom")}
-        axes["left"].crowded = self._crowded
-        item = self.view.addPlot(row=len(self.items), col=0, axisItems=axes, enableMenu=False)
+        stock = self.theme.plots_ahead
+        item = stock.pop() if stock else empty_plot()
+        self.view.addItem(item, row=len(self.items), col=0)
+        item.getAxis("left").crowded = self._crowded
         item.hideButtons()
         item.setLabel("bottom", x)
         item.setLabel("left", y)
