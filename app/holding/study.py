@@ -105,6 +105,11 @@ def pairs(multipliers: np.ndarray[Any, Any]) -> list[list[float]]:
 
 def _force_gain(subject: Subject, amplitude: float) -> float:
     """Units of the model's input for one volt, at the drive's frequency."""
+    if not subject.model.inputs:
+        raise DataError(
+            f"{subject.model.name} has no measured input: to be held, it needs the drive as one "
+            '(f = "measured"), and a fit of that.'
+        )
     row = subject.record[subject.model.inputs[0]]
     theta = 2 * np.pi * subject.times / subject.base
     good = np.isfinite(row)

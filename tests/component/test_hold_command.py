@@ -35,9 +35,9 @@ RIG = "two_well_beam"
 VALUES = {"c": 0.035, "k1": -0.28, "k2": 0.178, "k3": 0.336, "k4": -0.064}
 
 
-def _fit(path: Path, verdict: str = "close", **values: float) -> None:
+def _fit(path: Path, verdict: str = "close", model: str = "beam_on_shaker", **values: float) -> None:
     estimates = {n: Estimate.normal(v, 1e-5) for n, v in {**VALUES, **values}.items()}
-    text = load_model("beam_on_shaker").to_toml()
+    text = load_model(model).to_toml()
     path.write_text(
         Identification("weak", "beam", True, estimates, verdict=verdict, model_text=text).to_json()
     )
@@ -52,6 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     _fit(path / "fit.json")
     _fit(path / "misses.json", "misses")
     _fit(path / "stranger.json", k1=-0.5, k3=0.6)
+    _fit(path / "own_drive.json", model="beam_with_drive", p=0.25, q=0.0059)
     text = (load_rig(RIG).folder / f"{RIG}.toml").read_text()
     start, stop = text.index("[instruments.source.loop]"), text.index("[instruments.source.specimen]")
     for name, changed in {
@@ -80,6 +81,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (RIG, "other.h5", "fit.json", "of specimen 7"),
         (RIG, "beam.h5", "misses.json", "does not describe its record"),
         (RIG, "beam.h5", "stranger.json", "does not follow the record"),
+        (RIG, "beam.h5", "own_drive.json", "has no measured input"),
     ],
 )
 def test_when_record_model_and_rig_do_not_belong_together_then_one_sentence_and_no_motion(
