@@ -279,15 +279,14 @@ def _show(found: Selection) -> None:
     rows = []
     for name, e in result.parameters.items():
         where = str(candidates[name]) if name in candidates else _role(found, name)
-        sure = _percent(found.probability[name]) if name in found.probability else "-"
+        sure = _percent(found.probability[name]) if name in found.probability and not found.caveat else "-"
         rows.append((name, where, e.value, e.stderr, "always" if name in found.library.always else sure))
     print()
-    sure = "share" if found.caveat else "probability"
-    print(table(("coefficient", "term", "value", "std. error", sure), rows))
+    print(table(("coefficient", "term", "value", "std. error", "probability"), rows))
     if found.caveat:
         print(f"\n{found.caveat}")
     left = {n: p for n, p in found.probability.items() if n not in found.kept and p >= 0.01}
-    if left:
+    if left and not found.caveat:
         said = ", ".join(
             f"{candidates[n]} ({_percent(p)})" for n, p in sorted(left.items(), key=lambda i: -i[1])
         )

@@ -66,7 +66,7 @@ class Selection:
     kept: tuple[str, ...]  # coefficients
     model: Model  # of the kept terms, its guesses the fitted values
     result: Identification  # judged; its error bars include the choice
-    probability: dict[str, float]  # of each candidate
+    probability: dict[str, float]  # of each candidate if the library holds the equation: see ``caveat``
     rivals: tuple[Ranked, ...]  # sets that the data hardly tell from the kept one, best first
     sizes: tuple[Ranked, ...]  # the best set of each size near the kept one
     weight: float = 1.0  # of the kept set among all
@@ -74,12 +74,12 @@ class Selection:
 
     @property
     def caveat(self) -> str:
-        """Why the probabilities are none; empty where they hold."""
+        """Why the probabilities are only shares among the sets of this library; empty where they hold."""
         if self.result.verdict not in ("close", "misses"):
             return ""
         return (
-            "No set of these terms is the equation, so no term has a probability: the shares compare sets of "
-            "this library among themselves. Terms may stand in for one that the library lacks."
+            "No set of these terms is the equation, so no term has a probability: some may stand in for one "
+            "that the library lacks."
         )
 
     def difference(self, other: Ranked) -> str:

@@ -296,7 +296,7 @@ class TermFinder(QDialog):
         self.banner.show_result(found.result)
         self.banner.show_reasons(1)
         rows = ranking(found)
-        headings = ["Term", "Share" if found.caveat else "Probability", "Coefficient"]
+        headings = ["Term", "Probability", "Coefficient"]
         fill_table(self.table, headings, rows, headings[1:])
         self.rivals.setText(rival_words(found))
         self._frame.setVisible(bool(self.rivals.text()))
@@ -329,7 +329,7 @@ def ranking(found: Selection) -> list[tuple[str, str, str]]:
         kept = name in found.kept
         candidate = candidates[name]
         term = (str(candidate) if several else candidate.term).replace("**", "^")
-        sure = "always" if name in found.library.always else percent(share)
+        sure = "always" if name in found.library.always else "none" if found.caveat else percent(share)
         fitted = found.result.parameters.get(name)
         number = f"{name} = {with_error(fitted)}" if kept and fitted is not None else "left out"
         inside = [n for n in found.library.shapes if kept and name in found.library.users(n)]

@@ -17,7 +17,8 @@ from analysis.estimate.discovery.library import monomials, named_terms, oscillat
 from analysis.estimate.discovery.quadratic import Quadratic, neighbours
 from analysis.estimate.discovery.selection import Selection, select_terms
 from app.cli import main
-from app.commands.select import payload
+from app.commands.select import _show, payload
+from app.desktop.widgets.termfinder import ranking, rival_words
 from drivers.formats import write
 
 LIBRARY = ["1", "x", "x^2", "x^3", "x^4", "x^5", "v", "v*abs(v)", "tanh(20*v)"]
@@ -82,7 +83,7 @@ def test_given_displacement_alone_then_the_true_terms_and_the_drive_are_found(
 
 
 def test_given_a_term_outside_the_library_then_the_verdict_says_that_one_is_missing(
-    rng: np.random.Generator,
+    rng: np.random.Generator, capsys: pytest.CaptureFixture[str]
 ) -> None:
     library = oscillator(["1", "x", "x^3", "v"], "tone", {"w": 1.33})
     found = select_terms(library, duffing_record(0.01, rng, dry=0.6))
@@ -91,6 +92,11 @@ def test_given_a_term_outside_the_library_then_the_verdict_says_that_one_is_miss
     said = payload(found)
     assert said["probability"] == {} and said["caveat"] == found.caveat
     assert set(said["shares"]) == set(found.library.candidates)
+    _show(found)
+    text = capsys.readouterr().out
+    assert found.caveat in text and "%" not in text.split("probability")[1]
+    assert {row[1] for row in ranking(found)} <= {"always", "none"}
+    assert rival_words(found).startswith(found.caveat)
 
 
 def test_given_the_quadratic_then_it_ranks_subsets_as_least_squares_does(rng: np.random.Generator) -> None:
