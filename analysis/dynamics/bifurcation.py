@@ -20,6 +20,7 @@ Array = NDArray[np.float64]
 
 APERIODIC = 0
 DIVERGED = -1
+_WHAT = "bifurcation diagram"
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,74 +69,59 @@ def bifurcation(
     periods = np.broadcast_to(np.asarray(period, dtype=np.float64), grid.shape)
     if not (np.all(periods > 0) and transient >= 0 and keep >= 2 and steps >= 1):
         raise DataError("Period, steps and the number of periods kept must be positive.")
-    if direction == "fixed":
-        points = _all_at_once(
-            model, parameter, grid, periods, transient, keep, steps, initial, others, progress
-        )
-    elif direction in ("up", "down"):
-        points = _following(
-            model, parameter, grid, periods, transient, keep, steps, initial, others, direction, progress
-        )
-    else:
+    if direction not in ("fixed", "up", "down"):
         raise DataError(f"No direction '{direction}': choose fixed, up or down.")
+    sweep = _Sweep(model, parameter, grid, periods, transient, keep, steps, initial, others or {}, progress)
+    points = sweep.all_at_once() if direction == "fixed" else sweep.following(direction)
+    progress.report(1.0, _WHAT)
     return BifurcationDiagram(parameter, grid, points, classify(points, longest_period, tolerance))
 
 
-def _all_at_once(
-    model: Model,
-    parameter: str,
-    grid: Array,
-    periods: Array,
-    transient: int,
-    keep: int,
-    steps: int,
-    initial: States,
-    others: Mapping[str, float] | None,
-    progress: Progress,
-) -> Array:
-    start = initial_vector(model, initial)
-    chosen: dict[str, Any] = {**(others or {}), parameter: grid}
-    ensemble = Ensemble.prepare(model, start, chosen)
-    points = np.empty((len(start), keep, len(grid)))
-    for k in range(transient + keep):
-        if k % 16 == 0:
-            progress.report(k / (transient + keep), "bifurcation diagram")
-        ensemble.times = k * periods  # exactly the drive's phase, without rounding errors that add up
-        ensemble.advance(periods, steps)
-        if k >= transient:
-            points[:, k - transient] = ensemble.states
-    progress.report(1.0, "bifurcation diagram")
-    return points
+@dataclass(frozen=True, eq=False)
+class _Sweep:
+    """States once a period of the drive, ``points[n, keep, S]`` for each value of the parameter."""
 
+    model: Model
+    parameter: str
+    grid: Array
+    periods: Array  # one for each value
+    transient: int  # periods
+    keep: int
+    steps: int
+    initial: States
+    others: Mapping[str, float]
+    progress: Progress
 
-def _following(
-    model: Model,
-    parameter: str,
-    grid: Array,
-    periods: Array,
-    transient: int,
-    keep: int,
-    steps: int,
-    initial: States,
-    others: Mapping[str, float] | None,
-    direction: str,
-    progress: Progress,
-) -> Array:
-    state = initial_vector(model, initial)
-    order = np.argsort(grid) if direction == "up" else np.argsort(-grid)
-    points = np.full((len(state), keep, len(grid)), np.nan)
-    for done, index in enumerate(order):
-        progress.report(done / len(grid), "bifurcation diagram")
-        p = parameter_vector(model, {**(others or {}), parameter: float(grid[index])})
-        times = np.arange(transient + keep + 1) * periods[index]
-        run = simulate(model, times, state, p, method="rk4", substeps=steps)
-        points[:, :, index] = run.states[:, transient + 1 :]
-        if run.diverged_at is not None:
-            state = initial_vector(model, initial)
-        else:
-            state = run.states[:, -1]
-    progress.report(1.0, "bifurcation diagram")
-    return points
+    def all_at_once(self) -> Array:
+        """Every value from the same start."""
+        start = initial_vector(self.model, self.initial)
+        chosen: dict[str, Any] = {**self.others, self.parameter: self.grid}
+        ensemble = Ensemble.prepare(self.model, start, chosen)
+        points = np.empty((len(start), self.keep, len(self.grid)))
+        total = self.transient + self.keep
+        for k in range(total):
+            if k % 16 == 0:
+                self.progress.report(k / total, _WHAT)
+            ensemble.times = k * self.periods  # exactly the drive's phase: no rounding errors add up
+            ensemble.advance(self.periods, self.steps)
+            if k >= self.transient:
+                points[:, k - self.transient] = ensemble.states
+        return points
+
+    def following(self, direction: str) -> Array:
+        """Every value from where its neighbour ended."""
+        state = initial_vector(self.model, self.initial)
+        order = np.argsort(self.grid if direction == "up" else -self.grid)
+        points = np.full((len(state), self.keep, len(self.grid)), np.nan)
+        for done, index in enumerate(order):
+            self.progress.report(done / len(self.grid), _WHAT)
+            p = parameter_vector(self.model, {**self.others, self.parameter: float(self.grid[index])})
+            times = np.arange(self.transient + self.keep + 1) * self.periods[index]
+            run = simulate(self.model, times, state, p, method="rk4", substeps=self.steps)
+            points[:, :, index] = run.states[:, self.transient + 1 :]
+            diverged = run.diverged_at is not None
+            state = initial_vector(self.model, self.initial) if diverged else run.states[:, -1]
+        return points
 
 
 def bifurcation_of_section(
@@ -162,14 +148,14 @@ def bifurcation_of_section(
     index, base = model.index(parameter), parameter_vector(model, others)
     points = np.full((len(model.states), keep, len(grid)), np.nan)
     for s, value in enumerate(grid):
-        progress.report(s / len(grid), "bifurcation diagram")
+        progress.report(s / len(grid), _WHAT)
         p = base.copy()
         p[index] = value
         cut = poincare(
             model, surface, keep, level, crossing, transient, transient + longest, initial, p, rtol=1e-8
         )
         points[:, : len(cut), s] = cut.states
-    progress.report(1.0, "bifurcation diagram")
+    progress.report(1.0, _WHAT)
     return BifurcationDiagram(parameter, grid, points, classify(points, longest_period, tolerance))
 
 

@@ -8,35 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.motion.determinism import with_phase_at
+from analysis.motion.spread import LONGEST, Spread, embeddings
 from analysis.reconstruct.dimension import CorrelationDimension, correlation_dimension
 from analysis.reconstruct.embedding import delay_coordinates
 from analysis.signal.interpolation import MARGIN, sample_at
 
 Array = NDArray[np.float64]
 
-_LONGEST = 60_000  # samples that are used
-_WIDE = 1.96
 _UNIFORM = 12.0**-0.5  # standard deviation of what lies anywhere in an interval, over its length
 
 
 @dataclass(frozen=True, eq=False)
-class Dimension:
+class Dimension(Spread):
     """Correlation dimension; the error holds chance, the spread over embeddings, the bend of the slope and
     what folds take from it at radii that are not small."""
 
-    value: float
-    stderr: float
     estimates: tuple[float, ...]  # slope in each embedding
     added: float  # to their median
     curve: CorrelationDimension  # of the embedding chosen
-
-    @property
-    def lower(self) -> float:
-        return self.value - _WIDE * self.stderr
-
-    @property
-    def upper(self) -> float:
-        return self.value + _WIDE * self.stderr
 
 
 def dimension_of_all(
@@ -62,11 +51,10 @@ def dimension_of_all(
     above 2, since it does not shrink along the flow nor along the direction of growth.
     """
     x = np.asarray(samples, dtype=np.float64)
-    thin = max(len(x) // _LONGEST, 1) if period is None else 1
-    x = x[: _LONGEST * thin]
+    thin = max(len(x) // LONGEST, 1) if period is None else 1
+    x = x[: LONGEST * thin]
     found = []
-    shorter = max(round(0.6 * delay), 1)
-    for lag, size in ((delay, dimension), (delay, dimension + 1), (shorter, dimension + 1)):
+    for lag, size in embeddings(delay, dimension):
         points = delay_coordinates(x, size, lag)
         if period is not None:
             places = np.arange(2, points.shape[1] - MARGIN - 2) + rng.uniform(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError
 from analysis.motion.determinism import Space, with_phase
 from analysis.motion.sampling import coarse
+from analysis.motion.spread import LONGEST, Spread, embeddings
 from analysis.orbits.spectrum import largest_by_maps
 from analysis.reconstruct.embedding import delay_coordinates
 from analysis.reconstruct.exponents import largest_exponent, wolf_exponent
@@ -18,8 +19,6 @@ from analysis.signal.wiener import without_white_noise
 
 Array = NDArray[np.float64]
 
-_LONGEST = 60_000  # samples that are used
-_WIDE = 1.96
 _NEGLIGIBLE = 1e-4  # noise over standard deviation below which it is left in
 # Off by, over the exponent, when the estimates of one way agree (38 records of 19 flows):
 _BIAS = 0.25  # neighbours, who meet folds before they have grown far (-0.33 to 0.17)
@@ -31,12 +30,10 @@ _CLEARLY = 3.0  # standard errors
 _HIDES = 0.5  # left unexplained, above which local maps that see no growth say nothing
 
 
-@dataclass(frozen=True)
-class Exponent:
+@dataclass(frozen=True, eq=False)
+class Exponent(Spread):
     """Largest exponent in nats per unit of time; the error holds chance and the spread over the choices."""
 
-    value: float
-    stderr: float
     chance: float  # standard error from sub-records, the median of all estimates
     spread: float  # standard deviation over methods, delays, dimensions and neighbours
     estimates: dict[str, tuple[float, ...]]  # by method, one for each embedding
@@ -55,14 +52,6 @@ class Exponent:
         every = [v for values in self.estimates.values() for v in values]
         return max(every) / min(every) if min(every) > 0 else float("inf")
 
-    @property
-    def lower(self) -> float:
-        return self.value - _WIDE * self.stderr
-
-    @property
-    def upper(self) -> float:
-        return self.value + _WIDE * self.stderr
-
 
 def largest_of_all(
     samples: Array, dt: float, space: Space, stride: int, noise: float, period: float | None
@@ -75,7 +64,7 @@ def largest_of_all(
     ``space`` is that of the record thinned by ``stride``; ``noise`` the standard deviation of the white noise
     on a sample, zero if it is not known to be that.
     """
-    x = np.asarray(samples, dtype=np.float64)[: _LONGEST * stride]
+    x = np.asarray(samples, dtype=np.float64)[: LONGEST * stride]
     raw, left = x[::stride], noise
     if noise > _NEGLIGIBLE * float(np.std(x)):
         x, left = without_white_noise(x, noise)
@@ -83,7 +72,6 @@ def largest_of_all(
     step = dt * stride
     drive = None if period is None else period / stride
     theiler, delay, own = space.theiler, space.delay, space.dimension + (0 if period is None else 1)
-    shorter = max(round(0.6 * delay), 1)
     # Local maps go from section to section of a flow, and Wolf's pairs turn into the direction of growth over
     # several samples, which a coarse record does not show.
     few = coarse(raw)
@@ -91,7 +79,7 @@ def largest_of_all(
     once = ("rosenstein",) if few else ("rosenstein", "wolf")
     estimates: dict[str, list[float]] = {"kantz": [], "maps": [], "rosenstein": [], "wolf": []}
     errors, rests = [], []
-    for number, (lag, dimension) in enumerate(((delay, own), (delay, own + 1), (shorter, own + 1))):
+    for number, (lag, dimension) in enumerate(embeddings(delay, own)):
         points = delay_coordinates(x, dimension, lag)
         for name in (*everywhere, *(once if number == 0 else ())):
             # Wolf's method chooses its distances by the noise that it sees, which must be white.

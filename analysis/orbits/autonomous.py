@@ -9,15 +9,17 @@ from numpy.typing import NDArray
 
 from analysis.base.compiling import njit
 from analysis.base.progress import SILENT, Progress
-from analysis.orbits.confirmation import View, confirmed_autonomous, left_out
-from analysis.orbits.forced import (
+from analysis.orbits.closure import (
     ENOUGH,
     EPSILON,
     MERGE,
-    RELAXED,
     comes_home,
     measured,
+    parted,
+    relaxed_words,
+    thresholds,
 )
+from analysis.orbits.confirmation import View, confirmed_autonomous
 from analysis.orbits.orbit import Orbits, PeriodicOrbit
 from analysis.orbits.recurrence import SLACK, Recurrence, foot, recurrence
 from analysis.signal.interpolation import sample_at
@@ -59,7 +61,7 @@ def autonomous_orbits(
     noise_square = float(np.mean((noise / scale) ** 2))
     stride = max(int(points.shape[1] * longest / _EFFORT), 1)
     messages: list[str] = []
-    for step in [epsilon] if epsilon is not None else [EPSILON, RELAXED]:
+    for step in thresholds(epsilon):
         progress.report(0.05, "recurrences")
         # A point-to-curve distance leaves out the noise along the curve; the threshold is a little generous.
         found = recurrence(scaled, np.sqrt(step**2 + 2 * noise_square), longest, bad, stride)
@@ -68,36 +70,32 @@ def autonomous_orbits(
         if len(orbits) >= ENOUGH:
             break
     if epsilon is None and step > EPSILON:
-        messages.append(
-            f"Fewer than {ENOUGH} orbits close within {100 * EPSILON:g} % of the span; the closure was "
-            f"relaxed to {100 * RELAXED:g} %. A longer record would give closer orbits."
-        )
+        messages.append(relaxed_words("orbits"))
     if drifting:
         messages.append(f"{drifting} segments close in the measured coordinates but end displaced: rejected.")
     if not orbits:
         messages.append("No segment of the record closes: the data do not support any periodic orbit.")
-    refused: list[PeriodicOrbit] = []
-    if maps and orbits:
-        seen = views or (View(points, scale, noise),)
-        judged = confirmed_autonomous(orbits, seen, turn, progress.part(0.6, 1.0))
-        orbits, refused, words = left_out(judged)
-        messages += words
+
+    def judge(some: Sequence[PeriodicOrbit], seen: Sequence[View]) -> list[PeriodicOrbit]:
+        return confirmed_autonomous(some, seen, turn, progress.part(0.6, 1.0))
+
+    kept, refused, words = parted(orbits, judge if maps else None, views, View(points, scale, noise))
     progress.report(1.0, "orbits")
     lowest = np.full(longest + 1, np.inf)
     # The foot of the last lag may lie a sample or two beyond it.
     lags = np.minimum(np.rint(found.times).astype(np.int64), longest)
     np.minimum.at(lowest, lags, np.sqrt(found.squares))
     return Orbits(
-        tuple(sorted(orbits, key=lambda o: (o.period, o.closure))),
+        kept,
         step,
         scale,
         noise,
         found.lags.astype(np.float64),
         found.counts,
         lowest,
-        tuple(messages),
+        (*messages, *words),
         found.peaks,
-        tuple(refused),
+        refused,
     )
 
 

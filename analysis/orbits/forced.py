@@ -11,16 +11,20 @@ from numpy.typing import NDArray
 from analysis.base.compiling import njit
 from analysis.base.errors import DataError
 from analysis.base.progress import SILENT, Progress
-from analysis.orbits.confirmation import View, confirmed_forced, left_out
+from analysis.orbits.closure import (
+    ENOUGH,
+    EPSILON,
+    MERGE,
+    comes_home,
+    measured,
+    parted,
+    relaxed_words,
+    thresholds,
+)
+from analysis.orbits.confirmation import View, confirmed_forced
 from analysis.orbits.orbit import Orbits, PeriodicOrbit
 from analysis.orbits.returns import Returns, returns_at
-from analysis.signal.noise import noise_levels
 from analysis.signal.phase_grid import PhaseGrid, phase_grid
-
-EPSILON = 0.005  # closure asked for, fraction of the span (thesis: 0.5 %)
-RELAXED = 0.02  # when fewer than ENOUGH periods close within EPSILON
-ENOUGH = 4
-MERGE = 0.02  # two recurrences this close everywhere (rms, fraction of the span) follow the same orbit
 
 
 def forced_orbits(
@@ -63,43 +67,32 @@ def forced_orbits(
     half = max(int(window * period / 2), 0)
     search = _Search(points, period, lags, scale, noise, half, bad, velocity)
     grid = phase_grid(points, period)
-    asked = [epsilon] if epsilon is not None else [EPSILON, RELAXED]
     messages: list[str] = []
-    for step in asked:
+    for step in thresholds(epsilon):
         returns = search.run(step, progress.part(0.0, 0.6))
         orbits, remarks = search.distinct(returns, step, grid)
         if len({o.multiple for o in orbits}) >= min(ENOUGH, len(lags)):
             break
     if epsilon is None and step > EPSILON:
-        messages.append(
-            f"Fewer than {ENOUGH} different periods close within {100 * EPSILON:g} % of the span; "
-            f"the closure was relaxed to {100 * RELAXED:g} %. A longer record would give closer orbits."
-        )
+        messages.append(relaxed_words("different periods"))
     messages += remarks + search.remarks(step, orbits)
-    refused: list[PeriodicOrbit] = []
-    if maps and orbits:
-        seen = views or (View(points, scale, noise),)
-        judged = confirmed_forced(orbits, seen, period, progress.part(0.7, 1.0))
-        orbits, refused, words = left_out(judged)
-        messages += words
+
+    def judge(some: Sequence[PeriodicOrbit], seen: Sequence[View]) -> list[PeriodicOrbit]:
+        return confirmed_forced(some, seen, period, progress.part(0.7, 1.0))
+
+    kept, refused, words = parted(orbits, judge if maps else None, views, View(points, scale, noise))
     progress.report(1.0, "orbits")
     return Orbits(
-        tuple(sorted(orbits, key=lambda o: (o.period, o.closure))),
+        kept,
         step,
         scale,
         noise,
         lags.astype(np.float64) * period,
         np.array([len(r.starts) for r in returns]),
         np.sqrt(np.array([r.lowest for r in returns])),
-        tuple(messages),
-        unconfirmed=tuple(refused),
+        (*messages, *words),
+        unconfirmed=refused,
     )
-
-
-def span(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Largest minus smallest value of each coordinate; one for a constant."""
-    extent = np.ptp(points, axis=1)
-    return np.where(extent > 0, extent, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,42 +178,6 @@ class _Search:
         elif missing:
             texts.append(f"No orbit found of period {', '.join(map(str, missing))}.")
         return texts
-
-
-def measured(
-    points: NDArray[np.float64],
-    valid: NDArray[np.bool_] | None,
-    scale: NDArray[np.float64] | None,
-    noise: NDArray[np.float64] | None,
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """The points with lost ones filled, the number of lost ones before each index [N + 1], scale and noise.
-
-    Span and noise are those of the samples that are there: a lost one tells nothing of either.
-    """
-    points = np.ascontiguousarray(np.atleast_2d(points), dtype=np.float64)
-    good = np.isfinite(points).all(axis=0)
-    if valid is not None:
-        good &= valid[: points.shape[1]]
-    if points.ndim != 2 or good.sum() < 100:
-        raise DataError(f"Close returns need at least 100 points; there are {good.sum()}.")
-    there = points if good.all() else points[:, good]
-    scale = span(there) if scale is None else np.broadcast_to(scale, points.shape[:1]).astype(float)
-    noise = noise_levels(there) if noise is None else np.broadcast_to(noise, points.shape[:1]).astype(float)
-    points = np.where(good, points, there.mean(axis=1, keepdims=True))
-    return points, np.concatenate(([0], np.cumsum(~good))), scale, noise
-
-
-def comes_home(
-    velocity: NDArray[np.float64] | None, starts: NDArray[np.int64], lengths: float | NDArray[np.float64]
-) -> NDArray[np.bool_]:
-    """Whether the integral of the velocity over each segment is small beside its extent in it."""
-    if velocity is None:
-        return np.ones(len(starts), dtype=bool)
-    way = np.concatenate(([0.0], np.cumsum(velocity - np.nanmean(velocity))))
-    ends = np.minimum(starts + np.rint(lengths).astype(np.int64), len(way) - 1)
-    net = np.abs(way[ends] - way[starts])
-    extent = np.array([np.ptp(way[a : b + 1]) for a, b in zip(starts, ends, strict=True)])
-    return net <= 0.1 * extent
 
 
 @njit(cache=True, nogil=True)

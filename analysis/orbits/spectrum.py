@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
 from analysis.orbits.autonomous import mean_turn
-from analysis.orbits.forced import span
+from analysis.orbits.closure import span
 from analysis.orbits.multipliers import STEPS, Cloud, LocalMaps, Sections
 from analysis.signal.noise import noise_levels
 from analysis.signal.phase_grid import phase_grid
