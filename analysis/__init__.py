@@ -37,6 +37,7 @@ _NAMES = {
     "base.identification": "Curve Estimate Identification Surface interval_ends with_bounds with_error",
     # does the model move as the specimen does
     "validation": "Check Panel Sweep Trace Validation validate",
+    "validation.exponents": "ModelSpectrum model_spectrum",
     "validation.response": "predict_response",
     "validation.foretold": "foretold",
     "validation.held": "HeldMotion",

@@ -163,6 +163,8 @@ from analysis.validation import Sweep as Sweep
 from analysis.validation import Trace as Trace
 from analysis.validation import Validation as Validation
 from analysis.validation import validate as validate
+from analysis.validation.exponents import ModelSpectrum as ModelSpectrum
+from analysis.validation.exponents import model_spectrum as model_spectrum
 from analysis.validation.foretold import foretold as foretold
 from analysis.validation.held import HeldMotion as HeldMotion
 from analysis.validation.response import predict_response as predict_response

@@ -228,8 +228,7 @@ def _exponents(study: Study) -> dict[str, float]:
     Both start where the record is. A beam that is chaotic for minutes may end on a periodic motion, so that
     one long run of either says little.
     """
-    from analysis import SILENT, prepare_subject
-    from analysis.validation.exponents import model_spectrum
+    from analysis import SILENT, model_spectrum, prepare_subject
     from drivers.library import load_model
 
     if study.record is None:

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,8 @@ class RigDesk(QObject):
         self._engine: Engine | None = None
         self._blocks: BlockQueue | None = None
         self._commands: Commands | None = None
+        self._marks: Commands | None = None  # a queue of their own: a moment does not wait for an instrument
+        self._mark_numbers = count()
         self._drive = DriveState()
         self._asked_to_stop = False
         self._closing: threading.Thread | None = None
@@ -294,6 +297,7 @@ class RigDesk(QObject):
             return
         self._rig, (self._engine, self._blocks) = rig, rest
         self._commands = Commands(self.refused.emit)
+        self._marks = Commands(lambda error: self.refused.emit(f"The marker could not be set: {error}"))
         self._watch.start()
         self._look()
         self.opened.emit()
@@ -307,9 +311,10 @@ class RigDesk(QObject):
         self._rig = self._engine = self._blocks = None
         self._drive = DriveState()
         self._watch.stop()
-        if self._commands is not None:
-            self._commands.end()
-            self._commands = None
+        for queue in (self._commands, self._marks):
+            if queue is not None:
+                queue.end()
+        self._commands = self._marks = None
         if rig is None or engine is None:
             return
         capture, self._capture = self._capture, None
@@ -500,18 +505,17 @@ class RigDesk(QObject):
 
     def mark(self, number: int, text: str) -> None:
         """Mark this moment of the recording, or give a marker that was set another word; never waits."""
-        engine = self._engine
-        if engine is None or not self.recording or self.finishing:
+        engine, marks = self._engine, self._marks
+        if engine is None or marks is None or not self.recording or self.finishing:
             return
 
         def work() -> None:
+            sample = engine.mark(number, text)
             with contextlib.suppress(RuntimeError):  # the window may be gone
-                try:
-                    self.marked.emit(number, text, engine.mark(number, text))
-                except ShakedownError as error:
-                    self.refused.emit(f"The marker could not be set: {error}")
+                self.marked.emit(number, text, sample)
 
-        threading.Thread(target=work, name="marker", daemon=True).start()
+        # One after the other: the word that was typed last is the one that stays.
+        marks.put(f"mark {next(self._mark_numbers)}", work)
 
     def stop_recording(self) -> None:
         """End the recording; it is finished in the background and announced by ``recorded``."""

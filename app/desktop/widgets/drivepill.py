@@ -5,7 +5,7 @@ Both show what the rig's own process says, and nothing that the window worked ou
 
 from __future__ import annotations
 
-from PyQt6.QtCore import Qt
+from PyQt6.QtCore import Qt, pyqtSignal
 from PyQt6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QSizePolicy
 
 from app.desktop.widgets.basics import button, label, set_role, timer
@@ -19,10 +19,13 @@ FOLLOW = 100  # ms between two looks at the drive: never more than 200 ms behind
 class DrivePill(QPushButton):
     """One glance tells whether the shaker moves, and how."""
 
+    looked = pyqtSignal()  # the status was asked for anew
+
     def __init__(self, bench: Workbench) -> None:
         super().__init__()
         self._bench = bench
         self.status: DriveStatus | None = None  # None: there is no shaker
+        self._shown = ("", "")  # text and reason
         self.setObjectName("pill_off")
         self.setFixedWidth(bench.theme.px(186))
         self.setCursor(Qt.CursorShape.PointingHandCursor)
@@ -45,11 +48,17 @@ class DrivePill(QPushButton):
             second = {"ramping": "ramping", "latched": "latched", "tripped": "latched"}.get(status.state, "")
             if loop:
                 second = f"+ loop{loop}" + (f", {second}" if second else "")
+        self._write(text, second, status)
+        self.looked.emit()
+
+    def _write(self, text: str, second: str, status: DriveStatus | None) -> None:
+        """Text, explanation and colour, where they are others than those shown."""
         words = f"{text}\n{second}" if second else text
-        if words == self.text():
-            return
-        self.setText(words)
         reason = localised(status.reason) if status is not None else ""
+        if (words, reason) == self._shown:
+            return
+        self._shown = words, reason
+        self.setText(words)
         self.setToolTip(reason or "What the shaker does now. Click for the drive's page.")
         self.setAccessibleName(f"Drive: {text} {second} {reason}".strip())
         set_role(self, f"pill_{status.state if status is not None else 'off'}")
@@ -71,9 +80,7 @@ class DriveStrip(QFrame):
         self.arm = button("Arm", bench.rig.arm, "Allow the drive to be played again; nothing moves by itself")
         row.addWidget(self.arm)
         self.hide()
-        self._timer = timer(self, FOLLOW, self.refresh)
-        self._timer.start()
-        bench.rig.drive_changed.connect(lambda _: self.refresh())
+        pill.looked.connect(self.refresh)  # both say the same at any time
 
     def refresh(self) -> None:
         status = self._pill.status

@@ -30,9 +30,11 @@ Make = Callable[..., MainWindow]
 
 def _open(monkeypatch: pytest.MonkeyPatch, source: CounterSource) -> None:
     """The next rig that is opened is this one."""
-    monkeypatch.setattr(
-        rigdesk, "open_rig", lambda name, _specimen: OpenedRig(name, "Counter", source, None, source.close)
-    )
+
+    def opener(name: str, *_: object, waiting: object = None) -> OpenedRig:
+        return OpenedRig(name, "Counter", source, None, source.close)
+
+    monkeypatch.setattr(rigdesk, "open_rig", opener)
 
 
 class Fragile(CounterSource):
@@ -180,7 +182,9 @@ COUNTER = (
     "from app.desktop.opening import OpenedRig\n"
     "from drivers.virtual.counter import CounterSource\n"
     "source = CounterSource(2, 2000.0)\n"
-    "rigdesk.open_rig = lambda name, specimen: OpenedRig(name, 'Counter', source, None, source.close)\n"
+    "def opener(name, specimen, waiting):\n"
+    "    return OpenedRig(name, 'Counter', source, None, source.close)\n"
+    "rigdesk.open_rig = opener\n"
 )
 WINDOW = (
     "from PyQt6.QtWidgets import QApplication\n"

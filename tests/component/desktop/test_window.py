@@ -245,6 +245,32 @@ def test_given_a_recording_when_closed_then_it_asks_saves_and_ramps_down(
     assert not any(child.name == "rig" for child in multiprocessing.active_children())  # ramped down and gone
 
 
+def test_given_a_marker_whose_word_follows_at_once_then_the_word_typed_last_stays(
+    window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = window.bench.rig
+    rig.record("marked")
+    qtbot.waitUntil(lambda: rig.recording, timeout=GUARD)
+    told: list[str] = []
+    rig.marked.connect(lambda _, word, sample: told.append(word))
+    engine = rig._engine
+    real = engine.mark
+
+    def slow_at_first(number: int, text: str) -> int:
+        if text == "marker 1":
+            time.sleep(0.3)
+        return real(number, text)
+
+    monkeypatch.setattr(engine, "mark", slow_at_first)
+    rig.mark(1, "marker 1")
+    rig.mark(1, "hammer")
+    qtbot.waitUntil(lambda: len(told) == 2, timeout=GUARD)
+    assert told == ["marker 1", "hammer"]
+    with qtbot.waitSignal(rig.recorded, timeout=GUARD) as saved:
+        rig.stop_recording()
+    assert [marker.text for marker in read(saved.args[0]).markers] == ["hammer"]
+
+
 def test_given_a_closed_window_when_started_again_then_page_size_theme_and_rig_are_restored(
     make_window: Make, folders: Path
 ) -> None:
