@@ -43,7 +43,7 @@ class Estimator:
         self._noise, self._rows = np.ascontiguousarray(plant.noise), plant.rows
         self.history = np.zeros(self.whole + 2)
         self.y, self.own = np.zeros((size, size + 4)), np.zeros(size + 4)
-        self.S = np.diag(np.concatenate([plant.scale**2, np.full(size - n, 1e-6)]))
+        self.S = np.diag(np.concatenate([plant.scale, plant.mode_scale]) ** 2)
         self.memory = np.zeros(11)
         self.begun = False
         self.fixed = (  # arguments that stay the same

@@ -130,5 +130,12 @@ class LoopPlant:
         self.model.kernels().jac_u(0.0, state, np.zeros(1), self.model.values(), by_force)
         share = np.where(by_force[:, 0] != 0, 1.0, 0.03)
         variance = (self.process * share * self.scale) ** 2 * self.omega * self.tick
-        modes = [1e-12 for _ in self.modes for _ in range(2)]
-        return np.concatenate([variance, np.array(modes)])
+        modes = (self.process * self.mode_scale) ** 2 * self.omega * self.tick
+        return np.concatenate([variance, modes])
+
+    @cached_property
+    def mode_scale(self) -> Array:
+        """[2 modes] size of the place and speed of each mode under the drive."""
+        force = float(np.linalg.norm(self.force))
+        sizes = [force / m.frequency**2 * np.array([1.0, self.omega]) for m in self.modes]
+        return np.concatenate([*sizes, np.zeros(0)])

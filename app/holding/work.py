@@ -13,7 +13,7 @@ from analysis import DataError, Progress, Step
 from app.holding.study import Study, pairs
 
 if TYPE_CHECKING:
-    from analysis.holding.dither import DitherResult
+    from analysis.holding.dither_fit import DitherResult
     from analysis.holding.hold import HeldOrbit
     from analysis.holding.plant import LoopPlant
     from analysis.holding.stretch import Stretch
@@ -134,7 +134,8 @@ class HoldWork:
 
     def _test(self) -> None:
         """Dither at rest: the loop's delay, the gain of its path, modes that only the sensors see."""
-        from analysis.holding.dither import REPEATS, Dither, dither_sequence, read_dither, response
+        from analysis.holding.dither import REPEATS, Dither, dither_sequence, response
+        from analysis.holding.dither_fit import read_dither
         from analysis.holding.plant import ActuatorPath
         from analysis.holding.tuning import tuned_to_record
         from drivers.base.waveform import Sine
@@ -155,7 +156,9 @@ class HoldWork:
         found = response(seen.samples, seen.command, sequence, plant.rate)
         states = self._at_rest(still.samples[:-1, -max(20, length // 4) :].mean(axis=1))
         start = ActuatorPath(plant.path.gain, 0.0, self._loop.delay, self._loop.jitter)
-        self._dither = read_dither(found, plant.model, plant.channels, states, 1 / plant.rate, start)
+        self._dither = read_dither(
+            found, plant.model, plant.channels, states, 1 / plant.rate, start, plant.scale
+        )
         self._plant = replace(plant, path=self._dither.path, modes=self._dither.modes)
         if self._dither.modes:  # what the model alone could not follow
             self._plant = tuned_to_record(self._plant, self._study.subject)

@@ -13,7 +13,8 @@ import tomli_w
 
 from analysis import Identification, Record
 from analysis.base.identification import Estimate
-from analysis.holding.dither import Dither, dither_sequence, read_dither, response
+from analysis.holding.dither import Dither, dither_sequence, response
+from analysis.holding.dither_fit import read_dither
 from analysis.holding.plant import ActuatorPath
 from analysis.model import Model
 from app.cli import main
@@ -160,11 +161,11 @@ def test_when_a_specimen_at_rest_is_dithered_then_path_and_spillover_are_found(
     status = rig.exciter.loop_status()
     found = response(data[:2], data[3], sequence, 400.0)
     start = ActuatorPath(0.16, 0.0, status.delay, status.jitter)
-    result = read_dither(found, model, ("x",), np.array([0.72, 0.0]), 1 / 400, start)
+    result = read_dither(found, model, ("x",), np.array([0.72, 0.0]), 1 / 400, start, np.array([0.9, 0.5]))
     assert result.path.gain == pytest.approx(0.16667, rel=0.02)
-    assert result.path.delay + result.path.lag == pytest.approx(0.0092, abs=0.0004)
+    assert result.path.delay + result.path.lag == pytest.approx(0.0092, abs=1e-4)
     assert len(result.modes) == mode
     if mode:
         assert result.modes[0].frequency == pytest.approx(240, rel=0.01)
-        assert result.modes[0].damping == pytest.approx(0.01, rel=0.3)
-        assert result.modes[0].shows[0][0] == pytest.approx(2000, rel=0.15)
+        assert result.modes[0].damping == pytest.approx(0.01, rel=0.05)
+        assert result.modes[0].shows[0][0] == pytest.approx(2000, rel=0.02)
