@@ -68,6 +68,17 @@ COMMANDS: dict[str, tuple[str, str]] = {
 UNEXPECTED = "This should not have happened"  # begins the sentence about a mistake of the program itself
 
 
+def _keep_path_safe_in_children() -> None:
+    """For commands that ``pipx`` starts by ``python -E``: multiprocessing hands that on to its processes.
+
+    They do not read PYTHONSAFEPATH then, and took a user's ``signal.py`` for that of the library.
+    """
+    from multiprocessing import util
+
+    flags = util._args_from_interpreter_flags  # type: ignore[attr-defined]
+    util._args_from_interpreter_flags = lambda: [*flags(), "-P"]  # type: ignore[attr-defined]
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; exit code 0 done, 1 could not (one sentence on stderr), 2 wrong usage."""
     # Our matrices are small: more BLAS threads than one cost several times the work. Read when NumPy loads.
@@ -90,6 +101,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         print(f"shakedown {__version__}")
         return 0
+    if started and sys.flags.ignore_environment and not sys.flags.safe_path:
+        _keep_path_safe_in_children()
     import warnings
 
     from app.output import printable_streams

@@ -46,8 +46,14 @@ class Limits:
             raise LimitError(
                 f"No frequency lies between {self.lowest_frequency} and {self.highest_frequency} Hz."
             )
-        if self.travel < 0:
-            raise LimitError(f"The travel per unit of drive must not be negative ({self.travel}).")
+        if not self.amplitude < np.inf:
+            raise LimitError("The amplitude limit must be a number of the exciter's unit, not infinite.")
+        if not 0 <= self.travel < np.inf:
+            raise LimitError(
+                f"The travel per unit of drive must be a number of at least 0, not {self.travel}."
+            )
+        if self.ask_above is not None and not self.ask_above >= 0:
+            raise LimitError(f"ask_above must be a number of at least 0, not {self.ask_above}.")
         if self.peak > self.slew * STOP_RAMP:
             raise LimitError(
                 f"A slew limit of {self.slew:g} per second is too slow: from {self.peak:g} the drive could "
@@ -88,9 +94,17 @@ class Limits:
                     f"{self.lowest_frequency:g} to {self.highest_frequency:g} Hz."
                 )
 
+    def check_rate(self, frequency: float, rate: float) -> None:
+        """Refuse a frequency that a converter of this rate would put out as another one."""
+        if frequency > rate / 2:
+            raise LimitError(
+                f"{frequency:g} Hz is more than half of the {rate:g} samples a second of the output, which "
+                "would put out another frequency instead."
+            )
+
     def check_slew(self, slew: float) -> None:
         """Refuse a waveform that is steeper than the slew limit."""
-        if slew > self.slew:
+        if not slew <= self.slew:
             raise LimitError(
                 f"The drive would change by up to {slew:g} per second, above the slew limit of {self.slew:g}."
             )

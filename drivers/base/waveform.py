@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,6 +25,9 @@ GLIDE = 0.2  # s, over which a sine goes to another frequency or amplitude
 GROUP = 4  # odd lines of which one is not driven
 EDGE = 0.5  # s, in which a part of several rises and falls, as the player does between two waveforms
 RANDOM_CREST = 4.0  # peak over rms of random drives: what lies beyond is clipped (6 in 100 000 samples)
+LARGEST = 1e300  # of a number: whole ones may lie beyond all floats
+MOST_LINES = 100_000  # of a multisine
+MOST_SAMPLES = 1 << 23  # kept at once: computing more takes longer than playing them
 
 
 class WaveformError(ShakedownError):
@@ -55,6 +60,29 @@ class SampleGenerator(ABC):
         raise WaveformError("Only a sine can change its frequency and amplitude while it plays.")
 
 
+def _is_number(value: Any) -> bool:
+    known = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return known and bool(abs(value) < LARGEST)
+
+
+def _is_seed(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
+
+
+# By the annotation of a field: what it may hold, and that in words.
+_FITTING: dict[str, Callable[[Any], bool]] = {
+    "float": _is_number,
+    "tuple[float, ...]": lambda values: isinstance(values, tuple) and all(map(_is_number, values)),
+    "int": _is_seed,
+    "int | None": lambda value: value is None or _is_seed(value),
+    "bool": lambda value: isinstance(value, bool),
+}
+_MEANT = {
+    "float": "a number", "tuple[float, ...]": "a list of numbers", "int": "a whole number of at least 0",
+    "int | None": "a whole number of at least 0", "bool": "true or false",
+}  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Waveform(ABC):
     """A description of a drive with peak value ``amplitude``, in the exciter's unit."""
@@ -79,6 +107,14 @@ class Waveform(ABC):
         """Steepest slope: 2 pi f A bounds every signal of highest frequency f and peak A (Bernstein)."""
         return TWO_PI * self.band[1] * self.amplitude
 
+    def check(self) -> None:
+        """WaveformError unless every number of it is one: NaN passes comparisons with limits unseen."""
+        for f in fields(self):
+            value, kind = getattr(self, f.name), str(f.type)
+            if f.init and kind in _FITTING and not _FITTING[kind](value):
+                shown = repr(value) if len(repr(value)) < 40 else f"{repr(value)[:36]} ..."
+                raise WaveformError(f"The {f.name} of a {self.kind} is {_MEANT[kind]}, not {shown}.")
+
     def describe(self) -> dict[str, Any]:
         """Name and numbers, as a recording keeps them; :func:`waveform_from` reads them back."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -95,7 +131,7 @@ class Sine(Waveform):
     phase: float = 0.0
 
     def __post_init__(self) -> None:
-        if not abs(self.phase) < 1e300:  # no NaN, and no whole number beyond all floats
+        if not _is_number(self.phase):
             raise WaveformError(f"The phase of a sine must be a number, not {self.phase}.")
 
     @property
@@ -283,7 +319,10 @@ class Multisine(Waveform):
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        if not (self.spacing > 0 and 0 < self.lowest <= self.highest) or len(self._lines()) == 0:
+        sensible = self.spacing > 0 and 0 < self.lowest <= self.highest < np.inf
+        if sensible and (self.highest - self.lowest) / self.spacing > MOST_LINES:
+            raise WaveformError(f"A multisine has {MOST_LINES} lines at most: choose a wider spacing.")
+        if not sensible or len(self._lines()) == 0:
             raise WaveformError(
                 "A multisine needs a positive line spacing and at least one line in its band."
             )
@@ -384,6 +423,10 @@ class _NoiseGenerator(SampleGenerator):
             )
         width = max(noise.highest - noise.lowest, 1e-9)
         self._half = int(2 ** np.ceil(np.log2(max(64.0, 64 * rate / width))))
+        if self._half > MOST_SAMPLES:
+            raise WaveformError(
+                f"A band of {width:g} Hz is too narrow at {rate:g} samples a second: use a sine."
+            )
         f = np.fft.rfftfreq(2 * self._half, 1 / rate)
         margin = 1.5 * f[1]  # half the window's main lobe: what a line leaks stays in the band
         self._lines = np.flatnonzero((f >= noise.lowest + margin) & (f <= noise.highest - margin))
@@ -445,6 +488,8 @@ class _BurstGenerator(SampleGenerator):
     def __init__(self, burst: BurstRandom, rate: float) -> None:
         self._burst, self._rate, self._count = burst, rate, 0
         self.amplitude, self.frequency = burst.amplitude, 1 / burst.period
+        if not burst.period * rate <= MOST_SAMPLES:
+            raise WaveformError(f"A period of {burst.period:g} s is too long at {rate:g} samples a second.")
         self._length = max(2, round(burst.period * rate))
         self._noise = self._new_noise()
         self._current = self._next_burst()
@@ -492,7 +537,13 @@ class UserWaveform(Waveform):
 
     def __post_init__(self) -> None:
         shape = np.asarray(self.samples, dtype=np.float64)
-        if len(shape) < 2 or not np.isfinite(shape).all() or not shape.any() or not self.sample_rate > 0:
+        if (
+            shape.ndim != 1
+            or len(shape) < 2
+            or not np.isfinite(shape).all()
+            or not shape.any()
+            or not 0 < self.sample_rate < LARGEST
+        ):
             raise WaveformError("A user waveform needs a sample rate and at least two numbers, not all zero.")
         object.__setattr__(self, "_shape", shape / np.abs(shape).max())
 
@@ -564,9 +615,9 @@ class Segments(Waveform):
         parts = tuple(p if isinstance(p, Part) else _part(p) for p in self.parts)
         if not parts or any(not 2 * EDGE < p.seconds < 1e6 for p in parts):
             raise WaveformError(f"Segments need parts of more than {2 * EDGE:g} s each.")
-        if any(p.waveform.amplitude > self.amplitude for p in parts):
+        if any(not 0 <= p.waveform.amplitude <= self.amplitude for p in parts):
             raise WaveformError(
-                f"A part of the segments is larger than their amplitude of {self.amplitude:g}."
+                f"A part of the segments is negative, or larger than their amplitude of {self.amplitude:g}."
             )
         object.__setattr__(self, "parts", parts)
 
@@ -574,6 +625,11 @@ class Segments(Waveform):
     def band(self) -> tuple[float, float]:
         bands = [p.waveform.band for p in self.parts]
         return min(b[0] for b in bands), max(b[1] for b in bands)
+
+    def check(self) -> None:
+        super().check()
+        for part in self.parts:
+            part.waveform.check()
 
     @property
     def seconds(self) -> float:
@@ -666,6 +722,8 @@ def waveform_from(description: dict[str, Any]) -> Waveform:
             raise WaveformError(f"A {kind} has no '{name}': it takes {', '.join(known)}.")
     make: Any = WAVEFORMS[kind]
     try:
-        return make(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
-    except TypeError:
+        made: Waveform = make(**{k: tuple(v) if isinstance(v, list) else v for k, v in values.items()})
+    except (TypeError, ValueError, OverflowError):  # no numbers, or whole ones beyond all floats
         raise WaveformError(f"A {kind} needs {', '.join(known)}; given were {', '.join(values)}.") from None
+    made.check()
+    return made

@@ -52,7 +52,7 @@ from drivers.instruments.nidaq_output import ZERO_PACE, OutputTerminal, Standing
 from drivers.instruments.teds import SensorData
 from drivers.instruments.written_samples import WrittenSamples, fall_from
 from drivers.rig.player import Player, PlayerMark
-from drivers.rig.profile import RigError, RigProfile
+from drivers.rig.profile import RigError, RigProfile, positive
 
 BUFFER_SECONDS = 10.0  # of the input: what may pile up before samples are lost
 AHEAD_SECONDS = 0.04  # of the output: what is written and not yet played
@@ -158,7 +158,9 @@ class NidaqSource:
         self.session = session
         self.name = profile.name
         table = profile.instruments["source"]
-        self._buffer_seconds = float(table.get("buffer_seconds", BUFFER_SECONDS))
+        self._buffer_seconds = positive(
+            "[instruments.source]: buffer_seconds", table.get("buffer_seconds", BUFFER_SECONDS)
+        )
         self.companion: NidaqExciter | None = None
         self._running = self._closed = False
         self._overload_flags = True
@@ -290,7 +292,9 @@ class NidaqExciter:
         self._oversampling = int(table.get("oversampling", 1))
         self._rate = source.rate * self._oversampling
         # A device server across a network may need more; STOP may take that much longer.
-        self._ahead_seconds = float(table.get("ahead_seconds", AHEAD_SECONDS))
+        self._ahead_seconds = positive(
+            "[instruments.exciter]: ahead_seconds", table.get("ahead_seconds", AHEAD_SECONDS)
+        )
         if not (SHORTEST_AHEAD <= self._ahead_seconds <= LONGEST_AHEAD and self._oversampling >= 1):
             raise RigError(
                 f"[instruments.exciter]: ahead_seconds is a time from {SHORTEST_AHEAD:g} to "

@@ -11,7 +11,7 @@ from drivers.base.limits import Limits
 from drivers.base.protocols import DriveState, InstrumentError, LinkLost
 from drivers.instruments.nidaq_errors import in_words
 from drivers.instruments.nidaq_input import device_of
-from drivers.rig.profile import RigError
+from drivers.rig.profile import RigError, positive
 
 LOST_SECONDS = 0.5  # that an output may take to fall after its drive has failed
 ZERO_PACE = 0.2  # s between two attempts to set an output to zero that could not be reached
@@ -33,7 +33,7 @@ class OutputTerminal:
         table = instruments["exciter"]
         if "output" not in table:
             raise RigError("[instruments.exciter]: 'output' is missing, such as output = \"Dev1/ao0\".")
-        span = float(table.get("range", 10.0))
+        span = positive("[instruments.exciter]: range", table.get("range", 10.0))
         if limits.peak > span:
             raise RigError(f"The drive's limit of {limits.peak:g} V is beyond the output's {span:g} V.")
         server = table.get("server", instruments["source"].get("server"))
@@ -72,13 +72,14 @@ class OutputTerminal:
         """
         if not seconds:
             return None
+        timeout = positive("[instruments.exciter]: watchdog", seconds)
         from nidaqmx.constants import WatchdogAOExpirState
         from nidaqmx.system.watchdog import AOExpirationState, WatchdogTask
 
         options = {"grpc_options": self.session} if self.session else {}
         try:
             with in_words("setting up the watchdog"):
-                task = WatchdogTask(self.device, timeout=float(seconds), **options)
+                task = WatchdogTask(self.device, timeout=timeout, **options)
                 state = AOExpirationState(self.name, 0.0, WatchdogAOExpirState.VOLTAGE)
                 task.cfg_watchdog_ao_expir_states([state])
         except LinkLost:

@@ -38,7 +38,7 @@ from drivers.base.overload import overloads
 from drivers.base.protocols import Block, DriveState, InstrumentError, LinkLost, Samples
 from drivers.base.waveform import Waveform
 from drivers.rig.player import Player
-from drivers.rig.profile import RigError, RigProfile
+from drivers.rig.profile import RigError, RigProfile, positive
 
 BUFFER_SECONDS = 10.0  # of samples that nobody has read; then the oldest are lost, and said to be
 FRAMES_SECONDS = 0.01  # of one call of the card: STOP waits for it
@@ -111,7 +111,7 @@ class SoundSource:
         self.channels = tuple(c.info() for c in profile.channels)
         self._host, self._device = host, table.get("device")
         self._rows = [int(table["wiring"][c.name]) for c in profile.channels]
-        volts = float(table.get("full_scale", 1.0))
+        volts = positive("[instruments.source]: full_scale", table.get("full_scale", 1.0))
         self._gain = np.array([[volts / c.sensitivity] for c in profile.channels])
         self._zero = np.array([[c.zero] for c in profile.channels])
         loopback = table.get("loopback")
@@ -269,8 +269,10 @@ class SoundExciter:
         table = profile.instruments.get("exciter", {})
         self.used = table.get("driver") == "sound"
         self.output = int(table.get("output", 0))
-        self._volts = float(table.get("full_scale", 1.0))
+        self._volts = positive("[instruments.exciter]: full_scale", table.get("full_scale", 1.0))
         self._corner = float(table.get("corner", CORNER))
+        if not self._corner >= 0:
+            raise RigError(f"[instruments.exciter]: corner must be a frequency in Hz, not {self._corner}.")
         if self.used and profile.limits.peak > self._volts:
             raise RigError(
                 f"The drive's limit of {profile.limits.peak:g} V is beyond the output's {self._volts:g} V."

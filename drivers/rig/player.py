@@ -68,7 +68,9 @@ class Player:
         """Start a waveform softly, after ramping down what plays; LimitError if it may not."""
         self.limits.check_frequency(*waveform.band)
         self.limits.check_amplitude(waveform.amplitude)
+        self.limits.check_rate(waveform.band[1], self.rate)
         self.limits.check_slew(waveform.slew())
+        waveform.check()
         generator = waveform.generator(self.rate)
         with self._lock:
             self.latch.check()
@@ -89,6 +91,7 @@ class Player:
             f = target.target[0] if frequency is None else frequency
             a = target.target[1] if amplitude is None else amplitude
             self.limits.check_frequency(f)
+            self.limits.check_rate(f, self.rate)
             self.limits.check_amplitude(a)
             self.limits.check_slew(2 * np.pi * f * a)
             target.change(frequency, amplitude, self.limits.ramp)

@@ -16,6 +16,7 @@ A profile for real hardware differs from one for the virtual rig only in its ins
 from __future__ import annotations
 
 import logging
+import math
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
@@ -84,10 +85,12 @@ class ChannelProfile:
             raise RigError(
                 f"channel '{self.name}': teds is true or false, and for sensors of kind iepe or force only."
             )
-        if self.sensitivity == 0 or self.range <= 0:
+        if self.sensitivity == 0 or not math.isfinite(self.sensitivity) or not 0 < self.range < math.inf:
             raise RigError(
                 f"channel '{self.name}': the sensitivity must not be 0 and the range must be positive."
             )
+        if self.limit is not None and not self.limit > 0:
+            raise RigError(f"channel '{self.name}': the limit must be positive, not {self.limit:g}.")
 
     def info(self) -> ChannelInfo:
         """The channel as a source shows it; the range in its unit."""
@@ -132,7 +135,7 @@ class RigProfile:
 
         ``number`` is that of the specimen (see virtual/specimens.py).
         """
-        profile = self if rate is None else replace(self, rate=_positive("rate", rate))
+        profile = self if rate is None else replace(self, rate=positive("rate", rate))
         if drive:
             if profile.drive is None:
                 raise RigError(f"The rig '{self.key}' has no drive to change.")
@@ -318,16 +321,22 @@ def _profile(table: dict[str, Any], key: str) -> RigProfile:
     return RigProfile(
         key,
         str(table["name"]),
-        _positive("rate", table["rate"]),
+        positive("rate", table["rate"]),
         channels,
         build(Limits, table.get("limits", {"amplitude": 1.0}), "limits"),
         instruments,
         waveform_from(table["drive"]) if "drive" in table else None,
         str(table.get("description", "")),
         str(table.get("model", "")),
-        float(table.get("settle", 0.0)),
+        _settle(table.get("settle", 0.0)),
         dict(table.get("shaker", {})),
     )
+
+
+def _settle(value: Any) -> float:
+    if not _is_number(value) or not 0 <= value < math.inf:
+        raise RigError(f"settle must be a number of seconds, not {_shown(value)}.")
+    return float(value)
 
 
 def open_rig(
@@ -402,10 +411,8 @@ def build(kind: Callable[..., T], table: Any, where: str) -> T:
             raise RigError(f"{where}: '{name}' is missing.")
     for name, value in table.items():
         wanted = str(known[name].type)
-        if wanted in ("float", "float | None") and (
-            isinstance(value, bool) or not isinstance(value, int | float)
-        ):
-            raise RigError(f"{where}: {name} must be a number, not {value!r}.")
+        if wanted in ("float", "float | None") and not _is_number(value):
+            raise RigError(f"{where}: {name} must be a number, not {_shown(value)}.")
     return kind(**table)
 
 
@@ -417,7 +424,20 @@ def _only(table: Mapping[str, Any], known: set[str], where: str) -> None:
             raise RigError(f"{where} has no '{name}': {hint}")
 
 
-def _positive(name: str, value: Any) -> float:
+def _is_number(value: Any) -> bool:
+    """A number, perhaps infinite; NaN would pass every comparison with a limit, and disable that."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) < 1e300 or value in (math.inf, -math.inf)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) < 60 else f"{text[:56]} ..."
+
+
+def positive(name: str, value: Any) -> float:
+    """A value of a profile that must be a positive number of a sensible size."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e12:
-        raise RigError(f"{name} must be a positive number, not {value!r}.")
+        raise RigError(f"{name} must be a positive number, not {_shown(value)}.")
     return float(value)

@@ -139,6 +139,16 @@ def test_given_the_wheel_when_the_demo_runs_then_it_finds_the_truth(installed: I
     assert (installed.lab / "demo" / "report.pdf").exists()
 
 
+def test_given_the_command_as_pipx_starts_it_then_no_script_of_the_user_is_taken(
+    installed: Installed,
+) -> None:
+    command = str(installed.folder / "bin" / "shakedown")
+    record = ("acquire", "two_well_beam", "--seconds", "0.5", "--settle", "0", "--out", "pipx.h5")
+    done = installed.run("-E", command, *record, program="python")
+    assert done.returncode == 0, done.stderr
+    assert (installed.lab / "pipx.h5").exists() and "was taken" not in done.stderr
+
+
 def requirement(installed: Installed, extra: str) -> str:
     """What an installer is asked for: the package came from a file and is published nowhere by that name."""
     return f"shakedown-lab[{extra}] @ {installed.wheel.as_uri()}"
