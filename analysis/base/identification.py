@@ -243,7 +243,7 @@ def with_error(estimate: Estimate) -> str:
     value, error = estimate.value, estimate.stderr
     digits = _decimals(estimate)
     if digits is not None:
-        return f"{value:.{digits}f} ± {error:.{digits}f}"
+        return f"{_plain(value, digits)} ± {_plain(error, digits)}"
     size = max(abs(value), error)
     if not (error > 0 and math.isfinite(size) and error > 10.0**-_MOST_DIGITS * size):
         return f"{value:.6g}" + (f" ± {error:.2g}" if error > 0 else "")
@@ -257,7 +257,7 @@ def interval_ends(estimate: Estimate) -> tuple[str, str]:
     digits = _decimals(estimate)
     significant = _significant(max(abs(estimate.lower), abs(estimate.upper)), estimate.stderr)
     lower, upper = (
-        "–" if not math.isfinite(end) else f"{end:.{significant}g}" if digits is None else f"{end:.{digits}f}"
+        "–" if not math.isfinite(end) else f"{end:.{significant}g}" if digits is None else _plain(end, digits)
         for end in (estimate.lower, estimate.upper)
     )
     return lower, upper
@@ -268,7 +268,7 @@ def with_bounds(value: float, below: float, above: float) -> tuple[str, str, str
     shorter = min(below, above)
     digits = _decimals(Estimate.normal(value, shorter))
     if digits is not None:
-        return f"{value:.{digits}f}", f"{below:.{digits}f}", f"{above:.{digits}f}"
+        return _plain(value, digits), _plain(below, digits), _plain(above, digits)
     return f"{value:.{_significant(abs(value), shorter)}g}", f"{below:.2g}", f"{above:.2g}"
 
 
@@ -280,12 +280,17 @@ def _significant(size: float, error: float) -> int:
 
 
 def _decimals(estimate: Estimate) -> int | None:
-    """Decimals that show two significant digits of the error; None where plain decimals would not do."""
+    """Decimals that show two digits of the error (-2: hundreds); None where plain decimals would not do."""
     value, error = estimate.value, estimate.stderr
     if not (math.isfinite(error) and error > 0 and _PLAIN[0] <= max(abs(value), error) < _PLAIN[1]):
         return None
     digits = 1 - math.floor(math.log10(error))
-    return max(digits, 0) if -3 <= digits <= _MOST_DIGITS else None
+    return digits if -3 <= digits <= _MOST_DIGITS else None
+
+
+def _plain(number: float, digits: int) -> str:
+    """A number rounded to so many decimals, or to hundreds: -2."""
+    return f"{round(number, digits):.{max(digits, 0)}f}"
 
 
 def _today(raw: Any) -> Any:
