@@ -6,6 +6,9 @@ channel. Amplitudes go up and down in small steps; frequency changes keep the ph
 A generator plays on by itself, and a line takes what is written to it whether somebody listens at its other
 end or not. So it is asked once a second whether it is still there, and it has stopped when it says so.
 
+Its output has 50 ohm: an amplifier's input gets twice what a load of 50 ohm gets. So the profile says what it
+feeds, ``load = "high"`` (an amplifier, the default) or ``load = 50``, and amplitudes are volts at that load.
+
 A step upwards is withdrawn if STOP comes while it is on the line: until the line ends the instrument does
 nothing, and an exponent at the end of the number makes it smaller than what is set.
 """
@@ -45,15 +48,17 @@ CLOSE_SECONDS = 3.0
 AGAIN_SECONDS = 0.1  # before a generator that cannot be reached is tried again
 LOOK_SECONDS = 0.2  # between two looks whether its line is still there
 HEAR_SECONDS = 1.0  # between two questions whether the generator is
+OFF = re.compile(r"\s*([+-]?0*\.?0+ *(VP)?|OFF)\s*", re.IGNORECASE)  # an answer that says so
+BELIEVED = 2  # such answers in a row: one may be late
 LOST_SECONDS = 2.0  # out of reach: then its drive is to end, for nobody could stop it
 
 
 def open_ds345(profile: RigProfile, source: Any) -> DS345:
-    return DS345(_port(profile), profile.limits)
+    return DS345(_port(profile), profile.limits, _into_50(profile))
 
 
 def open_scpi(profile: RigProfile, source: Any) -> ScpiGenerator:
-    return ScpiGenerator(_port(profile), profile.limits)
+    return ScpiGenerator(_port(profile), profile.limits, _into_50(profile))
 
 
 def _port(profile: RigProfile) -> str:
@@ -63,6 +68,16 @@ def _port(profile: RigProfile) -> str:
             "[instruments.exciter]: 'port' is missing, such as /dev/ttyUSB0 or socket://host:5025."
         )
     return str(table["port"])
+
+
+def _into_50(profile: RigProfile) -> bool:
+    load = profile.instruments["exciter"].get("load", "high")
+    if isinstance(load, bool) or load not in ("high", 50):
+        raise RigError(
+            f'[instruments.exciter]: load is what the generator feeds: "high" (an amplifier\'s input) or 50 '
+            f"(ohm), not {load!r}."
+        )
+    return load == 50
 
 
 @dataclass
@@ -85,8 +100,8 @@ class Generator(ABC):
 
     unit = "V"
 
-    def __init__(self, link: SerialLink, limits: Limits) -> None:
-        self.link, self.limits = link, limits
+    def __init__(self, link: SerialLink, limits: Limits, into_50: bool = False) -> None:
+        self.link, self.limits, self.into_50 = link, limits, into_50
         self.latch = Latch()
         self._frequency = self._amplitude = 0.0  # of the drive that plays; amplitude 0: none
         self._output = 0.0  # V, what the instrument was told last
@@ -101,6 +116,7 @@ class Generator(ABC):
         self._next_step = self._pace = 0.0  # time.monotonic() of the next one; s between two at least
         self._next_look = self._next_question = 0.0  # time.monotonic(), at the line and to the generator
         self._confirming = False  # it was told to be silent, and is asked whether it is
+        self._told_off = 0  # how often in a row it has said so while it should play
         self._lost_since = math.inf  # time.monotonic() since when it cannot be reached
         self.lost = ""
         link.identify_again = self.identify
@@ -305,6 +321,7 @@ class Generator(ABC):
                 self._silence()  # the output may have been switched on already
             raise
         self._reason = ""
+        self._told_off = 0
         self._frequency, self._amplitude = order.frequency, order.amplitude
         self._ramp(self._output, order.amplitude)
 
@@ -350,10 +367,19 @@ class Generator(ABC):
             self.link.check()
             if self._lost_since < math.inf or now > self._next_question:
                 self._next_question = now + HEAR_SECONDS
-                self.link.ask_now(self.silence_question)  # STOP does not wait for the answer
+                self._hear(self.link.ask_now(self.silence_question))  # STOP does not wait for the answer
             self._note_reached()
         except ShakedownError as error:
             self._note_lost(error)
+
+    def _hear(self, answer: str) -> None:
+        """Switched off by hand it is not to be believed to play, nor to go on by itself."""
+        self._told_off = self._told_off + 1 if OFF.fullmatch(answer) else 0
+        if self._told_off >= BELIEVED:
+            self._output = 0.0  # from there a step down would be one up
+            self.lost = (
+                f"the generator on {self.link.port} says that its output is off: somebody else did that"
+            )
 
     def _note_lost(self, error: ShakedownError) -> None:
         now = time.monotonic()
@@ -449,12 +475,12 @@ def _steps(begin: float, target: float) -> list[float]:
 
 
 class DS345(Generator):
-    """Stanford Research DS345: 9600 baud, 8N2, LF. Amplitudes are peak to peak on its side."""
+    """Stanford Research DS345: 9600 baud, 8N2, LF. Amplitudes are peak to peak into 50 ohm on its side."""
 
     silence_command, silence_question = "AMPL 0.000VP", "AMPL? VP"
 
-    def __init__(self, port: str, limits: Limits) -> None:
-        super().__init__(SerialLink(port, LinkSettings(9600, 2)), limits)
+    def __init__(self, port: str, limits: Limits, into_50: bool = False) -> None:
+        super().__init__(SerialLink(port, LinkSettings(9600, 2)), limits, into_50)
 
     def identify(self) -> str:
         name = self.link.query("*IDN?")
@@ -470,7 +496,7 @@ class DS345(Generator):
         self.link.write(f"FREQ {hertz:.6f}")
 
     def _amplitude_line(self, peak: float) -> tuple[str, str]:
-        return f"AMPL {2 * peak:.3f}", "VP"
+        return f"AMPL {2 * peak if self.into_50 else peak:.3f}", "VP"
 
     def _begin(self) -> None:
         self.link.write("FUNC 0")
@@ -483,12 +509,12 @@ class DS345(Generator):
 
 
 class ScpiGenerator(Generator):
-    """Agilent 33120A, 33250A and relatives: FUNC, FREQ, VOLT (peak to peak), VOLT:OFFS, OUTP, SYST:ERR?."""
+    """Agilent 33120A, 33250A and relatives: FUNC, FREQ, VOLT, VOLT:OFFS, VOLT:UNIT, OUTP, SYST:ERR?."""
 
     silence_command, silence_question = "OUTP OFF", "OUTP?"
 
-    def __init__(self, port: str, limits: Limits) -> None:
-        super().__init__(SerialLink(port, LinkSettings(9600, 2)), limits)
+    def __init__(self, port: str, limits: Limits, into_50: bool = False) -> None:
+        super().__init__(SerialLink(port, LinkSettings(9600, 2)), limits, into_50)
 
     def identify(self) -> str:
         name = self.link.query("*IDN?")
@@ -508,6 +534,9 @@ class ScpiGenerator(Generator):
     def _begin(self) -> None:
         self.link.write("FUNC SIN")
         self.link.write("VOLT:OFFS 0")
+        # Whatever its front panel says: it wakes up for 50 ohm, and a number may mean volts rms.
+        self.link.write(f"OUTP:LOAD {'50' if self.into_50 else 'INF'}")
+        self.link.write("VOLT:UNIT VPP")
         self.link.write("VOLT MIN")
         self.link.write_if(self._may_play, "OUTP O", "N", "FF")
 

@@ -148,11 +148,11 @@ class SimulatedOFV3001(PtyInstrument):
 
 
 class SimulatedGenerator(PtyInstrument):
-    """What both generators have: the output that is really there, with its history."""
+    """What both generators have: the output that is really there, open or at an amplifier's input."""
 
     def __init__(self) -> None:
         self.frequency, self.peak_to_peak, self.on = 1000.0, 1.0, True
-        self.history: list[tuple[float, float]] = []  # time, peak value at the output
+        self.history: list[tuple[float, float]] = []  # time, peak value at the output open
         self.error = False
         super().__init__()
 
@@ -175,10 +175,10 @@ class SimulatedDS345(SimulatedGenerator):
             status, self.error = (32 if self.error else 0), False
             return str(status)
         if line == "AMPL? VP":
-            return f"{self.peak_to_peak:.3f}VP"
+            return f"{self.peak_to_peak / 2:.3f}VP"
         if found := re.fullmatch(rf"AMPL ({NUMBER})VP", line):
-            self.peak_to_peak = float(found[1])
-            self.error |= self.peak_to_peak > 10
+            self.peak_to_peak = 2 * float(found[1])  # told is that into 50 ohm
+            self.error |= self.peak_to_peak > 20
         elif found := re.fullmatch(r"FREQ ([\d.]+)", line):
             self.frequency = float(found[1])
         elif not re.fullmatch(r"(FUNC [0-5]|OFFS [-\d.]+|PHSE [\d.]+)", line):
@@ -188,7 +188,11 @@ class SimulatedDS345(SimulatedGenerator):
 
 
 class SimulatedScpi(SimulatedGenerator):
-    """Agilent 33250A: knows FUNC, FREQ, VOLT, VOLT:OFFS, OUTP, SYST:ERR?, *IDN?."""
+    """Agilent 33250A: knows FUNC, FREQ, VOLT, VOLT:OFFS, VOLT:UNIT, OUTP, OUTP:LOAD, SYST:ERR?, *IDN?."""
+
+    def __init__(self) -> None:
+        self.load, self.voltage_unit = "50", "VPP"  # as after switching on
+        super().__init__()
 
     def answer(self, line: str) -> str | None:
         if line == "*IDN?":
@@ -202,7 +206,13 @@ class SimulatedScpi(SimulatedGenerator):
         if line in ("OUTP ON", "OUTP OFF"):
             self.on = line.endswith("ON")
         elif found := re.fullmatch(rf"VOLT ({NUMBER}|MIN)", line):
-            self.peak_to_peak = 0.01 if found[1] == "MIN" else float(found[1])
+            told = 0.01 if found[1] == "MIN" else float(found[1])
+            volts = 2 * 2**0.5 * told if self.voltage_unit == "VRMS" else told
+            self.peak_to_peak = volts if self.load == "INF" else 2 * volts
+        elif found := re.fullmatch(r"OUTP:LOAD (50|INF)", line):
+            self.load = found[1]  # what is there stays; it is only told otherwise
+        elif found := re.fullmatch(r"VOLT:UNIT (VPP|VRMS)", line):
+            self.voltage_unit = found[1]
         elif found := re.fullmatch(r"FREQ ([\d.]+)", line):
             self.frequency = float(found[1])
         elif not re.fullmatch(r"(FUNC SIN|VOLT:OFFS 0)", line):

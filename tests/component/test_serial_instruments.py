@@ -212,13 +212,62 @@ def test_given_a_scpi_generator_then_the_bytes_are_those_of_its_protocol() -> No
         instrument.received.clear()
         generator.play(Sine(1.5, 7.5))
         wait_until(lambda: generator.state().steady)
-        assert instrument.received[:7] == [
-            b"OUTP OFF\n", b"FREQ 7.500000\n", b"FUNC SIN\n", b"VOLT:OFFS 0\n", b"VOLT MIN\n", b"OUTP ON\n",
-            b"SYST:ERR?\n",
+        assert instrument.received[:9] == [
+            b"OUTP OFF\n", b"FREQ 7.500000\n", b"FUNC SIN\n", b"VOLT:OFFS 0\n", b"OUTP:LOAD INF\n",
+            b"VOLT:UNIT VPP\n", b"VOLT MIN\n", b"OUTP ON\n", b"SYST:ERR?\n",
         ]  # fmt: skip
         wait_until(lambda: instrument.peak == 1.5)
         generator.close()
         wait_until(lambda: instrument.received[-2:] == [b"OUTP OFF\n", b"OUTP?\n"])
+
+
+@pytest.mark.parametrize(("simulated", "driver"), GENERATORS)
+@pytest.mark.parametrize("into_50", [False, True])
+def test_given_whatever_the_front_panel_says_then_the_load_gets_the_volts_that_were_asked_for(
+    simulated: Any, driver: Any, into_50: bool
+) -> None:
+    """An output of 50 ohm gives half of its open voltage to a load of 50 ohm."""
+    with simulated() as instrument:
+        instrument.voltage_unit = "VRMS"
+        generator = driver(instrument.port, LIMITS, into_50)
+        generator.play(Sine(1.5, 7.5))
+        wait_until(lambda: generator.state().steady)
+        share = 0.5 if into_50 else 1.0
+        wait_until(lambda: share * instrument.peak == pytest.approx(1.5))
+        played = [share * peak for _, peak in instrument.history]
+        assert max(played[played.index(0.0) :]) == pytest.approx(1.5)
+        generator.close()
+
+
+@pytest.mark.parametrize(("simulated", "driver"), GENERATORS)
+def test_given_a_generator_that_is_switched_off_by_hand_then_said_and_it_does_not_go_on(
+    simulated: Any, driver: Any
+) -> None:
+    with simulated() as instrument:
+        generator = driver(instrument.port, LIMITS)
+        generator.play(Sine(1.5, 7.5))
+        wait_until(lambda: generator.state().steady)
+        wait_until(lambda: instrument.peak == pytest.approx(1.5))
+        if driver is DS345:
+            instrument.peak_to_peak = 0.0
+        else:
+            instrument.on = False
+        wait_until(lambda: "says that its output is off" in generator.lost)
+        instrument.note()
+        silent = len(instrument.history)
+        generator.request_stop(generator.lost)  # as the rig's process does with what is lost
+        wait_until(lambda: not generator.state().playing)
+        assert not any(peak for _, peak in instrument.history[silent - 1 :])
+        generator.close()
+
+
+def test_given_a_load_that_is_none_then_one_sentence() -> None:
+    with SimulatedScpi() as instrument:
+        profile = load_rig("two_well_beam")
+        for load in (75, True, "low", None):
+            exciter = {"driver": "scpi", "port": instrument.port, "load": load}
+            with pytest.raises(ShakedownError, match="load is what the generator feeds"):
+                open_rig(replace(profile, instruments={**profile.instruments, "exciter": exciter}))
 
 
 def test_given_another_instrument_on_the_port_then_said() -> None:
@@ -319,7 +368,7 @@ def test_given_a_generator_that_hears_nothing_then_stop_is_not_taken_for_silence
         assert isinstance(instrument, SimulatedGenerator)
         generator = driver(instrument.port, LIMITS)
         generator.play(Sine(1.0, 7.5))
-        wait_until(lambda: generator.state().steady)
+        wait_until(lambda: generator.state().steady and instrument.peak == 1.0)
         instrument.fault = "deaf"
         generator.request_stop("STOP")
         wait_until(lambda: "cannot be reached" in generator.state().reason)
@@ -451,7 +500,8 @@ def test_given_stop_while_a_step_upwards_is_on_the_line_then_it_is_withdrawn(
         (withdrawn,) = [i for i, line in enumerate(instrument.received) if b"E-" in line]
         assert instrument.received[withdrawn].rstrip(b"VP\n").endswith(b"E-1" if rises else b"E-9")
         before = b"".join(instrument.received[:withdrawn])
-        told = [float(volts) / 2 for volts in re.findall(rb"(?:AMPL|VOLT) ([\d.]+)", before)]
+        share = 1 if driver is DS345 else 2  # told is peak to peak; of the DS345 into 50 ohm
+        told = [float(volts) / share for volts in re.findall(rb"(?:AMPL|VOLT) ([\d.]+)", before)]
         wait_until(lambda: instrument.peak == 0.0)
         assert max(peaks) == pytest.approx(max(told, default=0.0), abs=0.005)  # VOLT MIN
         generator.close()
