@@ -21,10 +21,18 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import ShakedownError
 from analysis.base.identification import Identification
-from analysis.base.record import Record
 from analysis.estimate.methods import identify
 from analysis.holding.hold import HeldOrbit, multipliers_on, widened
 from analysis.holding.linearise import linearise
+from analysis.holding.mode_tones import (
+    Tones,
+    phase_of,
+    record_with_phase,
+    record_without_modes,
+    tones_of_modes,
+    turning,
+    with_tones,
+)
 from analysis.holding.orbit_estimate import estimate_orbit, shown_of_modes
 from analysis.holding.outlook import outputs_and_slopes
 from analysis.holding.plant import LoopPlant
@@ -34,6 +42,7 @@ from analysis.model.reading import from_tables
 from analysis.validation.subject import Subject
 
 Array = NDArray[np.float64]
+Complex = NDArray[np.complex128]
 
 DEGREE = 3  # of products of the states
 POWERS = (4, 5, 6)  # of single states
@@ -52,6 +61,7 @@ class CompletedModel:
     model: Model
     draws: Sequence[Array]
     process: float  # what it still misses (see LoopPlant)
+    tones: Complex  # [channels] what modes add at the drive's frequency beside what the dither test says
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,22 +79,26 @@ class CompletedOrbit:
 def completed_models(subject: Subject, plant: LoopPlant) -> list[CompletedModel]:
     """The two likeliest completions of the subject's model, best first; none where the weak form fails.
 
-    The record counts without what the plant's modes add to its channels.
+    The record counts without what the plant's modes add to its channels, which is unknown with the rest where
+    the channels show states.
     """
-    record = _without_modes(subject, plant)
-    found: list[tuple[float, Identification, Model]] = []
+    found: list[tuple[float, Identification, Model, Tones | None]] = []
     for scale in SCALES:
         model = _with_terms(subject, scale)
         if model is None:
             break
+        tones = with_tones(model, plant.channels, tones_of_modes(plant), subject) if plant.modes else None
         try:
-            fit = identify(model, record, "weak", finish=False)
+            if tones is None:
+                fit = identify(model, record_without_modes(subject, plant), "weak", finish=False)
+            else:
+                fit = identify(tones.model, record_with_phase(subject), "weak", finish=False)
         except ShakedownError:
             continue
         if fit.residual is not None and np.isfinite(fit.residual.chi2):
-            found.append((float(fit.residual.chi2), fit, model))
+            found.append((float(fit.residual.chi2), fit, model, tones))
     found.sort(key=lambda one: one[0])
-    return [_completed(model, fit, plant, subject) for _, fit, model in found[:2]]
+    return [_completed(model, fit, tones, plant, subject) for _, fit, model, tones in found[:2]]
 
 
 def completed_orbit(plant: LoopPlant, held: HeldOrbit, completed: Sequence[CompletedModel]) -> CompletedOrbit:
@@ -97,15 +111,15 @@ def completed_orbit(plant: LoopPlant, held: HeldOrbit, completed: Sequence[Compl
     k, before = held.target.multiple, held.target.states
     theta = 2 * np.pi * k * np.arange(before.shape[1]) / before.shape[1]
     typical = np.sqrt(np.mean(held.averaged_band**2, axis=1))
-    alone = held.averaged - shown_of_modes(plant, theta)
+    beside_model = shown_of_modes(plant, theta) + turning(completed[0].tones, theta)
+    alone = held.averaged - beside_model
     found = estimate_orbit(best, before, alone, typical, np.zeros(before.shape[1]), k)
     moved = found.states - before
     first, second = (half + moved for half in held.halves)
     own = linearise(plant, before).multipliers
     beside = linearise(others[0], found.states).multipliers if others else own
     multipliers, errors = multipliers_on(best, found.states, (first, second), beside, completed[0].draws)
-    unsure = 1.0 if plant.modes else UNSURE  # how much of a mode the record shows is known to percents only
-    errors = np.hypot(errors, unsure * np.abs(multipliers - own))
+    errors = np.hypot(errors, UNSURE * np.abs(multipliers - own))
     shown, apart = (outputs_and_slopes(best, s, k)[0] for s in (found.states, first))
     apart -= outputs_and_slopes(best, second, k)[0]
     away = float(np.max(np.sqrt(np.mean((shown - alone) ** 2, axis=1)) / plant.noise))
@@ -113,27 +127,22 @@ def completed_orbit(plant: LoopPlant, held: HeldOrbit, completed: Sequence[Compl
     return CompletedOrbit(found.states, shown, band, multipliers, errors, away)
 
 
-def _without_modes(subject: Subject, plant: LoopPlant) -> Record:
-    record = subject.record
-    if not plant.modes:
-        return record
-    theta = 2 * np.pi * subject.times / subject.base
-    channels = dict(record.channels)
-    for name, shown in zip(plant.channels, shown_of_modes(plant, theta), strict=True):
-        channels[name] = replace(channels[name], data=channels[name].data - shown)
-    return replace(record, channels=channels)
-
-
-def _completed(model: Model, fit: Identification, plant: LoopPlant, subject: Subject) -> CompletedModel:
+def _completed(
+    model: Model, fit: Identification, tones: Tones | None, plant: LoopPlant, subject: Subject
+) -> CompletedModel:
     fitted = model.with_values({n: v for n, v in fit.values().items() if n in model.parameters})
-    names, values = list(fit.parameters), fitted.values()
+    names = list(fit.parameters)
     own = [i for i, name in enumerate(names) if name in model.parameters]
     places = [list(model.parameters).index(names[i]) for i in own]
     spread = np.array(fit.covariance)[np.ix_(own, own)]
+    values = fitted.values()
     drawn = np.random.default_rng(0).multivariate_normal(values[places], spread, DRAWS)
     draws = np.tile(values, (DRAWS, 1))
     draws[:, places] = drawn
-    return CompletedModel(fitted, list(draws), gap_of(replace(plant, model=fitted), subject))
+    own_tones = tones_of_modes(plant) if tones is None else tones.values(fit.values())
+    added = turning(own_tones, phase_of(subject))
+    gap = gap_of(replace(plant, model=fitted, modes=()), subject, added)
+    return CompletedModel(fitted, list(draws), gap, own_tones - tones_of_modes(plant))
 
 
 def _with_terms(subject: Subject, scale: float) -> Model | None:

@@ -18,7 +18,7 @@ from analysis.base.progress import SILENT, Progress
 from analysis.holding.correct import unforced
 from analysis.holding.holder import OrbitHolder
 from analysis.holding.linearise import Deviations, linearise
-from analysis.holding.orbit_estimate import estimate_orbit, shown_of_modes
+from analysis.holding.orbit_estimate import estimate_orbit, shown_of_corrections, shown_of_modes
 from analysis.holding.outlook import MOST_CONTROL, outputs_and_slopes
 from analysis.holding.plant import LoopPlant
 from analysis.holding.regulator import regulate
@@ -252,7 +252,7 @@ class Holding:
         mean, band = mean_and_error(look.outputs)
         free = unforced(self._dev, look.command) * plant.scale[:, None]
         with_it, without = (outputs_and_slopes(plant, s, k)[0] for s in (look.states, look.states + free))
-        return mean + without - with_it, band
+        return mean + without - with_it - shown_of_corrections(plant, look.command, k), band
 
     def _orbit(self, look: _Look) -> tuple[Array, Array, Array, tuple[Array, Array]]:
         """What each channel shows of the orbit without corrections, its standard error, the states, and
@@ -274,7 +274,7 @@ class Holding:
         assert self._dev is not None
         free = unforced(self._dev, command) * plant.scale[:, None]
         theta = 2 * np.pi * self._cycle * np.arange(mean.shape[1]) / mean.shape[1]
-        own = mean - shown_of_modes(plant, theta)
+        own = mean - shown_of_modes(plant, theta) - shown_of_corrections(plant, command, self._cycle)
         found = estimate_orbit(plant, states, own, errors, command, self._cycle)
         return found.states + free, found.errors
 

@@ -65,18 +65,33 @@ def estimate_orbit(
 
 def shown_of_modes(plant: LoopPlant, theta: Array) -> Array:
     """[channels, N] what the modes beside the model add to each channel at phases ``theta`` of the drive:
-    their answer to its force, in which corrections hardly count."""
+    their answer to its force."""
     total = np.zeros((len(plant.channels), len(theta)))
+    for k in range((len(plant.force) + 1) // 2):
+        push = plant.force[0] if k == 0 else complex(plant.force[2 * k - 1], -plant.force[2 * k])
+        turning = _mode_answer(plant, k * plant.omega)[:, None] * push * np.exp(1j * k * theta)
+        total += turning.real
+    return total
+
+
+def shown_of_corrections(plant: LoopPlant, command: Array, multiple: int) -> Array:
+    """[channels, J] what the modes add in answer to the mean ``command`` [J] over the amplitude."""
+    count = len(command)
+    spectrum = np.fft.rfft(command)
+    omega = plant.omega / multiple * np.arange(len(spectrum))
+    path, held = plant.path, 2 * np.pi * multiple / count / plant.omega  # s that a correction stands
+    force = path.gain * plant.amplitude * spectrum * np.sinc(omega * held / (2 * np.pi))
+    force = force * np.exp(-1j * omega * (path.delay + 0.5 * held)) / (1 + 1j * omega * path.lag)
+    answer = np.array([_mode_answer(plant, float(w)) for w in omega]).T
+    return np.asarray(np.fft.irfft(answer * force, count, axis=1))
+
+
+def _mode_answer(plant: LoopPlant, omega: float) -> NDArray[np.complex128]:
+    """[channels] what the modes add for a force of size one at ``omega`` rad/s."""
+    total = np.zeros(len(plant.channels), dtype=np.complex128)
     for mode in plant.modes:
-        place = np.full(len(theta), plant.force[0] / mode.frequency**2)
-        speed = np.zeros(len(theta))
-        for k in range(1, (len(plant.force) + 1) // 2):
-            w = k * plant.omega
-            push = complex(plant.force[2 * k - 1], -plant.force[2 * k])
-            answer = push / (mode.frequency**2 - w**2 + 2j * mode.damping * mode.frequency * w)
-            turning = answer * np.exp(1j * k * theta)
-            place, speed = place + turning.real, speed + (1j * w * turning).real
-        total += np.array(mode.shows) @ np.array([place, speed])
+        place = 1 / (mode.frequency**2 - omega**2 + 2j * mode.damping * mode.frequency * omega)
+        total += np.array(mode.shows) @ np.array([place, 1j * omega * place])
     return total
 
 

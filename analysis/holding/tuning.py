@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import DataError
+from analysis.base.errors import DataError, ShakedownError
+from analysis.estimate.methods import identify
 from analysis.holding.holder import Estimator
+from analysis.holding.mode_tones import record_without_modes
 from analysis.holding.plant import ActuatorPath, LoopPlant
 from analysis.signal.noise import noise_of
 from analysis.signal.tone import tone_basis
@@ -61,11 +63,25 @@ def tuned_to_record(plant: LoopPlant, subject: Subject) -> LoopPlant:
     return replace(tuned, rate=plant.rate)
 
 
-def gap_of(plant: LoopPlant, subject: Subject) -> float:
-    """What the plant's model misses on the record (see LoopPlant); as before where that cannot be said."""
+def refitted(plant: LoopPlant, subject: Subject) -> LoopPlant:
+    """The plant once modes have been found: its model, which was fitted to the record with them, fitted anew
+    to the record without them where that follows better."""
+    tuned = tuned_to_record(plant, subject)
+    try:
+        fit = identify(subject.model, record_without_modes(subject, plant), "weak", finish=False)
+        own = {n: v for n, v in fit.values().items() if n in plant.model.parameters}
+        again = tuned_to_record(replace(plant, model=plant.model.with_values(own)), subject)
+    except ShakedownError:
+        return tuned
+    return min(tuned, again, key=lambda one: one.process)
+
+
+def gap_of(plant: LoopPlant, subject: Subject, added: Array | float = 0.0) -> float:
+    """What the plant's model misses on the record without what is ``added`` to its channels (see LoopPlant);
+    as before where that cannot be said."""
     theta = subject.times / subject.base * 2 * np.pi
     rows = [plant.model.outputs.index(name) for name in plant.channels]
-    data = subject.data.outputs[rows]
+    data = subject.data.outputs[rows] - added
     try:
         tuned, _ = _tuned(replace(plant, rate=subject.record.rate), data[:, :LOOKED_AT], theta[:LOOKED_AT])
     except DataError:

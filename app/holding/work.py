@@ -137,7 +137,7 @@ class HoldWork:
         from analysis.holding.dither import REPEATS, Dither, dither_sequence, response
         from analysis.holding.dither_fit import read_dither
         from analysis.holding.plant import ActuatorPath
-        from analysis.holding.tuning import tuned_to_record
+        from analysis.holding.tuning import refitted
         from drivers.base.waveform import Sine
 
         plant, bench = self._plant, self._bench
@@ -161,7 +161,7 @@ class HoldWork:
         )
         self._plant = replace(plant, path=self._dither.path, modes=self._dither.modes)
         if self._dither.modes:  # what the model alone could not follow
-            self._plant = tuned_to_record(self._plant, self._study.subject)
+            self._plant = refitted(self._plant, self._study.subject)
         if not np.isfinite(self._plant.path.delay):
             raise DataError("The dither test gave no delay.")
         self._show(loop=replace(self._loop, delay=self._plant.path.delay))
@@ -242,7 +242,7 @@ class HoldWork:
                 continue
             if completed:
                 found = completed_orbit(self._plant, held[told["number"]], completed)
-                if not found.away < FARTHEST and not self._plant.modes:
+                if not found.away < FARTHEST:
                     told |= {"verdict": "another orbit", "reason": ELSEWHERE}
                     continue
                 told |= {"multipliers": pairs(found.multipliers)}
