@@ -17,7 +17,7 @@ from pathlib import Path
 
 from drivers.acquisition.second_guard import MARK
 from drivers.base import system
-from drivers.base.drive_page import DrivePage
+from drivers.base.drive_page import DrivePage, process_state
 
 _ROOT = Path(__file__).parents[2]
 _BOOT = (
@@ -41,19 +41,28 @@ class GuardProcess:
         self._moving: subprocess.Popen[bytes] | None = None
         self.keep_alive()
         deadline = time.monotonic() + READY_SECONDS
-        while page.guard_beat == 0.0 and time.monotonic() < deadline:
+        while not self.watches and time.monotonic() < deadline:
             time.sleep(0.005)
 
+    @property
+    def watches(self) -> bool:
+        """Whether it has looked at the page at least once."""
+        return self._page.guard_beat > 0.0
+
     def keep_alive(self) -> None:
-        """Start it if it does not run."""
+        """Start it if it does not run. A suspended one is ended first: it would see nothing."""
         if self._moving is not None and self._moving.poll() is not None:
             if self._moving.returncode:
                 _log.info("the second guard stays in the control group of this process")
             self._moving = None
         now = time.monotonic()
-        if now - self._tried < AGAIN_SECONDS or (self._process is not None and self._process.poll() is None):
+        if now - self._tried < AGAIN_SECONDS:
             return
         self._tried = now
+        if self._process is not None and self._process.poll() is None:
+            if process_state(self._process.pid) == "T":
+                self._process.kill()
+            return
         if self._process is not None and self._process.stdin is not None:
             _log.warning("the second guard ended (code %s): another is started", self._process.returncode)
             self._process.stdin.close()

@@ -80,6 +80,10 @@ MEANT_SECONDS = 5.0  # after a STOP: whoever begins a recording then did not kno
 NEWS_SECONDS = 0.05  # between two words about a recording under way
 SWITCH_SECONDS = 0.001  # the interpreter's: no thread keeps the watch waiting for long
 WINDOW_GONE = "the window is gone"
+NO_GUARD = (
+    "The second guard has not started (the log may say why): if the rig's process fails, nobody else sets "
+    "the output to zero."
+)
 _ENDING_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGTSTP")
 
 
@@ -317,6 +321,8 @@ class RigServer:
             action_of(how)
             self._page.set_about({**self._page.about, "outputs": [how]})
             self._guard = GuardProcess(self._page)
+            if not self._guard.watches:
+                rig.notices.append(NO_GUARD)
         except Exception as error:
             with contextlib.suppress(Exception):
                 rig.close()
@@ -677,9 +683,16 @@ class RigServer:
                 self._check_stall(self._stall)
             if isinstance(self._exciter, Losable) and self._exciter.lost:
                 self.stop_drive(self._exciter.lost, "trip")
-            if self._guard is not None and not self._page.closed:
-                self._guard.keep_alive()
+            self._keep_guard()
             time.sleep(STATUS_SECONDS)
+
+    def _keep_guard(self) -> None:
+        if self._guard is None or self._page.closed:
+            return
+        try:
+            self._guard.keep_alive()
+        except OSError as error:  # no memory, no processes left: this thread must go on telling of the drive
+            self.stop_drive(f"the second guard cannot be started ({error.strerror or error})", "trip")
 
     def _publish(self) -> None:
         """Show the drive on the page, and keep a trace of it if asked. What nobody can tell of is stopped."""

@@ -156,7 +156,9 @@ def test_given_a_busy_instrument_and_a_stalled_source_then_commands_and_stop_do_
     engine.stop()
 
 
-def test_given_the_guard_is_killed_then_it_is_started_again_and_it_is_small(rig: GuardedRig) -> None:
+def test_given_the_guard_is_killed_or_frozen_then_it_is_started_again_and_it_is_small(
+    rig: GuardedRig,
+) -> None:
     first = rig.link.page.guard_pid
     status = Path(f"/proc/{first}/status").read_text()
     memory = int(status.split("VmRSS:")[1].split()[0])  # kB
@@ -167,6 +169,10 @@ def test_given_the_guard_is_killed_then_it_is_started_again_and_it_is_small(rig:
     assert alive(first)
     os.kill(first, signal.SIGKILL)
     wait_until(lambda: rig.link.page.guard_pid != first and alive(rig.link.page.guard_pid))
+    second = rig.link.page.guard_pid
+    os.kill(second, signal.SIGSTOP)  # it would see nothing
+    wait_until(lambda: rig.link.page.guard_pid != second and alive(rig.link.page.guard_pid))
+    assert not alive(second)
     guard = rig.link.page.guard_pid
     rig.close()
     wait_until(lambda: not alive(guard))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from drivers.acquisition import guard_process
 from drivers.acquisition.messages import Links
 from drivers.acquisition.second_guard import FALL_SECONDS, UNKNOWN_SECONDS, SecondGuard
-from drivers.acquisition.server import RigServer, Watch
+from drivers.acquisition.server import NO_GUARD, RigServer, Watch
 from drivers.base.drive_page import DrivePage, DriveStatus
 from drivers.base.latch import Latch
 from drivers.base.protocols import DriveState
@@ -139,6 +141,36 @@ def test_given_a_driver_whose_output_nobody_could_set_to_zero_then_the_rig_is_no
     with pytest.raises(Exception, match=f"does not say how the output is set to zero .*{words}"):
         server_of(page, exciter)._guard_output(rig)
     assert exciter.closed and page.outputs == []
+
+
+def test_given_a_second_guard_that_does_not_start_then_the_person_at_the_rig_is_told(
+    page: DrivePage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard_process, "_BOOT", "raise SystemExit(1)")
+    monkeypatch.setattr(guard_process, "READY_SECONDS", 0.1)
+    exciter = Stubborn("")
+    rig = Rig(load_rig("two_well_beam"), SimpleNamespace(close=lambda: None), exciter)  # type: ignore[arg-type]
+    server = server_of(page, exciter)
+    server._guard_output(rig)
+    assert rig.notices == [NO_GUARD]
+    process = server._guard._process if server._guard is not None else None
+    assert process is not None and process.stdin is not None and process.wait(30) == 1
+    process.stdin.close()
+
+
+def test_given_a_second_guard_that_cannot_be_started_again_then_the_drive_is_stopped_and_told_of(
+    page: DrivePage,
+) -> None:
+    def refused() -> None:
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    exciter = Stubborn("")
+    server = server_of(page, exciter)
+    server._guard = SimpleNamespace(keep_alive=refused)  # type: ignore[assignment]
+    server._keep_guard()
+    server._publish()
+    assert exciter.latch.reason == "the second guard cannot be started (Resource temporarily unavailable)"
+    assert page.status.state == "tripped"
 
 
 def test_given_an_instrument_that_fails_to_close_then_the_others_are_and_the_guard_has_the_drive(
