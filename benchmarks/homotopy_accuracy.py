@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from analysis.base.identification import Identification
 from analysis.base.record import Record
+from analysis.estimate.evaluation import Point
 from analysis.estimate.homotopy.coupled import Controller, segments_of
-from analysis.estimate.homotopy.output_error import OutputError, Point, Unknowns
+from analysis.estimate.homotopy.output_error import OutputError, Unknowns
 from analysis.estimate.homotopy.search import noise_levels, set_accuracy
 from analysis.estimate.methods import identify
 from analysis.experiment import Experiment

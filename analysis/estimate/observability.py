@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.estimate.evaluation import Point
 from analysis.estimate.identifiability import undetermined_words
 from analysis.estimate.shooting.build import problem_of, start_point, stretches_of
-from analysis.estimate.shooting.problem import ROUGH, Point
+from analysis.estimate.shooting.problem import ROUGH
 from analysis.experiment.states import scaled_derivatives
 
 if TYPE_CHECKING:

@@ -6,9 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.record import Record
+from analysis.estimate.evaluation import Point
 from analysis.estimate.shooting.build import problem_of, start_point
 from analysis.estimate.shooting.grow import grow
-from analysis.estimate.shooting.problem import FINE, Point
+from analysis.estimate.shooting.problem import FINE
 from analysis.experiment import Conditions, Experiment
 from analysis.model import Model
 from analysis.signal.bandlimited import without_dispersion

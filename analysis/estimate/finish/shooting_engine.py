@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import ShakedownError
 from analysis.base.progress import Progress
+from analysis.estimate.evaluation import Point
 from analysis.estimate.finish.fitted import Fitted, Piece
 from analysis.estimate.identifiability import pseudo_inverse
 from analysis.estimate.shooting.build import LEAST_NOISE, Place, problem_of, start_point, stretches_of
 from analysis.estimate.shooting.descent import Descent, minimise
-from analysis.estimate.shooting.problem import FINE, Point, Problem
+from analysis.estimate.shooting.problem import FINE, Problem
 from analysis.estimate.start import Start
 from analysis.signal.inputs import Inputs
 from analysis.signal.noise import robust_deviation

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import ShakedownError
+from analysis.estimate.evaluation import Point
 from analysis.estimate.finish.angles import TURN, is_angle
 from analysis.estimate.finish.fitted import Fitted
 from analysis.estimate.finish.rivals import FALL, Rival, no_choice_among
@@ -25,7 +26,7 @@ from analysis.estimate.observability import shown_at_an_instant
 from analysis.estimate.shooting.build import problem_of, start_point, stretches_of
 from analysis.estimate.shooting.descent import Descent, minimise
 from analysis.estimate.shooting.grow import LOOSE, STEPS_A_SHARE, grow
-from analysis.estimate.shooting.problem import ROUGH, Point, Problem
+from analysis.estimate.shooting.problem import ROUGH, Problem
 from analysis.estimate.start import Start
 from analysis.estimate.unknowns import Unknowns
 from analysis.experiment.drive_time import DRIVE_TIME

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
 from analysis.base.progress import Progress
+from analysis.estimate.evaluation import Point
 from analysis.estimate.homotopy.coupled import segments_of
 from analysis.estimate.homotopy.observer import choose_controller, uniform_controller
-from analysis.estimate.homotopy.output_error import Evaluation, Fit, OutputError, Point, Unknowns
+from analysis.estimate.homotopy.output_error import Evaluation, Fit, OutputError, Unknowns
 from analysis.estimate.homotopy.result import as_start
 from analysis.estimate.homotopy.search import TRUSTED, Search, growth_rate, misfit, noise_levels, set_accuracy
 from analysis.estimate.homotopy.windows import WINDOW_LYAPUNOV_TIMES, in_windows

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.estimate.evaluation import Point
 from analysis.estimate.homotopy.coupled import (
     Controller,
     Segment,
@@ -22,7 +23,7 @@ from analysis.estimate.homotopy.coupled import (
     rough_states,
     run_coupled,
 )
-from analysis.estimate.homotopy.output_error import Point, Unknowns
+from analysis.estimate.homotopy.output_error import Unknowns
 
 if TYPE_CHECKING:
     from analysis.model import Model

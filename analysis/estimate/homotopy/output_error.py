@@ -8,19 +8,22 @@ diverges costs infinity, so the damping grows and the search goes on.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.estimate.descent import Own, bordered_step, minimise, promised_decrease
+from analysis.estimate import evaluation
+from analysis.estimate.descent import bordered_step, minimise, promised_decrease
+from analysis.estimate.evaluation import Point
 from analysis.estimate.homotopy.coupled import CLASSICAL, Controller, CoupledRun, Scheme, Segment, run_coupled
 
 if TYPE_CHECKING:
     from analysis.model import Model
 
 Array = NDArray[np.float64]
+Evaluation = evaluation.Evaluation[CoupledRun]
 
 _LOG_SPAN = 1e3  # bounds further apart than this factor want a logarithmic scale
 _LARGEST_LOG_STEP = np.log(1e3)  # three decades in one step: beyond it the linearisation means nothing
@@ -66,26 +69,6 @@ class Unknowns:
     @property
     def search_bounds(self) -> tuple[Array, Array]:
         return self.to_search(self.lower), self.to_search(self.upper)
-
-
-@dataclass(frozen=True, eq=False)
-class Point:
-    """Where the search stands: all parameter values and the initial state of each segment."""
-
-    values: Array
-    initials: tuple[Array, ...]
-
-
-@dataclass(eq=False)
-class Evaluation:
-    """Cost (half the weighted sum of squares) at a point and its Gauss-Newton model, bordered by segment."""
-
-    point: Point
-    cost: float
-    runs: list[CoupledRun]
-    gradient: Array = field(default_factory=lambda: np.zeros(0))
-    hessian: Array = field(default_factory=lambda: np.zeros((0, 0)))
-    local: list[Own] = field(default_factory=list)  # of each segment's initial values
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +120,7 @@ class OutputError:
         self.evaluations += sensitivities
         positions = self.unknowns.positions if sensitivities else self.unknowns.positions[:0]
         k = len(positions)
-        result = Evaluation(point, 0.0, [], np.zeros(k), np.zeros((k, k)))
+        result = Evaluation.begun(point, k)
         scale = self.unknowns.slope(point.values[self.unknowns.positions])[:k]
         for segment, initial in zip(self.segments, point.initials, strict=True):
             run = run_coupled(
@@ -145,9 +128,9 @@ class OutputError:
                 self.substeps, sensitivities, self.scheme,
             )  # fmt: skip
             if run.diverged:
-                return Evaluation(point, np.inf, [])
+                return Evaluation(point, np.inf)
             self._add(result, segment, run, scale)
-        return result if np.isfinite(result.cost) else Evaluation(point, np.inf, [])
+        return result.or_lost()
 
     def _add(self, result: Evaluation, segment: Segment, run: CoupledRun, scale: Array) -> None:
         k = len(scale)
@@ -166,7 +149,7 @@ class OutputError:
         result.gradient += gradient[:k]
         result.hessian += gram[:k, :k]
         result.local.append((gradient[k:], gram[k:, k:], gram[:k, k:]))
-        result.runs.append(run)
+        result.motions.append(run)
 
     def minimise(
         self,

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from analysis.base.identification import Residual
 from analysis.base.progress import Progress
+from analysis.estimate.evaluation import Point
 from analysis.estimate.homotopy.coupled import Controller, run_coupled
 from analysis.estimate.homotopy.observer import uniform_controller
-from analysis.estimate.homotopy.output_error import OutputError, Point
+from analysis.estimate.homotopy.output_error import OutputError
 from analysis.estimate.start import OwnEstimate, Start
 
 if TYPE_CHECKING:

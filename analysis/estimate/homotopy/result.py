@@ -88,7 +88,7 @@ def joint_information(problem: OutputError, evaluation: Evaluation) -> Array:
 def _paths(experiment: Experiment, fit: Fit) -> list[Array | None]:
     """The fitted motion [n, N] of each run; what lies between its segments as the data show it."""
     paths: list[Array | None] = []
-    motions = iter(fit.evaluation.runs)
+    motions = iter(fit.evaluation.motions)
     values = np.tile(fit.point.values, (len(experiment.runs), 1))
     for run, path in zip(experiment.runs, experiment.start_states(values), strict=True):
         for first, stop in run.spans:
@@ -101,7 +101,9 @@ def _paths(experiment: Experiment, fit: Fit) -> list[Array | None]:
 
 def _rms(problem: OutputError, fit: Fit) -> dict[str, float]:
     found = {}
-    pairs = list(zip(problem.segments, fit.evaluation.runs, strict=False))  # none where the motion diverged
+    pairs = list(
+        zip(problem.segments, fit.evaluation.motions, strict=False)
+    )  # none where the motion diverged
     for i, name in enumerate(problem.model.outputs):
         left = [(segment.outputs - run.outputs)[i] for segment, run in pairs]
         joined = np.concatenate(left) if left else np.zeros(0)

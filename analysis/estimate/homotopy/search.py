@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.progress import Progress
+from analysis.estimate.evaluation import Point
 from analysis.estimate.homotopy.coupled import (
     CLASSICAL,
     LUTHER,
@@ -18,7 +19,7 @@ from analysis.estimate.homotopy.coupled import (
     run_coupled,
     tangent_growth,
 )
-from analysis.estimate.homotopy.output_error import Evaluation, Fit, OutputError, Point
+from analysis.estimate.homotopy.output_error import Evaluation, Fit, OutputError
 from analysis.signal.noise import FEWEST_SAMPLES, noise_level
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def misfit(problem: OutputError, evaluation: Evaluation) -> float:
     if 2.0 * evaluation.cost < 9.0 * problem.samples:
         return 0.0
     total = 0.0
-    for segment, run in zip(problem.segments, evaluation.runs, strict=True):
+    for segment, run in zip(problem.segments, evaluation.motions, strict=True):
         seen = np.isfinite(segment.outputs)
         scale = np.array(
             [np.std(row[s]) if s.any() else 1.0 for row, s in zip(segment.outputs, seen, strict=True)]
@@ -120,7 +121,7 @@ def growth_rate(problem: OutputError, fit: Fit) -> float:
     """Largest Lyapunov exponent (1 / unit of time) of the uncoupled model along the fitted motion."""
     rates = [
         growth_along(problem.model, segment, run.states, fit.point.values)
-        for segment, run in zip(problem.segments, fit.evaluation.runs, strict=True)
+        for segment, run in zip(problem.segments, fit.evaluation.motions, strict=True)
     ]
     return float(np.average(rates, weights=[len(segment) for segment in problem.segments]))
 

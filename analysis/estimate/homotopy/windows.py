@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.estimate.homotopy.output_error import Fit, Point
+from analysis.estimate.evaluation import Point
+from analysis.estimate.homotopy.output_error import Fit
 from analysis.estimate.homotopy.result import as_start
 from analysis.estimate.homotopy.search import Search, growth_rate
 from analysis.estimate.start import Start
@@ -35,7 +36,7 @@ def in_windows(
     problem = search.problem
     longest = max(len(s) * s.dt for s in problem.segments)
     windows, initials = [], []
-    for segment, run in zip(problem.segments, coupled.evaluation.runs, strict=True):
+    for segment, run in zip(problem.segments, coupled.evaluation.motions, strict=True):
         length = max(_SHORTEST, int(WINDOW_LYAPUNOV_TIMES / exponent / segment.dt))
         for first in range(0, len(segment) - _REST, length):
             window = segment.cut(first, min(first + length, len(segment)))

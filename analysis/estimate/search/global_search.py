@@ -17,8 +17,9 @@ from analysis.base.errors import DataError
 from analysis.base.extras import need_extra
 from analysis.base.identification import Residual
 from analysis.base.progress import Progress
+from analysis.estimate.evaluation import Point
 from analysis.estimate.homotopy.coupled import Controller, Segment, segments_of
-from analysis.estimate.homotopy.output_error import OutputError, Point, Unknowns
+from analysis.estimate.homotopy.output_error import OutputError, Unknowns
 from analysis.estimate.homotopy.plain import objective
 from analysis.estimate.homotopy.search import noise_levels
 from analysis.estimate.start import OwnEstimate, Start

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
-from analysis.estimate.shooting.problem import Point, Problem
+from analysis.estimate.evaluation import Point
+from analysis.estimate.shooting.problem import Problem
 from analysis.estimate.stretch import Place, bounds_at, stretch_of
 from analysis.estimate.unknowns import Unknowns
 from analysis.signal.noise import noise_of

@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from analysis.estimate.evaluation import Point
 from analysis.estimate.shooting.descent import Descent, minimise
-from analysis.estimate.shooting.problem import ROUGH, Point, Problem
+from analysis.estimate.shooting.problem import ROUGH, Problem
 
 SHARES = (0.05, 0.15, 0.4, 1.0)  # of each stretch
 LOOSE, TIGHT = 1e-3, 1e-6  # relative decrease still promised when a share, and the whole, counts as fitted

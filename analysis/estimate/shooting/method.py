@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import ShakedownError
 from analysis.base.progress import Progress
+from analysis.estimate.evaluation import Point
 from analysis.estimate.shooting.build import (
     noise_from_differences,
     problem_of,
     start_point,
     stretches_of,
 )
-from analysis.estimate.shooting.problem import Point
 from analysis.estimate.shooting.rests import rests
 from analysis.estimate.shooting.search import STARTS, Search, from_elsewhere, search
 from analysis.estimate.start import OwnEstimate, Start

@@ -10,13 +10,14 @@ its sign.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.estimate.descent import Own
+from analysis.estimate import evaluation
+from analysis.estimate.evaluation import Point
 from analysis.estimate.shooting.run import Motion, run, run_adaptive
 from analysis.estimate.stretch import Stretch
 from analysis.estimate.unknowns import ABSENT, Unknowns
@@ -26,31 +27,12 @@ if TYPE_CHECKING:
     from analysis.model import Model
 
 Array = NDArray[np.float64]
+Evaluation = evaluation.Evaluation[Motion]
 
 MOST_ROUGH, MOST_SUBSTEPS = 16, 64  # of a sample interval, for models whose kinks never let them settle
 ADAPTIVE, ADAPTIVE_WORK = 0, 8  # and what an adaptive step costs, in sub-steps
 ROUGH, FINE = 0.1, 0.03  # change of the outputs over the noise that doubled sub-steps may make: while
 # searching, and at the optimum (coarser steps leave white residuals and parameters 27 standard errors off)
-
-
-@dataclass(frozen=True, eq=False)
-class Point:
-    """Values [records, k + 3q] (parameters, offsets, delays, drifts) and each stretch's initial state."""
-
-    values: Array
-    initials: tuple[Array, ...]
-
-
-@dataclass(eq=False)
-class Evaluation:
-    """Half the weighted sum of squares at a point, and its Gauss-Newton model bordered by stretch."""
-
-    point: Point
-    cost: float
-    motions: list[Motion] = field(default_factory=list)
-    gradient: Array = field(default_factory=lambda: np.zeros(0))  # downhill: J'r
-    hessian: Array = field(default_factory=lambda: np.zeros((0, 0)))
-    local: list[Own] = field(default_factory=list)  # of each stretch's initial state
 
 
 @dataclass(eq=False)
@@ -120,15 +102,14 @@ class Problem:
 
     def evaluate(self, point: Point, derivatives: bool = True) -> Evaluation:
         """Simulate every stretch; a motion that is lost costs infinity."""
-        size = len(self.unknowns)
-        result = Evaluation(point, 0.0, [], np.zeros(size), np.zeros((size, size)))
+        result = Evaluation.begun(point, len(self.unknowns))
         self.evaluations += derivatives
         for stretch, initial in zip(self.stretches, point.initials, strict=True):
             motion = self.motion(stretch, point.values[stretch.record], initial, derivatives)
             if motion.diverged:
                 return Evaluation(point, np.inf)
             self._add(result, stretch, motion, derivatives)
-        return result if np.isfinite(result.cost) else Evaluation(point, np.inf)
+        return result.or_lost()
 
     def motion(
         self, stretch: Stretch, values: Array, initial: Array, derivatives: bool, substeps: int | None = None

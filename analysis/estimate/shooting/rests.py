@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.dynamics.equilibrium import equilibria
+from analysis.estimate.evaluation import Point
 from analysis.estimate.observability import shown_at_an_instant
-from analysis.estimate.shooting.problem import Point
 
 if TYPE_CHECKING:
     from analysis.experiment import Experiment

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.estimate.evaluation import Point
 from analysis.estimate.shooting.descent import Descent, minimise
 from analysis.estimate.shooting.evidence import Evidence, evidence
 from analysis.estimate.shooting.grow import STEPS_AT_LAST, TIGHT, grow
-from analysis.estimate.shooting.problem import ROUGH, Point, Problem
+from analysis.estimate.shooting.problem import ROUGH, Problem
 from analysis.estimate.shooting.starts import hypercube, scan, without_effect
 from analysis.estimate.shooting.windows import Level, windows
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.estimate.shooting.problem import Evaluation, Point, Problem
+from analysis.estimate.evaluation import Point
+from analysis.estimate.shooting.problem import Evaluation, Problem
 
 Array = NDArray[np.float64]
 

@@ -13,9 +13,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.estimate.evaluation import Point
 from analysis.estimate.shooting.descent import Descent, minimise
 from analysis.estimate.shooting.grow import LOOSE, SAMPLES_AN_UNKNOWN, SHARES, STEPS_AT_LAST, TIGHT
-from analysis.estimate.shooting.problem import ROUGH, Point, Problem
+from analysis.estimate.shooting.problem import ROUGH, Problem
 
 Array = NDArray[np.float64]
 

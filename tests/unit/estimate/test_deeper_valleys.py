@@ -8,11 +8,12 @@ from scipy.integrate import solve_ivp
 
 from analysis.base.progress import SILENT
 from analysis.base.record import Record
+from analysis.estimate.evaluation import Point
 from analysis.estimate.finish.fit import fit
 from analysis.estimate.finish.linearised import joined, linearisations, regressions_of
 from analysis.estimate.methods import identify
 from analysis.estimate.shooting.build import problem_of
-from analysis.estimate.shooting.problem import ADAPTIVE, FINE, Point, Problem
+from analysis.estimate.shooting.problem import ADAPTIVE, FINE, Problem
 from analysis.estimate.weak.method import Weak
 from analysis.experiment import Experiment
 from analysis.model import Model

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
+from scipy.integrate import quad, solve_ivp
 from scipy.interpolate import BSpline, CubicSpline
 
 from analysis.base.identification import Estimate, Identification
 from analysis.base.record import Record
+from analysis.estimate.discovery.motion import Motion, _integral, earlier, followed
 from analysis.estimate.finish.fit import fit
 from analysis.estimate.finish.linearised import linearisations
 from analysis.estimate.finish.smooth_curves import Roughness, smoothed, with_curves, with_smoothness
@@ -249,3 +250,49 @@ def test_given_friction_then_the_derivatives_over_an_interval_with_a_jump_are_th
         assert whole.flow[i] == pytest.approx(exact, abs=2e-3), i
         if i < 12:
             assert joined[i] == pytest.approx(exact, abs=2e-3)
+
+
+# states that a search for terms starts from
+
+
+def test_given_a_state_that_nobody_sees_then_its_equation_is_integrated_along_the_others() -> None:
+    """Against SciPy, the state that is seen and the force straight between their samples."""
+    model = Model.from_equations(
+        {"x": "0*x", "z": "-0.8*z + x*f + 0.3*cos(2*t)"}, inputs={"f": "measured"}, outputs={"x": "x"}
+    )
+    rng, dt = np.random.default_rng(6), 0.25
+    times = 3.0 + dt * np.arange(30)
+    x, f = np.cumsum(rng.standard_normal((2, 30)), axis=1) * 0.5
+    experiment = Experiment(
+        model, Record.from_arrays(1 / dt, {"x": x, "f": f}, drive_time=3.0), Conditions(inputs="linear")
+    )
+    run = experiment.runs[0]
+    seen = np.stack([x, np.zeros(30)])
+    before = Motion(seen, seen.copy(), np.zeros(2), {}, (1,))
+    after = followed(model, run, before)
+
+    def rate(t: float, z: np.ndarray) -> np.ndarray:
+        return np.asarray(-0.8 * z + np.interp(t, times, x) * np.interp(t, times, f) + 0.3 * np.cos(2 * t))
+
+    exact = solve_ivp(rate, (times[0], times[-1]), [0.0], t_eval=times, max_step=dt / 4, rtol=1e-8)
+    assert after.smooth[1] == pytest.approx(exact.y[0], abs=2e-4)
+    assert np.array_equal(after.smooth[0], x) and np.array_equal(after.values[1], after.smooth[1])
+    assert not before.smooth[1].any()  # the motion that was given stays as it is
+    assert followed(model, run, replace(before, hidden=())).smooth is before.smooth
+
+
+def test_given_late_sensors_then_the_motion_is_read_that_much_earlier_and_stands_still_at_the_end() -> None:
+    row = np.array([[0.0, 1.0, 4.0, 9.0, 16.0]])
+    moved = earlier(Motion(row, 2 * row, np.zeros(1), {}, ()), 1.5)
+    assert moved.smooth[0] == pytest.approx([2.5, 6.5, 12.5, 16.0, 16.0])
+    assert moved.values[0] == pytest.approx([5.0, 13.0, 25.0, 32.0, 32.0])
+
+
+def test_given_a_rate_with_an_offset_then_its_integral_is_the_motion_without_the_drift() -> None:
+    t = 0.02 * np.arange(3000)
+    rate = 3.0 * np.cos(3.0 * t) + 0.4 + 0.01 * t
+    found = _integral(rate, 0.02)
+    inside = slice(600, -600)
+    assert found[inside] == pytest.approx(np.sin(3.0 * t)[inside], abs=0.05)
+    short = _integral(np.array([1.0, 2.0, 4.0]), 0.5)
+    assert short == pytest.approx(np.array([0.0, 0.75, 2.25]) - 1.0)

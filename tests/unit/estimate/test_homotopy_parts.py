@@ -11,6 +11,7 @@ import pytest
 
 from analysis.base.progress import SILENT
 from analysis.base.record import Record
+from analysis.estimate.evaluation import Point
 from analysis.estimate.homotopy import search as search_module
 from analysis.estimate.homotopy.coupled import (
     CLASSICAL,
@@ -23,7 +24,7 @@ from analysis.estimate.homotopy.coupled import (
 )
 from analysis.estimate.homotopy.method import Homotopy, _inside, _let_go
 from analysis.estimate.homotopy.observer import linearised, synchronisation_error, uniform_controller
-from analysis.estimate.homotopy.output_error import Evaluation, Fit, OutputError, Point, Unknowns, information
+from analysis.estimate.homotopy.output_error import Evaluation, Fit, OutputError, Unknowns, information
 from analysis.estimate.homotopy.plain import objective
 from analysis.estimate.homotopy.result import joint_information, own_estimate
 from analysis.estimate.homotopy.search import (
@@ -123,7 +124,7 @@ def test_given_an_evaluation_then_the_information_is_the_inverse_of_the_marginal
     assert own.names == ["c", "k", "x(0)", "v(0)"]
     assert own.residual.dof == one.samples - 4 and own.residual.chi2 == pytest.approx(2 * here.cost)
     assert own.information == pytest.approx(joint / (2 * here.cost / (one.samples - 4)), rel=1e-9)
-    left = one.segments[0].outputs - here.runs[0].outputs
+    left = one.segments[0].outputs - here.motions[0].outputs
     assert own.residual.rms == pytest.approx(
         dict(zip("xv", np.sqrt(np.nanmean(left**2, axis=1)), strict=True))
     )

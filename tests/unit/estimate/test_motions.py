@@ -10,6 +10,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from analysis.base.record import Record
+from analysis.estimate.evaluation import Point
 from analysis.estimate.homotopy import output_error
 from analysis.estimate.homotopy.coupled import (
     LUTHER,
@@ -21,7 +22,7 @@ from analysis.estimate.homotopy.coupled import (
 )
 from analysis.estimate.homotopy.plain import objective
 from analysis.estimate.methods import identify
-from analysis.estimate.shooting.problem import Point, Problem
+from analysis.estimate.shooting.problem import Problem
 from analysis.estimate.shooting.run import run, run_adaptive
 from analysis.estimate.stretch import Stretch
 from analysis.estimate.unknowns import Unknowns

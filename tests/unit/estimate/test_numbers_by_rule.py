@@ -18,6 +18,7 @@ from analysis.estimate.balance.method import HarmonicBalance, _described, _phase
 from analysis.estimate.balance.orbits import choose_confirmed
 from analysis.estimate.balance.problem import Balance
 from analysis.estimate.discovery.quadratic import Quadratic
+from analysis.estimate.evaluation import Point
 from analysis.estimate.finish import laws, running_on
 from analysis.estimate.finish.linearised import Linearisation
 from analysis.estimate.finish.smooth_curves import _with_band
@@ -30,7 +31,6 @@ from analysis.estimate.functions.energetic.shooting import shooter
 from analysis.estimate.functions.energetic.splines import Grid, KnownValue
 from analysis.estimate.methods import identify
 from analysis.estimate.path.substeps import refine_substeps
-from analysis.estimate.shooting.problem import Point
 from analysis.estimate.shooting.rests import rests
 from analysis.estimate.shooting.run import Motion
 from analysis.experiment import Conditions, Experiment

@@ -9,13 +9,14 @@ import pytest
 
 from analysis.base.progress import SILENT
 from analysis.base.record import Record
+from analysis.estimate.evaluation import Point
 from analysis.estimate.finish import fit
 from analysis.estimate.methods import identify
 from analysis.estimate.observability import observability, shown_at_an_instant
 from analysis.estimate.shooting.build import problem_of, start_point
 from analysis.estimate.shooting.evidence import white_chance
 from analysis.estimate.shooting.method import Shooting
-from analysis.estimate.shooting.problem import ADAPTIVE, ROUGH, Point
+from analysis.estimate.shooting.problem import ADAPTIVE, ROUGH
 from analysis.experiment import Conditions, Experiment
 from analysis.model import Model
 from analysis.simulation.simulate import simulate
