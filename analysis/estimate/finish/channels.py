@@ -1,5 +1,6 @@
-"""What may be wrong with a channel: an offset of an output, a sensor that is not linear, a delay of an output
-or of an input, and with all of them: a filter that delays their frequencies unequally.
+"""What may be wrong with a channel: an offset of an output, a sensor that is not linear or that loses slow
+motion (see high_pass.py), a delay of an output or of an input, and with all of them: a filter that delays
+their frequencies unequally.
 
 Each is one more column of the score test (see score.py). A delay d of an input that was recorded late means
 that f(t + d) drove the specimen: its column is the slope of the input carried through the linearised flow.
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.gaps import filled
+from analysis.estimate.finish.high_pass import high_passed
 from analysis.estimate.finish.linearised import Linearisation, Regression
 from analysis.estimate.finish.missing_terms import tested
 from analysis.estimate.finish.score import Missing, Scores, output_columns
@@ -36,12 +38,12 @@ _HALF = 0.15  # samples around half a sample within which an early input looks l
 def channel_faults(
     fitted: Fitted, linear: Sequence[Linearisation], regressions: Sequence[Regression]
 ) -> list[Missing]:
-    """Offset, delay, drift and curve of every output, delay of every input that is taken as exact.
+    """Offset, delay, drift, curve and high-pass of every output, delay of every input taken as exact.
 
     The delay of a noisy input is left to the outputs: the slope of its noise would pass for a delay.
     """
     model = fitted.experiment.model
-    found = []
+    found = high_passed(fitted, linear, regressions)
     for i, name in enumerate(model.outputs):
         found += _of_output(fitted, linear, regressions, i, name)
         found += _curve_of_output(fitted, linear, regressions, i, name)

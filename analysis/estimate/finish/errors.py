@@ -84,15 +84,16 @@ class ErrorBars:
 def error_bars(fitted: Fitted, evidence: Evidence, progress: Progress) -> ErrorBars:
     """Choose between the errors of white noise, of coloured noise, and the spread of parts or records.
 
-    What is unknown of the inputs, a delay between channels or an input that an output lacks moves every part
-    alike, so the spread does not show it: what the unknowns would move by counts as a further error.
+    What is unknown of the inputs, a delay between channels, a high-pass or an input that an output lacks
+    moves every part alike, so the spread does not show it: what the unknowns would move by counts as a
+    further error.
     """
     bars = _spread_or_noise(fitted, evidence, progress)
     covariance = bars.errors.covariance
     if bars.kind == "parts":
         covariance = covariance + fitted.input_covariance
-    if evidence.moves is not None:
-        covariance = covariance + np.outer(evidence.moves.shift, evidence.moves.shift)
+    for missing in evidence.moves:
+        covariance = covariance + np.outer(missing.shift, missing.shift)
     return replace(bars, errors=replace(bars.errors, covariance=covariance))
 
 

@@ -23,6 +23,7 @@ from analysis.estimate.finish.channels import (
     is_curve,
 )
 from analysis.estimate.finish.held_out import Prediction, held_out, output_spread
+from analysis.estimate.finish.high_pass import HIGH_PASS, high_pass_words
 from analysis.estimate.finish.honest import noise_processes
 from analysis.estimate.finish.linearised import Linearisation, Regression, linearisations, regressions_of
 from analysis.estimate.finish.missing_terms import input_correlation, missing_terms
@@ -44,6 +45,7 @@ FAULT = "channel fault"  # finding: kind, channel and size of the offset or dela
 RARE = 1e-3  # probability of chance below which a test speaks against the model
 NOISELESS = 1e-5  # of an output's spread: a residual below it shows no noise
 _ALIKE = 0.9  # of the surest delay's |t| from which another channel's delay is the same to the data
+_NEARLY = 0.75  # of the surest |t|, from which on a high-pass is to be thought of as well
 _CLEARLY = 0.6  # of a sensor's curve's |t|, from which on something else is suspected before the sensor
 
 
@@ -159,13 +161,22 @@ class Evidence:
         return [m for m in self.missing if m.speaks_against]
 
     @property
-    def moves(self) -> Missing | None:
+    def moves(self) -> list[Missing]:
         """What the channels lack, if that explains the residual best and moves every part alike: a delay, the
-        curve of a sensor, or an input in an output."""
-        surest = self.lacking[0] if self.lacking else None
-        if surest is None or surest.text or surest.name in (OFFSET, DRIFT):
-            return None
-        return surest if surest.shift else None
+        curve of a sensor, or an input in an output; and a high-pass, if it explains nearly as much, with the
+        mean of its channel, which it took away.
+        """
+        found = [m for m in self.lacking[:1] if not m.text and m.name not in (OFFSET, DRIFT) and m.shift]
+        places = [m.place for m in self.high_pass]
+        means = [m for m in self.lacking if m.name == OFFSET and m.place in places]
+        return [*found, *(m for m in (*self.high_pass, *means) if m not in found)]
+
+    @property
+    def high_pass(self) -> list[Missing]:
+        """A high-pass in a channel that explains nearly as much as whatever explains most: about resonance it
+        acts as if the channel came early, in a short record as if its zero drifted."""
+        least = _NEARLY * max((abs(m.t) for m in self.lacking), default=0.0)
+        return [m for m in self.lacking if m.name == HIGH_PASS and abs(m.t) > least][:1]
 
     @property
     def fault(self) -> Missing | None:
@@ -178,10 +189,13 @@ class Evidence:
             return []
         if self.fault is not None:
             interval = float(np.diff(self.linear[0].stretch.times[:2])[0])
-            return [fault_words(self.fault, interval, self.inputs, self.outputs)]
+            words = [fault_words(self.fault, interval, self.inputs, self.outputs)]
+            return [*words, *(high_pass_words(m) for m in self.high_pass)]
         if sure[0].name == DISPERSION:
             return [dispersion_words(sure[0])]
-        others = [m for m in sure[1:] if m.name not in (*SENSOR_FAULTS, DISPERSION)][:3]
+        if sure[0].name == HIGH_PASS:
+            return [high_pass_words(sure[0])]
+        others = [m for m in sure[1:] if m.name not in (*SENSOR_FAULTS, DISPERSION, HIGH_PASS)][:3]
         alike = [m.name if m.place == sure[0].place else f"{m.name} in {m.place}" for m in others]
         return [missing_words(sure[0], alike)]
 

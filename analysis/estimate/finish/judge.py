@@ -78,6 +78,7 @@ def judge(fitted: Fitted, progress: Progress = SILENT) -> Judgement:
     unusable += _at_bounds(fitted, evidence, bars)
     unusable += [elsewhere.words] if elsewhere else []
     unusable += [words] if (words := time_unit_words(fitted)) else []
+    unusable += _units(fitted, sure=True)
     leaves = "" if unusable else does_not_last(fitted)
     verdict, reasons = _verdict(evidence, bars, unusable, _units(fitted), leaves)
     covariance = np.array(bars.errors.covariance)
@@ -119,7 +120,7 @@ def _ideal(fitted: Fitted, reasons: list[str]) -> Judgement:
 def _verdict(
     evidence: Evidence, bars: ErrorBars, unusable: list[str], units: list[str], leaves: str
 ) -> tuple[str, list[str]]:
-    against = [*units, *evidence.against(), *bars.against()]
+    against = [*(u for u in units if u not in unusable), *evidence.against(), *bars.against()]
     if unusable:
         return "cannot tell", [*unusable, *against]
     if leaves:
@@ -217,10 +218,10 @@ def _sizes(fitted: Fitted) -> list[float]:
     return sizes
 
 
-def _units(fitted: Fitted) -> list[str]:
+def _units(fitted: Fitted, sure: bool = False) -> list[str]:
     """Sentences on channels whose units contradict the model's: the parameters are in neither."""
     given, records = fitted.experiment.given, fitted.experiment.records
-    return list(dict.fromkeys(words for record in records for words in unit_words(given, record)))
+    return list(dict.fromkeys(words for record in records for words in unit_words(given, record, sure)))
 
 
 def _on_an_edge(fitted: Fitted) -> list[str]:

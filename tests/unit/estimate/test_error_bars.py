@@ -177,7 +177,7 @@ def bars_of(
     )  # fmt: skip
     monkeypatch.setattr(errors_module, "_parts", lambda *_: (between, np.array([3.0 + mean])))
     given = {
-        "moves": None,
+        "moves": [],
         "lacking": [],
         "missing": [],
         "processes": noise_processes(whole, 1),
@@ -194,7 +194,7 @@ def test_given_parts_that_agree_then_the_errors_are_ideal(monkeypatch: pytest.Mo
     assert set(bars.tests) == {"parts", "course", "shift"}
     assert bars.against() == []
     assert "8 parts agree" in bars.supporting()[0]
-    late = bars_of(monkeypatch, [0.0] * 8, moves=about(shift=(0.5,)))
+    late = bars_of(monkeypatch, [0.0] * 8, moves=[about(shift=(0.5,))])
     assert late.errors.covariance[0, 0] == pytest.approx(1 / 800 + 0.25)
 
 

@@ -154,7 +154,7 @@ def test_given_parts_and_records_then_each_test_has_its_own_degrees_of_freedom(
             ),
         )  # fmt: skip
         missing = [about(t=-hint), about(t=1.0)]
-        evidence = about(processes=white, regressions=whole, missing=missing, lacking=[], moves=None)
+        evidence = about(processes=white, regressions=whole, missing=missing, lacking=[], moves=[])
         return errors.error_bars(fitted, evidence, SILENT)
 
     assert bars(1).kind == "ideal" and used == [7]

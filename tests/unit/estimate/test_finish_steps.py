@@ -464,11 +464,17 @@ def test_given_each_test_then_it_speaks_from_one_in_a_thousand_on_and_with_its_n
     ]
     moved = (0.1,)
     offset = Missing("offset", "x", 5.0, 1.0, 0.2, 0.1, limit=4.0, shift=moved)
-    assert evidence_of(missing=[offset]).moves is None
+    assert evidence_of(missing=[offset]).moves == []
     late = Missing("delay", "x", 5.0, 1.0, 0.2, 0.1, limit=4.0, shift=moved)
-    assert evidence_of(missing=[late]).moves is late
+    assert evidence_of(missing=[late]).moves == [late]
     induced = Missing("di/dt", "V", 5.0, 1.0, 0.2, 0.0213, limit=4.0, shift=moved)
-    assert evidence_of(missing=[induced]).moves is induced
+    assert evidence_of(missing=[induced]).moves == [induced]
+    slow = Missing("high-pass", "x", 4.5, 0.9, 0.2, 0.1, limit=4.0, shift=moved, scale=0.5)
+    assert evidence_of(missing=[late, slow, offset]).moves == [late, slow, offset]
+    weak = replace(late, t=6.1)  # of which the high-pass explains less than three quarters
+    assert evidence_of(missing=[weak, slow, offset]).moves == [weak]
+    assert "time constant near 2.2 (t = 4.5)" in evidence_of(missing=[slow]).against()[0]
+    assert len(evidence_of(missing=[sure[0], slow]).moves) == 1
     assert missing_words(induced, []).endswith("(t = 5.0, 2.13 % of V).")
     assert evidence_of(missing=[sure[0], late]).fault is None  # another term explains more
     assert missing_words(sure[0], ["x", "v"]).endswith("; so would x, v.")
@@ -529,7 +535,7 @@ def test_given_coloured_noise_and_uncertain_inputs_then_both_are_in_the_errors(
     monkeypatch.setattr(errors_module, "_parts", lambda *_: parts)
 
     def bars(process: Autoregression, lacking: list[Any]) -> ErrorBars:
-        evidence = about(moves=None, lacking=lacking, processes=[process], regressions=[whole])
+        evidence = about(moves=[], lacking=lacking, processes=[process], regressions=[whole])
         return error_bars(fitted, evidence, SILENT)
 
     red = Autoregression(np.array([-0.5]), 1.0)

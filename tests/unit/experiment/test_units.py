@@ -8,6 +8,7 @@ import pytest
 from analysis.base.errors import DataError
 from analysis.base.record import Record
 from analysis.experiment import Experiment
+from analysis.experiment.units import unit_words
 from analysis.model import Model
 
 MODEL = """
@@ -46,6 +47,23 @@ def test_given_units_that_contradict_the_model_then_each_is_said(x: str, f: str,
     said = [
         words for words in Experiment(Model.from_toml(MODEL), record).warnings if "not converted" in words
     ]
+    assert [words.split()[3] for words in said] == named
+
+
+@pytest.mark.parametrize(
+    ("x", "f", "named"),
+    [
+        ("mm", "m/s^2", ["x"]),
+        ("m", "mm/s^2", ["x", "f"]),
+        ("um", "g", ["f"]),
+        ("V", "m s^-2", []),  # another quantity, and perhaps the same unit in another writing
+        ("inch", "N", []),
+    ],
+)
+def test_given_units_of_another_size_then_that_is_sure(x: str, f: str, named: list[str]) -> None:
+    arrays = {"x": np.arange(64.0), "f": np.sin(np.arange(64))}
+    record = Record.from_arrays(10.0, arrays, {"x": x, "f": f})
+    said = unit_words(Model.from_toml(MODEL), record, sure=True)
     assert [words.split()[3] for words in said] == named
 
 
