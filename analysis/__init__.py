@@ -82,6 +82,7 @@ _NAMES = {
     "signal.moments": "RecentMoments",
     "signal.noise": "noise_level",
     "signal.resonances": "Resonance resonances",
+    "signal.smoothing": "is_rate",
     "signal.permutation_entropy": "permutation_entropy",
     "signal.strobe": "sample_at strobe_positions",
     "signal.timescale": "mean_period theiler_window",

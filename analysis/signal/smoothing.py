@@ -22,6 +22,8 @@ _SIGNIFICANT = 12.0  # squared amplitude over its variance
 _FEWEST_PERIODS = 2.0  # of a stated drive, in a record that can show its harmonics
 _NEGLIGIBLE = 1e-5  # noise over standard deviation below which nothing is smoothed
 BROADBAND = 0.35  # the same of an input beyond which what is no tone in it may be force, not a poor sensor
+_ALIKE = 0.5  # correlation from which on one channel is taken for the rate of another
+_OTHER_UNIT = 2.0  # factor that coarse sampling and noise do not explain
 _WHITE = 0.7  # the same from which on an input counts as a white force, not as a sensor's noise
 
 
@@ -44,6 +46,26 @@ def smooth(row: Array, dt: float) -> tuple[Array, Array]:
     else:
         value = row
     return value, _local_cubics(row, best, 1) / dt
+
+
+def rate_factor(row: Array, rate: Array, dt: float) -> tuple[float, float]:
+    """Ends of the factor between ``rate`` and the rate of change of ``row``: noise in either moves one end away.
+
+    (-inf, inf) where the two have nothing to do with each other.
+    """
+    slope = smooth(row, dt)[1]
+    slope, rate = slope - slope.mean(), rate - rate.mean()
+    common = float(slope @ rate)
+    if abs(common) < _ALIKE * float(np.linalg.norm(slope) * np.linalg.norm(rate)) or not common:
+        return -np.inf, np.inf
+    low, high = sorted((common / float(slope @ slope), float(rate @ rate) / common))
+    return low, high
+
+
+def is_rate(row: Array, rate: Array, dt: float) -> bool:
+    """False where ``rate`` is certainly in another unit than the rate of change of ``row``."""
+    low, high = rate_factor(row, rate, dt)
+    return low <= _OTHER_UNIT and high >= 1 / _OTHER_UNIT
 
 
 def _local_cubics(row: Array, width: int, derivative: int) -> Array:

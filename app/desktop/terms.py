@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from analysis import Library, Selection
 
 MOST = 20_000  # samples that are searched: more cost time and tell little new
+FEWEST = 64  # samples that tell whether one channel is the rate of another
 TONE = "tone"  # a cosine and a sine of unknown size at the recorded frequency
+GAIN = "gain"  # of a measured drive: one over the mass for a force, any factor for a voltage
 KEPT = "v"  # viscous damping is in every specimen: it always stays
 RESERVED = {"t", "pi", "measured", *FUNCTIONS}  # names that mean something in a model
 DRIVES = ("f", "force", "u", "drive", "input", "excitation")  # names of channels that drive
@@ -51,6 +53,7 @@ def oscillator_candidates(record: Record, displacement: str, velocity: str) -> l
         Candidate("x", "linear stiffness"),
         Candidate("x**2", "lopsided stiffness"),
         Candidate("x**3", "hardening or softening"),
+        Candidate("x**4", "lopsided, fourth power"),
         Candidate("x**5", "hardening, two more wells"),
         Candidate("v", "viscous damping: always stays"),
         Candidate("v*abs(v)", "drag of air or water"),
@@ -60,7 +63,6 @@ def oscillator_candidates(record: Record, displacement: str, velocity: str) -> l
         Candidate("x*v", "lopsided damping", usual=False),
         Candidate("x*abs(x)", "lopsided hardening", usual=False),
         Candidate("abs(x)", "another stiffness on each side", usual=False),
-        Candidate("x**4", "lopsided, fourth power", usual=False),
         Candidate("x**7", "seventh power", usual=False),
         Candidate("sin(x)", "pendulum, x in rad", usual=False),
         Candidate("max(x-g,0)", "contact beyond a gap g that is to be found", usual=False),
@@ -84,6 +86,18 @@ def likely_drive(record: Record) -> str:
         return named[0]
     drive = record.excitation
     return TONE if drive is not None and drive.waveform == "sine" and drive.frequency > 0 else ""
+
+
+def likely_velocity(record: Record, displacement: str) -> str:
+    """The channel v where it shows the rate of change of the displacement, in that unit; or nothing."""
+    from analysis import is_rate
+
+    if "v" not in record.names or displacement in ("", "v"):
+        return ""
+    seen = record.cut(0, min(MOST, len(record)))
+    if any(seen.channels[name].gaps for name in (displacement, "v")) or len(seen) < FEWEST:
+        return "v"  # the search itself looks more closely
+    return "v" if is_rate(seen[displacement], seen["v"], 1 / seen.rate) else ""
 
 
 def find_terms(record: Record, question: Question, progress: Progress) -> Selection:
@@ -115,7 +129,9 @@ def _library(question: Question, record: Record) -> Library:
         if record.excitation is None or record.excitation.frequency <= 0:
             raise DataError("The recording does not tell the drive's frequency.")
         known = {"w": 2 * math.pi * record.excitation.frequency}
-    return oscillator(question.terms, drive, known, (KEPT,), _shapes(question.terms, {"x", "v", drive}))
+    gain = GAIN if drive.isidentifier() and drive != TONE else ""
+    shapes = _shapes(question.terms, {"x", "v", drive})
+    return oscillator(question.terms, drive, known, (KEPT,), shapes, gain=gain)
 
 
 def _shapes(terms: Sequence[str], known: Collection[str]) -> list[str]:

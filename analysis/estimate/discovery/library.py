@@ -234,12 +234,14 @@ def oscillator(
     keep: Sequence[str] = ("v",),
     shapes: Mapping[str, Shape] | Sequence[str] = (),
     acceleration: str = "",
+    gain: str = "",
 ) -> Library:
     """x'' = drive - sum of coefficient*term over x, v and t: k1, k2, ... for powers of x, c1, ... for v.
 
     ``drive``: an expression in t, the name of a measured channel, or "tone" for a cosine and a sine of
     unknown size at the angular frequency ``w`` in ``known``. ``shapes`` are names of numbers to be found
-    inside terms; ``acceleration`` is the channel of an accelerometer.
+    inside terms; ``acceleration`` is the channel of an accelerometer. ``gain`` names the number, to be found,
+    that a drive in another unit than that of x'' comes with: one over the mass for a force.
     """
     shapes = _shapes(shapes)
     terms, keep = _distinct(terms), [_plain(term) for term in keep]
@@ -254,6 +256,8 @@ def oscillator(
     (name,) = inputs
     if drive == "0":
         inputs, name = {}, ""
+    if name and gain:
+        free, name = {**free, gain: 1.0}, f"{gain}*{name}"
     return Library(
         {"x": "v", "v": f"{name} - {UNKNOWN}".strip()}, candidates, always, inputs, known or {}, free, shapes,
         {acceleration: "v"} if acceleration else {},

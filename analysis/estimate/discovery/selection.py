@@ -30,7 +30,7 @@ from analysis.estimate.discovery.quadratic import Quadratic, Subset
 from analysis.estimate.discovery.scene import Scene
 from analysis.estimate.discovery.search import Choice, SearchResult, positions, search
 from analysis.estimate.discovery.separation import advice
-from analysis.estimate.discovery.soundness import check_channels, check_terms
+from analysis.estimate.discovery.soundness import check_channels, check_rates, check_terms
 from analysis.estimate.finish import finish
 from analysis.estimate.start import Start
 from analysis.experiment import Conditions, Experiment
@@ -75,6 +75,8 @@ class Selection:
     @property
     def caveat(self) -> str:
         """Why the probabilities are only shares among the sets of this library; empty where they hold."""
+        if not self.result.converged:
+            return "The search did not end, so no term has a probability."
         if self.result.verdict not in ("close", "misses"):
             return ""
         return (
@@ -154,6 +156,7 @@ def _selected(
 ) -> tuple[Selection, Scene]:
     experiment = Experiment(library.model(), records, conditions)
     check_channels(experiment)
+    check_rates(experiment)
     scene = Scene(experiment, library, sensors)
     if library.shapes:  # the records have told their ranges
         library = scene.library

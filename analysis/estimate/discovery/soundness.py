@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError, ModelError
 from analysis.base.gaps import filled
 from analysis.estimate.discovery.scene import term_values
+from analysis.experiment.states import direct_states, scaled_derivatives
+from analysis.signal.smoothing import is_rate, rate_factor
 
 if TYPE_CHECKING:
     from analysis.estimate.discovery.library import Library
@@ -40,6 +42,23 @@ def check_channels(experiment: Experiment) -> None:
                 raise DataError(
                     f"The channel {b} is a copy of {a}, up to a factor and an offset: it tells nothing "
                     "of its own, and no equation for both can be found."
+                )
+
+
+def check_rates(experiment: Experiment) -> None:
+    """Refuse a measured rate in another unit than the state it is to be the rate of."""
+    model = experiment.model
+    names, shown = list(model.states), {j: i for i, j in direct_states(model).items()}
+    for rate, (state, factor) in scaled_derivatives(model).items():
+        for run in experiment.runs:
+            if not all(place in shown and run.measured[shown[place]] for place in (rate, state)):
+                continue
+            of, own = (filled(run.outputs[shown[place]]) for place in (state, rate))
+            if not is_rate(of, own * factor, run.dt):
+                found = sum(rate_factor(of, own * factor, run.dt)) / 2
+                raise DataError(
+                    f"The channel {names[rate]} is {found:.3g} times the rate of change of "
+                    f"{names[state]}: calibrate it, or leave it out."
                 )
 
 

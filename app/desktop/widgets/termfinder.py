@@ -105,7 +105,7 @@ class TermFinder(QDialog):
             ("Form", self.kind, "An oscillator per unit of mass, or a system of first order"),
             ("Displacement", self.displacement, "Channel that measured x"),
             ("Velocity", self.velocity, "Channel that measured v = dx/dt, if one did"),
-            ("Drive", self.drive, "Force per mass: a channel, or a tone of unknown size"),
+            ("Drive", self.drive, "A channel, whose gain is found as well, or a tone of unknown size"),
         ):
             field.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             add_row(theme, fields, words, field, tip)
@@ -156,7 +156,7 @@ class TermFinder(QDialog):
             "x" if "x" in motions else motions[0] if motions else record.names[0]
         )
         self.velocity.addItems([NONE, *record.names])
-        self.velocity.setCurrentText("v" if "v" in motions else NONE)
+        self.velocity.setCurrentText(terms.likely_velocity(record, self.displacement.currentText()) or NONE)
         self.drive.addItem(NO_DRIVE, "")
         excitation = record.excitation
         if excitation is not None and excitation.frequency > 0:
@@ -260,8 +260,9 @@ class TermFinder(QDialog):
         self.job.ended.connect(self._ended)
         long = len(self.record.record) > terms.MOST
         self._say(f"The first {terms.MOST} samples are searched." if long else "Searching.", "small")
-        self.run_button.setEnabled(False)
         self.cancel_button.show()
+        self.cancel_button.setFocus()  # else it goes to Close, which would throw the search away
+        self.run_button.setEnabled(False)
         self.bar.setValue(0)
         self.bar.show()
 
@@ -284,8 +285,10 @@ class TermFinder(QDialog):
     def _ended(self) -> None:
         self.job = None
         self.bar.hide()
-        self.cancel_button.hide()
         self.run_button.setEnabled(True)
+        if self.cancel_button.hasFocus():
+            self.run_button.setFocus()
+        self.cancel_button.hide()
 
     # -- what was found
 
@@ -335,6 +338,9 @@ def ranking(found: Selection) -> list[tuple[str, str, str]]:
         inside = [n for n in found.library.shapes if kept and name in found.library.users(n)]
         numbers = [f"{n} = {with_error(found.result.parameters[n])}" for n in inside]
         rows.append((term, sure, ", ".join([number, *numbers])))
+    for name in found.library.free:
+        if name in found.result.parameters and name in found.library.equations.get("v", ""):
+            rows.insert(0, ("drive", "always", f"{name} = {with_error(found.result.parameters[name])}"))
     return rows
 
 

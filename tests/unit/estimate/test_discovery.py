@@ -179,3 +179,34 @@ def test_given_a_record_of_three_states_then_the_command_takes_each_channel_as_a
     assert "--drive f" in capsys.readouterr().err
     assert main(["select", str(tmp_path / "force.csv"), "--equation", "x + 1"]) == 1
     assert "should read STATE = RATE" in capsys.readouterr().err
+
+
+def test_given_a_velocity_in_another_unit_then_the_search_is_refused_in_a_sentence(
+    rng: np.random.Generator,
+) -> None:
+    record = duffing_record(0.01, rng)
+    wrong = replace(
+        record, channels={**record.channels, "v": replace(record.channels["v"], data=record["v"] / 47)}
+    )
+    with pytest.raises(DataError, match=r"v is 0\.0213 times the rate of change of x"):
+        select_terms(oscillator(LIBRARY, "tone", {"w": 1.33}), wrong)
+    mirrored = replace(
+        record, channels={**record.channels, "v": replace(record.channels["v"], data=-record["v"])}
+    )
+    with pytest.raises(DataError, match="v is -"):
+        select_terms(oscillator(LIBRARY, "tone", {"w": 1.33}), mirrored)
+
+
+def test_given_a_force_of_unknown_mass_then_its_gain_is_found_with_the_terms(
+    rng: np.random.Generator,
+) -> None:
+    mass = 0.04
+    record = duffing_record(0.01, rng)
+    force = mass * 27 * np.cos(1.33 * STEP * np.arange(1200, 1200 + len(record)))
+    told = Record.from_arrays(record.rate, {"x": record["x"], "f": force})
+    library = oscillator(["1", "x", "x^2", "x^3", "v", "v*abs(v)"], "f", gain="gain")
+    found = select_terms(library, told)
+    assert terms_of(found) == {("v", "x**3"), ("v", "v")} and found.result.verdict == "fits"
+    gain = found.result.parameters["gain"]
+    assert abs(gain.value - 1 / mass) < 4 * gain.stderr < 0.2
+    assert ranking(found)[0][:2] == ("drive", "always")
