@@ -49,9 +49,8 @@ def smooth(row: Array, dt: float) -> tuple[Array, Array]:
 
 
 def rate_factor(row: Array, rate: Array, dt: float) -> tuple[float, float]:
-    """Ends of the factor between ``rate`` and the rate of change of ``row``: noise in either moves one end away.
-
-    (-inf, inf) where the two have nothing to do with each other.
+    """Ends of the factor between ``rate`` and the rate of change of ``row``; noise in either moves one end
+    away. (-inf, inf) where the two have nothing to do with each other.
     """
     slope = smooth(row, dt)[1]
     slope, rate = slope - slope.mean(), rate - rate.mean()

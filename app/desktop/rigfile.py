@@ -46,7 +46,7 @@ def keep(name: str, channel: str, values: Mapping[str, Any], controller: str = "
 
 def keep_text(path: Path, text: str) -> str:
     """Store another text of a rig's profile; the name of the rig to open from now on."""
-    key = path.stem if path.parent == rigs_folder() else _free_key(path.stem)
+    key = path.stem if path.parent == rigs_folder() else free_key(path.stem)
     save_text(text, key)
     return key
 
@@ -56,7 +56,9 @@ def changed(text: str, channel: str, values: Mapping[str, Any], controller: str 
     return edited(text, {channel: values}, {controller: {"channel": channel}} if controller else {})
 
 
-def _free_key(stem: str) -> str:
+def free_key(stem: str) -> str:
+    """A name for a copy of a rig that none of the user's own has."""
+    stem = stem.removeprefix("my_")
     key, number = f"my_{stem}", 2
     while (rigs_folder() / f"{key}.toml").exists():
         key, number = f"my_{stem}_{number}", number + 1

@@ -31,7 +31,6 @@ from app.dates import moment_text
 from app.desktop.page import Page
 from app.desktop.plots.recordview import RecordView
 from app.desktop.theme import Theme
-from app.desktop.widgets.asknumber import NumberDialog
 from app.desktop.widgets.basics import (
     Card,
     Elided,
@@ -49,6 +48,7 @@ from app.desktop.widgets.jobbar import duration
 from app.desktop.widgets.leaverig import may_leave_rig
 from app.desktop.widgets.notes import Notes
 from app.desktop.widgets.number import Number
+from app.desktop.widgets.question import NumberDialog
 from app.desktop.widgets.statusbar import quantity
 from app.desktop.workbench import Workbench
 from app.library import Entry

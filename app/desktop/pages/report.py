@@ -14,7 +14,6 @@ from PyQt6.QtWidgets import (
     QComboBox,
     QFileDialog,
     QHBoxLayout,
-    QInputDialog,
     QLineEdit,
     QPlainTextEdit,
     QSizePolicy,
@@ -36,6 +35,7 @@ from app.desktop.widgets.basics import (
     scrolled,
     set_role,
 )
+from app.desktop.widgets.question import NameDialog
 from app.desktop.widgets.verdictbanner import VerdictBanner
 from app.desktop.workbench import Workbench
 from app.report import templates, write_report
@@ -262,11 +262,12 @@ class ReportPage(Page):
         self.use_logo(found.logo)
 
     def _ask_template(self) -> None:
-        name, ok = QInputDialog.getText(
-            self, "Save as template", "Name of the template:", text=self.bench.settings.report_template
-        )
-        if ok and name.strip():
-            self.save_template(name.strip())
+        name = NameDialog(
+            self.theme, self, "Save as template", "Name of the template:",
+            self.bench.settings.report_template, lambda _: "",
+        ).ask()  # fmt: skip
+        if name:
+            self.save_template(name)
 
     def save_template(self, name: str) -> None:
         """Keep what is filled in for other reports; the recording's name in the title is filled in anew."""

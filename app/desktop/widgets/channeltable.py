@@ -13,17 +13,17 @@ from PyQt6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
     QHeaderView,
-    QInputDialog,
     QTableWidget,
     QTableWidgetItem,
 )
 
 from analysis import ShakedownError
 from app.dates import date_text
-from app.desktop.rigfile import keep, key_of, save_text
-from app.desktop.widgets.asknumber import NumberDialog
+from app.desktop.opening import rig_paths
+from app.desktop.rigfile import free_key, keep, key_of, save_text
 from app.desktop.widgets.basics import Card, button, label
 from app.desktop.widgets.number import Number
+from app.desktop.widgets.question import NameDialog, NumberDialog
 from app.desktop.workbench import Workbench
 from app.numbers import NumberError, number_text, read_number
 from app.profile_text import rearranged
@@ -229,11 +229,12 @@ class ChannelTable(Card):
         """Ask for a name, check the profile, write it to the user's own rigs."""
         if self._profile is None:
             return
-        name, ok = QInputDialog.getText(
-            self, "Save as a new rig", "Name of the new rig:", text=f"my_{self._profile.key}"
-        )
-        if ok and name.strip():
-            self.write(name.strip())
+        name = NameDialog(
+            self.bench.theme, self, "Save as a new rig", "Name of the new rig:", free_key(self._profile.key),
+            _taken,
+        ).ask()  # fmt: skip
+        if name:
+            self.write(name)
 
     def write(self, name: str) -> None:
         """Write the profile under this name."""
@@ -326,3 +327,9 @@ def _number(text: str, where: str) -> float:
         return read_number(text)
     except NumberError as error:
         raise ShakedownError(f"{where}: {error}") from None
+
+
+def _taken(name: str) -> str:
+    """Why a rig cannot be saved under this name."""
+    known = key_of(name) in rig_paths()
+    return f"There is a rig {key_of(name)} already: choose another name." if known else ""

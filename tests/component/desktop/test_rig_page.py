@@ -17,7 +17,9 @@ from app.desktop import rigdesk
 from app.desktop.opening import OpenedRig
 from app.desktop.pages.acquire import AcquirePage
 from app.desktop.pages.rig import RigPage
+from app.desktop.widgets import channeltable
 from app.desktop.widgets.channeltable import COLUMNS
+from app.desktop.widgets.question import NameDialog
 from app.desktop.window import MainWindow
 from drivers.rig.profile import load_rig
 from drivers.virtual.specimens import true_parameters, with_specimen
@@ -47,6 +49,12 @@ def test_given_a_changed_channel_when_saved_as_a_new_rig_then_it_is_listed_and_t
     assert changed.channels[1] == before.channels[1]
     assert load_rig("two_well_beam") == before
     assert page.name() == "my_beam"
+    asked = NameDialog(window.theme, page, "Save as a new rig", "Name:", "my beam", channeltable._taken)
+    asked.accept()
+    assert not asked.result() and "my_beam already" in asked.problem.text()
+    asked.name.setText("another")
+    asked.accept()
+    assert asked.result() and channeltable.free_key("my_beam") == "my_beam_2"
 
 
 def test_given_a_number_that_is_none_when_saved_then_the_cell_is_named_and_nothing_is_written(
