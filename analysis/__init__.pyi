@@ -146,6 +146,7 @@ from analysis.signal.noise import noise_level as noise_level
 from analysis.signal.permutation_entropy import permutation_entropy as permutation_entropy
 from analysis.signal.resonances import Resonance as Resonance
 from analysis.signal.resonances import resonances as resonances
+from analysis.signal.smoothing import is_rate as is_rate
 from analysis.signal.strobe import sample_at as sample_at
 from analysis.signal.strobe import strobe_positions as strobe_positions
 from analysis.signal.timescale import mean_period as mean_period

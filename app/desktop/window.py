@@ -204,7 +204,7 @@ class MainWindow(QMainWindow):
     def _chip(self, tip: str) -> QPushButton:
         chip = QPushButton()
         chip.setObjectName("chip")
-        chip.setToolTip(tip)
+        chip.setWhatsThis(tip)
         chip.setIconSize(QSize(self.theme.px(18), self.theme.px(18)))
         return chip
 
@@ -376,8 +376,10 @@ class MainWindow(QMainWindow):
     def _fill(self, chip: QPushButton, text: str) -> None:
         metrics = chip.fontMetrics()
         room = chip.width() - self.theme.px(62)
-        chip.setText("  " + metrics.elidedText(text, Qt.TextElideMode.ElideRight, room))
+        cut = Qt.TextElideMode.ElideMiddle  # names of a series begin alike and end in a number
+        chip.setText("  " + metrics.elidedText(text, cut, room))
         chip.setAccessibleName(text)
+        chip.setToolTip(f"{text}\n{chip.whatsThis()}")
 
     def _colour(self) -> None:
         c = self.theme.colours

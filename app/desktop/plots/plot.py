@@ -11,7 +11,7 @@ import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
 from PyQt6.QtCore import QPointF, QRectF, Qt
-from PyQt6.QtGui import QFontMetrics, QKeyEvent, QPainter, QPixmap, QResizeEvent
+from PyQt6.QtGui import QFont, QFontMetrics, QKeyEvent, QPainter, QPixmap, QResizeEvent
 from PyQt6.QtWidgets import QApplication, QGraphicsItem, QGraphicsView, QMenu
 
 from app.desktop.plots.cursors import Cursors
@@ -35,6 +35,7 @@ Samples = NDArray[np.float64]
 ROOMY = 240  # width of a card that has room for all its buttons
 POWER, RAISED = re.compile(r"e([-+]\d+)$"), str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 NUMBERS, LONG_NUMBERS = 62, 78  # width of a vertical axis
+SMALLEST = 0.7  # of the size of an axis's name
 GAP = 0.5  # between two numbers side by side, of their height
 
 
@@ -60,13 +61,28 @@ class Axis(pg.AxisItem):
             metrics = QFontMetrics(self.label.font())
             room = int(self.size().height())
             self.labelText = metrics.elidedText(whole, Qt.TextElideMode.ElideMiddle, room)
-            if self.labelText != whole:  # on a low axis without its unit
+            if self.labelText != whole:  # on a low axis without its unit, and small rather than cut
                 name = whole.partition(" [")[0]
+                metrics = self._smaller(name, room, metrics)
                 self.labelText = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, room)
         try:
             return str(super().labelString())
         finally:
             self.labelText = whole
+            self.labelStyle.pop("font-size", None)
+
+    def _smaller(self, name: str, room: int, metrics: QFontMetrics) -> QFontMetrics:
+        """Have a name written smaller where it needs it, as far as it stays legible."""
+        assert self.label is not None
+        font = QFont(self.label.font())
+        least = round(SMALLEST * font.pixelSize())
+        for size in range(font.pixelSize() - 1, least - 1, -1):
+            if metrics.horizontalAdvance(name) <= room:
+                break
+            font.setPixelSize(size)
+            metrics = QFontMetrics(font)
+            self.labelStyle["font-size"] = f"{size}px"
+        return metrics
 
     def setLabel(self, *args: Any, **kwargs: Any) -> None:
         """A label that comes later stands in the middle too: pyqtgraph places it only at a new size."""

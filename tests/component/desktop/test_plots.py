@@ -376,6 +376,19 @@ def test_given_long_names_then_rows_of_a_plot_keep_to_their_own_height(plot: Plo
         assert axis.label.boundingRect().width() <= axis.size().height() + 12
 
 
+def test_given_a_low_row_then_a_short_name_is_written_smaller_and_not_cut(plot: Plot, qtbot: QtBot) -> None:
+    axis = plot.item.getAxis("left")
+    qtbot.waitUntil(lambda: axis.size().height() > 100)
+    plot.item.setLabel("left", "drive [V]")
+    full = QFontMetrics(axis.label.font()).horizontalAdvance("drive")
+    axis.resize(axis.width(), 0.85 * full)
+    assert axis.label.toPlainText().strip() == "drive" and axis.labelText == "drive [V]"
+    document = axis.label.document()
+    assert axis.label.boundingRect().width() - 2 * document.documentMargin() <= 0.85 * full + 3
+    axis.resize(axis.width(), 200)
+    assert axis.label.toPlainText().strip() == "drive [V]" and "font-size" not in axis.labelString()
+
+
 def test_given_a_label_that_comes_later_then_it_stands_in_the_middle_of_its_axis(
     plot: Plot, qtbot: QtBot
 ) -> None:
