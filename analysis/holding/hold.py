@@ -157,7 +157,7 @@ class Holding:
                 self._losses += 1
                 return None
         assert parts is not None
-        ticks, states = estimated(plant, parts)
+        ticks, states = estimated(plant, parts, self._target)
         rows = np.concatenate([states, ticks.samples, ticks.command[None, :] / plant.amplitude])
         keep = ticks.phase >= ticks.phase[0] + WARM * k * 2 * np.pi
         cut = folded(rows[:, keep], ticks.phase[keep], k, plant.nodes)

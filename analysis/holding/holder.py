@@ -43,7 +43,8 @@ class Estimator:
         self._noise, self._rows = np.ascontiguousarray(plant.noise), plant.rows
         self.history = np.zeros(self.whole + 2)
         self.y, self.own = np.zeros((size, size + 4)), np.zeros(size + 4)
-        self.S = np.diag(np.concatenate([plant.scale, plant.mode_scale]) ** 2)
+        spread = np.concatenate([plant.scale, plant.mode_scale])
+        self.S = np.diag(spread**2)
         self.memory = np.zeros(11)
         self.begun = False
         self.fixed = (  # arguments that stay the same
@@ -51,13 +52,19 @@ class Estimator:
             self.y, self.S, self.own, self._noise, self._rows, self.memory, np.empty((size, size)),
             np.empty((size, size)), np.empty((3, size, size + 4)), np.empty(n),
             np.empty(1), np.empty(n), np.empty((n, n)), np.empty((n, k)), np.empty((n, 1)), np.empty(q),
-            np.empty((q, n)), np.empty((q, k)),
+            np.empty((q, n)), np.empty((q, k)), spread,
         )  # fmt: skip
 
     @property
     def states(self) -> Array:
         """The estimate of the model's states now."""
         return np.asarray(self.y[: len(self.plant.model.states), -1])
+
+    def near(self, states: Array) -> Estimator:
+        """Begin near these states [n]; the estimator itself."""
+        self.y[: len(states), -1] = states
+        self.S *= NEAR**2
+        return self
 
     def step(self, samples: Array, theta: float, applied: float) -> None:
         """Take in the samples of this tick at phase ``theta``; ``applied``: the last command, in volts."""

@@ -47,7 +47,7 @@ def orbit_at(table, place, out):  # type: ignore[no-untyped-def]
 _FILTER = (
     _vector, float64, float64, boolean, int64[::1], _vector, _vector, _vector, _vector,
     _matrix, _vector, _matrix, _matrix, _vector, _vector, int64[::1], _vector, _matrix, _matrix, _cube,
-    _vector, _vector, _vector, _matrix, _matrix, _matrix, _vector, _matrix, _matrix,
+    _vector, _vector, _vector, _matrix, _matrix, _matrix, _vector, _matrix, _matrix, _vector,
 )  # fmt: skip
 
 
@@ -82,11 +82,13 @@ def estimate(  # type: ignore[no-untyped-def]
     outputs,
     Ox,
     Op,
+    spread,
 ):
     """Carry the estimate (last column of ``y``, covariance ``S``) to this tick and take its samples in.
 
     ``functions``: addresses of the model's. ``applied``: the command that went out at the last tick, in
-    volts. ``carry``: there was a last tick.
+    volts. ``carry``: there was a last tick. ``spread``: of the states, with which an estimate that left all
+    bounds begins anew.
     """
     jac = jac_at(functions[0], functions[1])
     jac_u = jac_u_at(functions[2], functions[3])
@@ -159,6 +161,24 @@ def estimate(  # type: ignore[no-untyped-def]
             for j in range(i, size):
                 S[i, j] -= SA[0, i] * SA[0, j] / variance
                 S[j, i] = S[i, j]
+    _begin_anew_if_lost(y, S, own, spread)
+
+
+@njit(cache=True, nogil=True)
+def _begin_anew_if_lost(y, S, own, spread):  # type: ignore[no-untyped-def]
+    """An estimate that is no number any more would stay so for ever."""
+    size, last = y.shape[0], y.shape[1] - 1
+    total = 0.0
+    for i in range(size):
+        total += y[i, last]
+    if np.isfinite(total):
+        return
+    for i in range(size):
+        y[i, last] = 0.0
+        for j in range(size):
+            S[i, j] = spread[i] * spread[i] if i == j else 0.0
+    for k in range(len(own)):
+        own[k] = 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -229,14 +249,14 @@ def _decide(memory, rules, table, fine, scale, history, y, own, gains, costs, z,
 )  # fmt: skip
 def decide(  # type: ignore[no-untyped-def]
     samples, theta, applied, carry, functions, p, timing, force, process, modes, history, y, S, own, noise,
-    rows, memory, SA, SB, work, x, u, dx, Jx, Jp, Ju, outputs, Ox, Op,
+    rows, memory, SA, SB, work, x, u, dx, Jx, Jp, Ju, outputs, Ox, Op, spread,
     rules, table, shown, fine, scale, gains, costs, z, here, first,
 ):  # fmt: skip
     """Estimate (see there), then the command of this tick in volts; what is wanted of the first sensor is
     left in ``memory``. One call: what each array costs on its way into compiled code is paid once."""
     estimate(
         samples, theta, applied, carry, functions, p, timing, force, process, modes, history, y, S, own,
-        noise, rows, memory, SA, SB, work, x, u, dx, Jx, Jp, Ju, outputs, Ox, Op,
+        noise, rows, memory, SA, SB, work, x, u, dx, Jx, Jp, Ju, outputs, Ox, Op, spread,
     )  # fmt: skip
     command = _decide(memory, rules, table, fine, scale, history, y, own, gains, costs, z, here)
     turn = (memory[TURN] + memory[SHIFT]) % rules[MULTIPLE]

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
-from analysis.holding.holder import Estimator, OrbitHolder
+from analysis.holding.holder import Estimator, OrbitHolder, outputs_along
 from analysis.holding.plant import LoopPlant
+from analysis.holding.target import Target
 
 Array = NDArray[np.float64]
 
@@ -83,8 +84,21 @@ def folded(rows: Array, phase: Array, multiple: int, nodes: int) -> Array:
     return np.asarray(CubicSpline(phase, rows, axis=1)(at).reshape(len(rows), cycles, count))
 
 
-def estimated(plant: LoopPlant, stretch: Stretch) -> tuple[Stretch, Array]:
-    """The ticks of a stretch and the estimator's states at them."""
+def estimated(plant: LoopPlant, stretch: Stretch, target: Target) -> tuple[Stretch, Array]:
+    """The ticks of a stretch and the estimator's states at them, begun on the target that was held."""
     ticks = ticks_of(stretch, plant.every)
-    states, *_ = Estimator(plant).follow(ticks.samples, ticks.phase % (2 * np.pi), ticks.command)
+    estimator = Estimator(plant).near(_begun_at(plant, ticks, target))
+    states, *_ = estimator.follow(ticks.samples, ticks.phase % (2 * np.pi), ticks.command)
     return ticks, states
+
+
+def _begun_at(plant: LoopPlant, ticks: Stretch, target: Target) -> Array:
+    """The target's states at the first tick, turned by the whole periods that the channels show."""
+    count = target.states.shape[1]
+    shown = outputs_along(plant, target.states, target.multiple)[plant.rows]
+    place = np.rint(ticks.phase[:count] / (2 * np.pi) * plant.nodes).astype(np.int64)
+    shifts = range(0, count, plant.nodes)
+    seen = ticks.samples[:, : len(place)] / plant.noise[:, None]
+    away = [np.nanmean((seen - shown[:, (place + s) % count] / plant.noise[:, None]) ** 2) for s in shifts]
+    best = list(shifts)[int(np.argmin(away))]
+    return np.asarray(target.states[:, (place[0] + best) % count])

@@ -244,3 +244,15 @@ def test_when_a_mode_is_driven_then_its_part_in_the_channels_is_that_of_an_integ
     _, seen, _ = lsim(system, force, t)
     last = np.searchsorted(t, 58.0 - 1e-9) + 100 * np.arange(80)  # two periods, 40 places in each
     assert found == pytest.approx(np.asarray(seen)[last], abs=1e-5 * np.abs(found).max())
+
+
+def test_when_an_estimate_is_no_number_any_more_then_it_begins_anew() -> None:
+    plant = _plant(process=0.1)
+    estimator = Estimator(plant)
+    force = np.cos(2 * np.pi * np.arange(400) / 40)
+    for j in range(400):
+        if j == 50:
+            estimator.y[:, -1] = np.inf  # as where the model escapes between two samples
+        estimator.step(np.array([0.3 * force[j]]), 2 * np.pi * (j % 40) / 40, 0.0)
+        assert np.isfinite(estimator.states).all()
+    assert estimator.states[0] == pytest.approx(0.3 * force[-1], abs=0.05)
