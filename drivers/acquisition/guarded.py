@@ -220,7 +220,7 @@ class RigLink:
             try:
                 if self._gone or self._closed:
                     raise OSError
-                self._control.send(m.Request(number, command))
+                self._control.send(m.Request(number, command, time.monotonic() + seconds))
             except (OSError, ValueError):
                 del self._pending[number]
                 raise self._lost() from None

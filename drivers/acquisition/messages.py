@@ -7,6 +7,7 @@ sent between processes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,8 +128,11 @@ class CloseRig(Command):
 
 @dataclass(frozen=True)
 class Request:
+    """``until``: time.monotonic() at which its caller gives it up; no drive begins later than that."""
+
     number: int
     command: Command
+    until: float = math.inf
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,7 @@ MEANT_SECONDS = 5.0  # after a STOP: whoever begins a recording then did not kno
 NEWS_SECONDS = 0.05  # between two words about a recording under way
 SWITCH_SECONDS = 0.001  # the interpreter's: no thread keeps the watch waiting for long
 WINDOW_GONE = "the window is gone"
+TOO_LATE = "The drive took so long to begin that whoever asked for it had given it up: nothing plays."
 NO_GUARD = (
     "The second guard has not started (the log may say why): if the rig's process fails, nobody else sets "
     "the output to zero."
@@ -353,7 +354,7 @@ class RigServer:
         while True:
             request = self._requests[worker].get()
             try:
-                answer: Any = m.Answer(request.number, self._do(request.command))
+                answer: Any = m.Answer(request.number, self._do_in_time(request))
             except BaseException as error:  # the worker goes on whatever a driver raises
                 if not isinstance(error, ShakedownError):
                     _log.exception("command %s failed", type(request.command).__name__)
@@ -361,6 +362,18 @@ class RigServer:
                     self.stop_drive(f"a command failed ({error})", "trip")
                 answer = _refusal(request.number, error)
             self._send(answer)
+
+    def _do_in_time(self, request: m.Request) -> Any:
+        """A drive that nobody waits for any more is not begun, and ended if it took too long to begin."""
+        if not isinstance(request.command, m.Play | m.Change | m.Control):
+            return self._do(request.command)
+        if time.monotonic() > request.until:
+            raise InstrumentError(TOO_LATE)
+        answer = self._do(request.command)
+        if time.monotonic() > request.until:
+            self._exciter.stop(TOO_LATE)
+            raise InstrumentError(TOO_LATE)
+        return answer
 
     def _do(self, command: m.Command) -> Any:
         rig = self._rig

@@ -26,7 +26,9 @@ GROUP = 4  # odd lines of which one is not driven
 EDGE = 0.5  # s, in which a part of several rises and falls, as the player does between two waveforms
 RANDOM_CREST = 4.0  # peak over rms of random drives: what lies beyond is clipped (6 in 100 000 samples)
 LARGEST = 1e300  # of a number: whole ones may lie beyond all floats
-MOST_LINES = 100_000  # of a multisine
+MOST_LINES = 100_000  # up to the highest of a multisine
+DIRECT_LINES = 1000  # that can be summed as fast as they are played
+MOST_PERIODS = 64  # of a multisine that are kept where one is no whole number of samples
 MOST_SAMPLES = 1 << 23  # kept at once: computing more takes longer than playing them
 
 
@@ -320,8 +322,10 @@ class Multisine(Waveform):
 
     def __post_init__(self) -> None:
         sensible = self.spacing > 0 and 0 < self.lowest <= self.highest < np.inf
-        if sensible and (self.highest - self.lowest) / self.spacing > MOST_LINES:
-            raise WaveformError(f"A multisine has {MOST_LINES} lines at most: choose a wider spacing.")
+        if sensible and self.highest / self.spacing > MOST_LINES:
+            raise WaveformError(
+                f"The spacing of a multisine is too narrow: at least 1/{MOST_LINES} of its highest frequency."
+            )
         if not sensible or len(self._lines()) == 0:
             raise WaveformError(
                 "A multisine needs a positive line spacing and at least one line in its band."
@@ -338,8 +342,8 @@ class Multisine(Waveform):
     def generator(self, rate: float) -> SampleGenerator:
         return _MultisineGenerator(self, rate)
 
-    def shape(self, phase: NDArray[np.floating]) -> Array:
-        """The signal, peak at most ``amplitude``, at the given phases of its period."""
+    def spectrum(self) -> tuple[Array, Array, float]:
+        """Numbers of the lines, their phases (rad), and the amplitude of each."""
         lines = self._lines()
         order = np.arange(1, len(lines) + 1)
         angles = -np.pi * order * (order - 1) / len(lines)
@@ -348,10 +352,14 @@ class Multisine(Waveform):
         grid = np.zeros(16 * int(2 ** np.ceil(np.log2(lines[-1] + 1))), dtype=complex)
         grid[lines.astype(int)] = np.exp(1j * angles)
         peak = np.abs(np.fft.fft(grid).real).max() * 1.005  # between the grid points at most 0.5 % more
-        out = np.zeros(len(phase))
-        for line, angle in zip(lines, angles, strict=True):
-            out += np.cos(line * phase + angle)
-        return out * (self.amplitude / peak)
+        return lines, angles, float(self.amplitude / peak)
+
+    def periods(self, number: int, samples: int) -> Array:
+        """So many whole periods in so many samples; the peak is at most ``amplitude``."""
+        lines, angles, each = self.spectrum()
+        grid = np.zeros(samples, dtype=complex)
+        np.add.at(grid, lines.astype(int) * number % samples, np.exp(1j * angles))
+        return np.asarray(each * samples * np.fft.ifft(grid).real)
 
 
 @dataclass(frozen=True)
@@ -377,11 +385,19 @@ class _MultisineGenerator(SampleGenerator):
     def __init__(self, multisine: Multisine, rate: float) -> None:
         self._rate, self._count = rate, 0
         self.amplitude, self.frequency = multisine.amplitude, multisine.spacing
-        samples = rate / multisine.spacing
-        self._multisine = multisine
-        whole = abs(samples - round(samples)) < 1e-9 * samples and samples < 4e6
-        # A period of whole samples is computed once and repeated.
-        self._table = multisine.shape(np.arange(round(samples)) * (TWO_PI / samples)) if whole else None
+        self._table: Array | None = None
+        self._lines, self._angles, self._each = multisine.spectrum()
+        for number in range(1, MOST_PERIODS + 1):
+            samples = number * rate / multisine.spacing
+            if abs(samples - round(samples)) < 1e-9 * samples and samples < 4e6:
+                # So many periods are a whole number of samples: they are computed once and repeated.
+                self._table = multisine.periods(number, round(samples))
+                break
+        if self._table is None and len(self._lines) > DIRECT_LINES:
+            raise WaveformError(
+                f"A multisine of {len(self._lines)} lines takes too long to compute: {rate:g} samples a "
+                f"second are no multiple of its spacing of {multisine.spacing:g} Hz. Choose another one."
+            )
 
     def take(self, count: int) -> Array:
         n = self._count + np.arange(count)
@@ -389,7 +405,9 @@ class _MultisineGenerator(SampleGenerator):
         self.phase = float(TWO_PI * (self._count * self.frequency / self._rate % 1.0))
         if self._table is not None:
             return self._table[n % len(self._table)]
-        return self._multisine.shape(TWO_PI * (n * self.frequency / self._rate % 1.0))
+        phase = TWO_PI * (n * self.frequency / self._rate % 1.0)
+        waves = np.cos(np.multiply.outer(self._lines, phase) + self._angles[:, None])
+        return np.asarray(self._each * waves.sum(axis=0))
 
 
 @dataclass(frozen=True)
@@ -576,18 +594,20 @@ class _UserGenerator(SampleGenerator):
     def __init__(self, user: UserWaveform, rate: float) -> None:
         self._user, self._ratio, self._count = user, user.sample_rate / rate, 0
         self.amplitude, self.frequency = user.amplitude, user.sample_rate / len(user.samples)
+        self._values = user._shape if user.once else np.append(user._shape, user._shape[0])
+        self._places = np.arange(len(self._values))
 
     def take(self, count: int) -> Array:
-        shape = self._user._shape
+        length = len(self._user.samples)
         position = (self._count + np.arange(count)) * self._ratio
         self._count += count
-        turns = self._count * self._ratio / len(shape)
+        turns = self._count * self._ratio / length
         self.phase = float(TWO_PI * (turns % 1.0))
         if self._user.once:
             self.ended = turns >= 1
-            return self.amplitude * np.interp(position, np.arange(len(shape)), shape)
-        around = np.append(shape, shape[0])
-        return self.amplitude * np.interp(position % len(shape), np.arange(len(around)), around)
+        else:
+            position = position % length
+        return self.amplitude * np.interp(position, self._places, self._values)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,12 +12,13 @@ from typing import Any
 import pytest
 
 from drivers.acquisition import guard_process
-from drivers.acquisition.messages import Links
+from drivers.acquisition.messages import Links, Play, Request
 from drivers.acquisition.second_guard import FALL_SECONDS, UNKNOWN_SECONDS, SecondGuard
 from drivers.acquisition.server import NO_GUARD, RigServer, Watch
 from drivers.base.drive_page import DrivePage, DriveStatus
 from drivers.base.latch import Latch
-from drivers.base.protocols import DriveState
+from drivers.base.protocols import DriveState, InstrumentError
+from drivers.base.waveform import Sine, Waveform
 from drivers.rig.profile import Rig, RigError, load_rig
 
 
@@ -141,6 +143,36 @@ def test_given_a_driver_whose_output_nobody_could_set_to_zero_then_the_rig_is_no
     with pytest.raises(Exception, match=f"does not say how the output is set to zero .*{words}"):
         server_of(page, exciter)._guard_output(rig)
     assert exciter.closed and page.outputs == []
+
+
+class Slow(Stubborn):
+    """It takes 30 ms until it plays."""
+
+    played, ended = 0, ""
+
+    def play(self, waveform: Waveform) -> None:
+        time.sleep(0.03)
+        self.played += 1
+
+    def stop(self, reason: str) -> None:
+        self.ended = reason
+
+
+@pytest.mark.parametrize(("left", "played"), [(60.0, 1), (0.01, 1), (-0.01, 0)])
+def test_given_a_drive_whose_caller_has_given_up_then_it_is_not_begun_or_ended(
+    page: DrivePage, left: float, played: int
+) -> None:
+    exciter = Slow("")
+    server = server_of(page, exciter)
+    server._rig = Rig(load_rig("two_well_beam"), SimpleNamespace(close=lambda: None), exciter)  # type: ignore[arg-type]
+    request = Request(1, Play(Sine(1.0, 5.0)), time.monotonic() + left)
+    if left > 1:
+        server._do_in_time(request)
+    else:
+        with pytest.raises(InstrumentError, match="had given it up"):
+            server._do_in_time(request)
+    assert exciter.played == played
+    assert bool(exciter.ended) == (played == 1 and left < 1)
 
 
 def test_given_a_second_guard_that_does_not_start_then_the_person_at_the_rig_is_told(

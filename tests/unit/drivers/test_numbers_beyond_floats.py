@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from analysis import ShakedownError
@@ -81,6 +82,7 @@ def test_given_a_drive_of_what_is_no_number_then_a_sentence(drive: dict[str, obj
         Segments(1.0, (Part(Sine(1.0, 5.0), 2.0), Part(Sine(1.0, NAN), 2.0))),
         RandomNoise(1.0, 5.0, 5.0 + 1e-7),
         BurstRandom(1.0, 1.0, 5.0, 1e9),
+        Multisine(1.0, 1.0, 400.0, np.pi / 10),  # 1271 lines, to be summed for every sample
         Sine(1.0, 501.0),  # of 1000 samples a second: 499 Hz would go out
         Multisine(1.0, 400.0, 600.0, 10.0),
     ],

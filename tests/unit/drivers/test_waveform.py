@@ -121,6 +121,19 @@ def test_given_random_drive_then_power_lies_in_the_band() -> None:
     assert low == pytest.approx(high, rel=0.1)
 
 
+@pytest.mark.parametrize("spacing", [0.5, 0.37, np.pi / 7])
+def test_given_a_multisine_then_it_is_the_sum_of_its_lines(spacing: float) -> None:
+    """One period, many or none in a whole number of samples."""
+    multisine = Multisine(1.0, 5.0, 100.0, spacing)
+    generator = multisine.generator(RATE)
+    samples = np.concatenate([generator.take(count) for count in (1, 700, 2099)])
+    lines, angles, each = multisine.spectrum()
+    assert lines[0] == np.ceil(5.0 / spacing) and lines[-1] == np.floor(100.0 / spacing)
+    phase = 2 * np.pi * spacing * np.arange(2800) / RATE
+    expected = sum(each * np.cos(k * phase + a) for k, a in zip(lines, angles, strict=True))
+    np.testing.assert_allclose(samples, expected, atol=1e-10)
+
+
 def test_given_a_schroeder_multisine_then_lines_equal_and_crest_factor_low() -> None:
     samples = Multisine(1.0, 5.0, 100.0, 0.5).generator(RATE).take(4000)
     spectrum = np.abs(np.fft.rfft(samples)) / 2000
