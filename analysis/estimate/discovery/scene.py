@@ -39,6 +39,7 @@ _HALVINGS, _MOST_TRIED = 6, 1200  # of intervals in which a term turns by more t
 _WIDE = 0.4  # rad
 _STEP = 0.3  # rad between the numbers that the weak form compares
 _FEWEST, _MOST = 12, 120  # of them
+_FEWEST_SEEN = 3  # numbers that make a difference, or the shape makes none
 _STILL = 1e-3  # rad: a term that does not turn at all
 _SAMPLES = 800  # of a run that are looked at for this
 _SELDOM = 0.01  # share of the samples below which a term is not told by a number
@@ -203,18 +204,22 @@ class Scene:
                 rows[value] = self._directions(model.with_values({name: value}), users)
         tried = np.array(sorted(rows))
         angles = np.array([_angle(rows[a], rows[b]) for a, b in pairwise(tried)])
-        chosen = _one_side(tried, angles)
-        if len(chosen) < 3:
+        sides = [side for side in _sides(tried, angles) if len(side) >= _FEWEST_SEEN]
+        if not sides:
             raise ModelError(
                 f"The shape {name} makes no difference along this record that other terms do not make, too: "
                 "leave its terms out, write it otherwise, or give it a range in which it does."
             )
-        turned = np.cumsum(np.append(0.0, np.where(angles < _JUMP, angles, 0.0)))[chosen]
-        if turned[-1] - turned[0] < _STILL:
+        turned = np.cumsum(np.append(0.0, np.where(angles < _JUMP, angles, 0.0)))
+        turning = [side for side in sides if turned[side[-1]] - turned[side[0]] >= _STILL]
+        if not turning:
             raise ModelError(f"The shape {name} only scales its term: a coefficient does that already.")
-        count = int(np.clip(math.ceil((turned[-1] - turned[0]) / _STEP), _FEWEST, _MOST))
-        even = np.linspace(turned[0], turned[-1], count)
-        return np.unique(np.interp(even, turned, tried[chosen]))
+        grids = [_evenly(tried[side], turned[side]) for side in turning]
+        return grids[0] if len(grids) == 1 else min(grids, key=lambda grid: self._least(model, name, grid))
+
+    def _least(self, model: Model, name: str, grid: Array) -> float:
+        """What is left of the weak form with the best of some numbers."""
+        return min(self._left(model.with_values({name: value})) for value in grid.tolist())
 
     def _tried(self, shape: Shape) -> Array:
         if shape.lower is not None and shape.upper is not None:
@@ -312,18 +317,22 @@ def _mirrored(rows: Mapping[float, Array | None]) -> bool:
     return bool(both) and not one_sided and all(abs(float(a @ b)) > _SAME for a, b in both)
 
 
-def _one_side(tried: Array, angles: Array) -> NDArray[np.int64]:
+def _sides(tried: Array, angles: Array) -> list[NDArray[np.int64]]:
     """Places of the numbers whose terms the record follows; where there is a gap between numbers below and
-    above zero, such as at a pole, those of the side on which the term turns more."""
+    above zero, such as at a pole, those of each side by itself."""
     steady = angles < _JUMP
     usable = np.append(False, steady) | np.append(steady, False)
     around = int(np.searchsorted(tried, 0.0))
     whole = 0 < around < len(tried) and bool(steady[around - 1])
-    if not whole and (tried[usable] < 0).any() and (tried[usable] > 0).any():
-        turned = np.where(steady, angles, 0.0)
-        below = turned[: max(around - 1, 0)].sum() > turned[around:].sum()
-        usable &= tried < 0 if below else tried > 0
-    return np.flatnonzero(usable)
+    if whole:
+        return [np.flatnonzero(usable)]
+    return [np.flatnonzero(usable & (tried < 0)), np.flatnonzero(usable & (tried >= 0))]
+
+
+def _evenly(tried: Array, turned: Array) -> Array:
+    """Numbers between which the terms turn by even angles."""
+    count = int(np.clip(math.ceil((turned[-1] - turned[0]) / _STEP), _FEWEST, _MOST))
+    return np.unique(np.interp(np.linspace(turned[0], turned[-1], count), turned, tried))
 
 
 def _ends(grid: Array) -> tuple[float, float]:

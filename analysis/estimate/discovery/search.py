@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import ShakedownError
 from analysis.base.progress import SILENT, Progress
+from analysis.estimate.discovery.choice import Choice
 from analysis.estimate.discovery.forces import Forces
 from analysis.estimate.discovery.quadratic import Quadratic, Subset, neighbours
 from analysis.estimate.discovery.trials import Trial, Trials
@@ -41,51 +42,17 @@ _MOST_RIVALS = 4  # that are fitted
 _SERIOUS, _MOST_SERIOUS = 30.0, 24  # criterion above the best, and number, of sets that are weighed
 
 
-@dataclass(frozen=True)
-class Choice:
-    """What can be chosen, as indices of the library model's parameters, and the price of a term."""
-
-    candidates: Subset
-    always: Subset
-    price: float
-    shapes: Mapping[int, Subset]  # parameters inside terms, and the candidates that hold them
-    samples: int
-    noisy: bool = False  # the inputs have noise that matters
-
-    @classmethod
-    def of(
-        cls,
-        experiment: Experiment,
-        candidates: Subset,
-        always: Subset,
-        shapes: Mapping[int, Subset],
-        noisy: bool = False,
-    ) -> Choice:
-        """Extended information criterion: ln(samples) + 2 ln(terms) for each term (Chen and Chen 2008), and
-        the same for each number inside the terms."""
-        samples = sum(int(np.isfinite(run.outputs).sum()) for run in experiment.runs)
-        price = math.log(samples) + 2 * math.log(len(candidates - always))
-        return cls(candidates, always, price, shapes, samples, noisy)
-
-    def criterion(self, trial: Trial) -> float:
-        inside = sum(bool(users & trial.subset) for users in self.shapes.values())
-        return trial.misfit + self.price * (len(trial.subset - self.always) + inside)
-
-    @property
-    def bound(self) -> dict[int, Subset]:
-        """The shapes of each candidate that has some."""
-        users = frozenset(i for own in self.shapes.values() for i in own)
-        return {i: frozenset(s for s, own in self.shapes.items() if i in own) for i in users}
-
-
 @dataclass(eq=False)
 class Stage:
     """All that was fitted on segments of one length."""
 
     trials: Trials
-    choice: Choice
     visited: dict[Subset, Trial | None] = field(default_factory=dict)
     started: set[tuple[Subset, tuple[float, ...]]] = field(default_factory=set)
+
+    @property
+    def choice(self) -> Choice:
+        return self.trials.choice
 
     def ranked(self) -> list[Trial]:
         """The fits, best first."""
@@ -115,7 +82,7 @@ class Stage:
             if here is None:
                 return
             progress.report((number + 1) / (number + 3), f"{len(here.subset)} terms fitted")
-            quadratic, items = self.around(here)
+            quadratic, items = self.trials.around(here)
             if not np.isfinite(quadratic.information).all():
                 return
             present = positions(items, here.subset) - quadratic.always
@@ -137,7 +104,7 @@ class Stage:
         """
         for _ in range(_ROUNDS):
             best = self.ranked()[0]
-            quadratic, items = self.around(best)
+            quadratic, items = self.trials.around(best)
             if not np.isfinite(quadratic.information).all():
                 return
             forces = Forces(self.trials.experiment, best)
@@ -182,9 +149,6 @@ class Stage:
         trial = self.fit(subset, values, best.states, limit)
         return trial is not None and trial.misfit < limit
 
-    def around(self, trial: Trial) -> tuple[Quadratic, list[tuple[int, int]]]:
-        return self.trials.around(trial, self.choice.always, self.choice.price)
-
     def moved(
         self, trial: Trial, quadratic: Quadratic, items: list[tuple[int, int]], chosen: Subset
     ) -> tuple[Subset, Array, tuple[Array, ...]]:
@@ -206,16 +170,33 @@ def positions(items: list[tuple[int, int]], subset: Subset) -> Subset:
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """The best set, its rivals, and the misfit of all sets around it."""
+    """The best set, its rivals, and the misfit of all sets around each."""
 
-    best: Trial
     ranking: list[Trial]  # of the last stage, by evidence, the best first
     evidence: dict[Subset, float]  # -2 ln of the probability of each set in the ranking, up to a constant
     choice: Choice
-    quadratic: Quadratic
-    items: list[tuple[int, int]]
-    short: Trial | None  # the best set on short segments
-    whole: bool  # whether the last stage took whole stretches
+    around: dict[Subset, tuple[Quadratic, list[tuple[int, int]]]]  # each of them, and its unknowns
+    refuted: tuple[Subset, ...] = ()  # sets that the finish has found wrong
+
+    @property
+    def best(self) -> Trial:
+        return self.ranking[0]
+
+    @property
+    def quadratic(self) -> Quadratic:
+        return self.around[self.best.subset][0]
+
+    @property
+    def items(self) -> list[tuple[int, int]]:
+        return self.around[self.best.subset][1]
+
+    def without_best(self) -> SearchResult | None:
+        """The same where the best set is refuted; None where no other comes near it."""
+        lost, left = self.best.subset, self.ranking[1:]
+        if not left or self.evidence[left[0].subset] > self.evidence[lost] + _RIVAL:
+            return None
+        rest = {s: cost for s, cost in self.evidence.items() if s != lost}
+        return replace(self, ranking=left, evidence=rest, refuted=(*self.refuted, lost))
 
 
 def search(
@@ -230,9 +211,7 @@ def search(
     period = scene.period
     length = max(round(_PERIODS * period), _SHORTEST)
     longest = max(stop - first for run in experiment.runs for first, stop in run.spans)
-    stage = Stage(
-        Trials(experiment, choice.candidates, min(length, longest), choice.shapes, choice.noisy), choice
-    )
+    stage = Stage(Trials(experiment, choice, min(length, longest)))
     if beside is not None:
         subset, values = beside
         model = experiment.model
@@ -246,21 +225,19 @@ def search(
         progress.report(0.1, "weak form")
     for i, trial in enumerate(stage.ranked()[:_STARTS]):
         stage.explore(trial, progress.part(0.1 + 0.2 * i, 0.3 + 0.2 * i))
-    short = next(iter(stage.ranked()), None)
-    if short is None:
+    if not stage.ranked():
         raise ShakedownError("No set of terms of the library follows the record: other terms are needed.")
     for i, longer in enumerate((_LONGER * length, 0)):
         if longer and longer >= longest:
             continue
         stage = _longer(stage, experiment, longer, progress.part(0.5 + 0.1 * i, 0.6 + 0.1 * i))
     stage.by_size(weak[1 : 2 * len(_FLOORS) : len(_FLOORS)], progress.part(0.7, 0.85))
-    return _with_rivals(stage, short, progress.part(0.85, 1.0))
+    return _with_rivals(stage, progress.part(0.85, 1.0))
 
 
 def _longer(stage: Stage, experiment: Experiment, length: int, progress: Progress) -> Stage:
     """The best sets again on longer segments; the stage before if none of them ends there."""
-    choice = stage.choice
-    longer = Stage(Trials(experiment, choice.candidates, length, choice.shapes, choice.noisy), choice)
+    longer = Stage(Trials(experiment, stage.choice, length))
     ranked = stage.ranked()
     limit = stage.choice.criterion(ranked[0]) + _RIVAL
     for trial in ranked[:3]:
@@ -269,11 +246,11 @@ def _longer(stage: Stage, experiment: Experiment, length: int, progress: Progres
     return longer if longer.ranked() and longer.ranked()[0].converged else stage
 
 
-def _with_rivals(stage: Stage, short: Trial, progress: Progress) -> SearchResult:
+def _with_rivals(stage: Stage, progress: Progress) -> SearchResult:
     """Fit what the quadratic holds for nearly as good, too: a better one takes the place of the best."""
     best = stage.ranked()[0]
     for _ in range(3):
-        quadratic, items = stage.around(best)
+        quadratic, items = stage.trials.around(best)
         if not np.isfinite(quadratic.information).all():
             raise ShakedownError("The best set of terms runs away from the record: other terms are needed.")
         here = positions(items, best.subset)
@@ -286,10 +263,10 @@ def _with_rivals(stage: Stage, short: Trial, progress: Progress) -> SearchResult
         if stage.ranked()[0] is best:
             break
         best = stage.ranked()[0]
-    return _weighed(stage, short)
+    return _weighed(stage)
 
 
-def _weighed(stage: Stage, short: Trial) -> SearchResult:
+def _weighed(stage: Stage) -> SearchResult:
     """The sets that come near the best one, ranked by the probability of the data given their terms.
 
     The price of a term in the criterion takes all of them for known equally well. Where terms are alike, as
@@ -302,7 +279,7 @@ def _weighed(stage: Stage, short: Trial) -> SearchResult:
     evidence: dict[Subset, float] = {}
     around: dict[Subset, tuple[Quadratic, list[tuple[int, int]]]] = {}
     for trial in serious:
-        quadratic, items = stage.around(trial)
+        quadratic, items = stage.trials.around(trial)
         if not np.isfinite(quadratic.information).all():
             continue
         own = replace(quadratic, widths=np.array([widths[index] for index, _ in items]))
@@ -311,9 +288,7 @@ def _weighed(stage: Stage, short: Trial) -> SearchResult:
         inside = len(own.whole(chosen)) - len(own.always | chosen)
         evidence[trial.subset] = trial.misfit + stage.choice.price * inside + own.choice_cost(chosen)
     ranking = sorted((t for t in serious if t.subset in evidence), key=lambda t: evidence[t.subset])
-    best = ranking[0]
-    whole = stage.trials.length == 0
-    return SearchResult(best, ranking, evidence, stage.choice, *around[best.subset], short, whole)
+    return SearchResult(ranking, evidence, stage.choice, around)
 
 
 def _weak_starts(

@@ -24,11 +24,12 @@ from scipy.special import ndtr
 from analysis.base.identification import Z95, Estimate, Identification
 from analysis.base.progress import SILENT, Progress
 from analysis.base.record import Record
+from analysis.estimate.discovery.choice import Choice
 from analysis.estimate.discovery.closed import ClosedCurve, closed_curve
 from analysis.estimate.discovery.library import Library
 from analysis.estimate.discovery.quadratic import Quadratic, Subset
 from analysis.estimate.discovery.scene import Scene
-from analysis.estimate.discovery.search import Choice, SearchResult, positions, search
+from analysis.estimate.discovery.search import SearchResult, positions, search
 from analysis.estimate.discovery.separation import advice
 from analysis.estimate.discovery.soundness import check_channels, check_rates, check_terms
 from analysis.estimate.finish import finish
@@ -45,6 +46,7 @@ _LEVEL = 0.95
 _CLOSED = 0.5  # sharpness of the weights on a closed curve, where thousands of sets come close by chance
 _COIN = 0.5  # weight of the best set on a closed curve below which another one is as likely
 _KINDS = ("offset", "delay", "drift")  # of what a sensor may have
+_SECOND_TRIES = 3  # of other sets where the best one misses the data
 _EXCHANGED = 40  # absent terms that sets with two changes are made of
 
 
@@ -77,8 +79,13 @@ class Selection:
         """Why the probabilities are only shares among the sets of this library; empty where they hold."""
         if not self.result.converged:
             return "The search did not end, so no term has a probability."
-        if self.result.verdict not in ("close", "misses"):
+        if self.result.verdict == "fits":
             return ""
+        if self.result.verdict == "cannot tell":
+            return (
+                "The record does not tell which of many sets of these terms is the equation, so no term has "
+                "a probability."
+            )
         return (
             "No set of these terms is the equation, so no term has a probability: some may stand in for one "
             "that the library lacks."
@@ -113,9 +120,10 @@ def select_terms(
         seen = [o for o, m in zip(scene.experiment.model.outputs, measured, strict=True) if m]
         faults = {f"delay {output}": late for output in seen if late > 0}
     if not faults:
-        return _on_closed_curve(found)
+        return _told(_on_closed_curve(found))
     again, _ = _selected(library, records, progress, _with_sensors(conditions, faults), faults, noisy)
-    return _on_closed_curve(again if again.result.usable or not found.result.usable else found)
+    better = again if again.result.usable or not found.result.usable else found
+    return _told(_on_closed_curve(better))
 
 
 def _sensor_faults(result: Identification, said: Conditions) -> dict[str, float]:
@@ -170,7 +178,7 @@ def _selected(
     choice = Choice.of(experiment, frozenset(index.values()), always, shapes, noisy)
     found, result, fitted = _searched(scene, choice, conditions, progress)
     names = {place: name for name, place in index.items()}
-    kept = _kept(library, found, choice, index)
+    kept = _kept(scene, found)
     closed = closed_curve(experiment, found.best)
     odds = _Odds.of(found, _CLOSED if closed else 1.0)
     probability = {name: odds.probability(index[name]) for name in library.candidates}
@@ -182,19 +190,27 @@ def _selected(
         library, kept, fitted, result, probability, _rivals(scene, found, names), _sizes(found, names),
         spread.kept, closed,
     )  # fmt: skip
+    if found.refuted:
+        warnings.append(
+            f"Likelier by their misfit alone, but their fit misses the data: {len(found.refuted)} other sets."
+        )
+    return replace(selection, result=replace(result, warnings=[*warnings, *result.warnings])), scene
+
+
+def _told(found: Selection) -> Selection:
+    """The same with what is kept of it in a file of results."""
+    candidates = found.library.candidates
+    sure: dict[str, Any] = {"probability": found.probability}
+    if found.caveat:
+        sure = {"shares": found.probability, "caveat": found.caveat}
     extra = {
-        "kept": {n: str(library.candidates[n]) for n in kept},
-        **(
-            {"shares": probability, "caveat": selection.caveat}
-            if selection.caveat
-            else {"probability": probability}
-        ),
+        "kept": {n: str(candidates[n]) for n in found.kept},
+        **sure,
         "rivals": [
-            {"terms": list(r.terms), "criterion": r.criterion, "advice": r.advice} for r in selection.rivals
+            {"terms": list(r.terms), "criterion": r.criterion, "advice": r.advice} for r in found.rivals
         ],
     }
-    judged = replace(result, extra={**result.extra, **extra}, warnings=[*warnings, *result.warnings])
-    return replace(selection, result=judged), scene
+    return replace(found, result=replace(found.result, extra={**found.result.extra, **extra}))
 
 
 def _on_closed_curve(found: Selection) -> Selection:
@@ -218,25 +234,44 @@ def _searched(
 ) -> tuple[SearchResult, Identification, Model]:
     """The best set and its finish. Where the finish ends elsewhere than the search, which had lost its way
     then, the search is made once more from there."""
-    library, model = scene.library, scene.experiment.model
-    index = {name: model.index(name) for name in library.candidates}
+    model = scene.experiment.model
     found = search(scene.experiment, choice, scene, progress.part(0.0, 0.7))
-    result, fitted = _finished(
-        scene, _kept(library, found, choice, index), found, conditions, progress.part(0.7, 1.0)
-    )
+    found, result, fitted = _accepted(scene, found, conditions, progress.part(0.7, 1.0))
     if not _elsewhere(result, fitted, model, found):
         return found, result, fitted
     values = found.best.values.copy()
     for name in (n for n in fitted.parameters if n in result.parameters and n in model.parameters):
         values[:, model.index(name)] = result.parameters[name].value
     again = search(scene.experiment, choice, scene, progress.part(0.0, 0.7), (found.best.subset, values))
-    kept = _kept(library, again, choice, index)
-    return again, *_finished(scene, kept, again, conditions, progress.part(0.7, 1.0))
+    return _accepted(scene, again, conditions, progress.part(0.7, 1.0))
 
 
-def _kept(library: Library, found: SearchResult, choice: Choice, index: dict[str, int]) -> tuple[str, ...]:
-    chosen = found.best.subset | choice.always
-    return tuple(name for name in library.candidates if index[name] in chosen)
+def _accepted(
+    scene: Scene, found: SearchResult, conditions: Conditions, progress: Progress
+) -> tuple[SearchResult, Identification, Model]:
+    """The best set with its finish; where that misses the data, the next one of those near it that fits.
+
+    What the finish knows beside the likelihood, such as that the motion would not stay where it was
+    measured, refutes a set as well.
+    """
+    first = found, *_finished(scene, found, conditions, progress)
+    here: SearchResult | None = found
+    if first[1].verdict != "misses":
+        return first
+    for _ in range(_SECOND_TRIES):
+        here = here.without_best() if here else None
+        if here is None:
+            break
+        result, fitted = _finished(scene, here, conditions, progress)
+        if result.verdict == "fits":
+            return here, result, fitted
+    return first
+
+
+def _kept(scene: Scene, found: SearchResult) -> tuple[str, ...]:
+    """Coefficients of the best set."""
+    model, chosen = scene.experiment.model, found.best.subset | found.choice.always
+    return tuple(name for name in scene.library.candidates if model.index(name) in chosen)
 
 
 def _elsewhere(result: Identification, fitted: Model, model: Model, found: SearchResult) -> bool:
@@ -249,16 +284,12 @@ def _elsewhere(result: Identification, fitted: Model, model: Model, found: Searc
 
 
 def _finished(
-    scene: Scene,
-    kept: Sequence[str],
-    found: SearchResult,
-    conditions: Conditions | None,
-    progress: Progress,
+    scene: Scene, found: SearchResult, conditions: Conditions | None, progress: Progress
 ) -> tuple[Identification, Model]:
-    """The equation of the kept terms, fitted to the whole record and judged."""
+    """The equation of the best set, fitted to the whole record and judged."""
     values, whole = found.best.values, scene.experiment.model
     first = {n: float(values[0, i]) for i, n in enumerate(whole.parameters)}
-    model = scene.library.model(kept, first, scene.hidden)
+    model = scene.library.model(_kept(scene, found), first, scene.hidden)
     own = Experiment(model, scene.experiment.records, conditions)
     columns = [whole.index(name) for name in own.model.parameters]
     outputs = [whole.outputs.index(name) for name in own.model.outputs]
@@ -288,7 +319,8 @@ class _Odds:
         quadratic, items = found.quadratic, found.items
         best = positions(items, found.best.subset) - quadratic.always
         near = best | quadratic.promising(best, _EXCHANGED)
-        costs = {s: quadratic.evidence(s) for s in (best, *_changed(best, near))}
+        lost = {positions(items, s) - quadratic.always for s in found.refuted}
+        costs = {s: quadratic.evidence(s) for s in (best, *_changed(best, near)) if s not in lost}
         fitted = found.evidence[found.best.subset] - costs[best]
         for subset, cost in found.evidence.items():  # a fit says more than a linearisation
             costs[positions(items, subset) - quadratic.always] = cost - fitted

@@ -7,7 +7,7 @@ starts converge and one linearisation tells far; long ones hold more of the info
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,12 +25,15 @@ from analysis.estimate.start import Start
 from analysis.estimate.unknowns import Unknowns
 
 if TYPE_CHECKING:
+    from analysis.estimate.discovery.choice import Choice
     from analysis.experiment import Experiment
 
 Array = NDArray[np.float64]
 
 _MOST_STEPS = 40  # of one fit
 _FEW_STEPS = 10  # after which a set that is only tried may be given up
+_ASTRAY = 1e-3  # of the states' ranges: rms error of the equations at which it then is
+_HELD = 1e-5  # the same for a fit that has not converged: beyond, its path is none that the equations make
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,25 +53,17 @@ class Trial:
 class Trials:
     """Fits to one experiment on segments of about ``length`` samples (0: whole stretches).
 
-    ``shapes`` are parameters inside terms with the candidates that hold them: unknown where one is chosen.
-    With ``noisy`` the true inputs are unknowns, too: a force with noise, taken as exact, asks for terms that
-    are none.
+    Numbers inside terms are unknown where a term that holds them is chosen. Where the noise of the inputs
+    matters the true inputs are unknowns, too: a force with noise, taken as exact, asks for terms that are
+    none.
     """
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        candidates: Subset,
-        length: int,
-        shapes: Mapping[int, Subset],
-        noisy: bool = False,
-    ) -> None:
-        self.noisy = noisy
-        self.experiment, self.candidates, self.length, self.shapes = experiment, candidates, length, shapes
+    def __init__(self, experiment: Experiment, choice: Choice, length: int) -> None:
+        self.experiment, self.choice, self.length = experiment, choice, length
         self.kernels = experiment.model.kernels()
         self.k = len(experiment.model.parameters)
         items = [(u.index, u.record) for u in experiment.unknowns]
-        self._others = [item for item in items if item[0] not in candidates and item[0] not in shapes]
+        self._others = [item for item in items if item[0] not in {*choice.candidates, *choice.shapes}]
         bounds = experiment.model.parameters.values()
         self._lower = np.array([p.lower for p in bounds])
         self._upper = np.array([p.upper for p in bounds])
@@ -82,16 +77,18 @@ class Trials:
             problem, places = self._problem(subset, subset, values, states, None)
             with np.errstate(over="ignore", invalid="ignore"):  # a wrong set may run away: it loses
                 choose_substeps(problem)
-                if self.noisy:
+                if self.choice.noisy:
                     problem.free_inputs()
                 found = iterate(problem, _FEW_STEPS if limit < math.inf else _MOST_STEPS, SILENT)
                 if not found.converged and limit < math.inf:
-                    if self._misfit(problem, _squares(problem)) > limit:
+                    if _missed(problem) > _ASTRAY or self._misfit(problem, _squares(problem)) > limit:
                         return None
                     found = iterate(problem, _MOST_STEPS, SILENT)
         except (ShakedownError, np.linalg.LinAlgError):
             return None
         if not all(np.isfinite(X).all() for X in problem.paths) or not np.isfinite(problem.values).all():
+            return None
+        if not found.converged and not _missed(problem) < _HELD:
             return None
         paths = [np.array(X) for X in states]
         for (run, first, stop), X in zip(places, problem.paths, strict=True):
@@ -102,12 +99,14 @@ class Trials:
             found.converged, problem.steps, tuple(problem.input_errors),
         )  # fmt: skip
 
-    def around(self, trial: Trial, always: Subset, price: float) -> tuple[Quadratic, list[tuple[int, int]]]:
+    def around(self, trial: Trial) -> tuple[Quadratic, list[tuple[int, int]]]:
         """The misfit of all subsets near a trial, and the unknown that each of its positions stands for."""
-        problem, _ = self._problem(self.candidates, trial.subset, trial.values, trial.states, trial.sigma)
+        problem, _ = self._problem(
+            self.choice.candidates, trial.subset, trial.values, trial.states, trial.sigma
+        )
         problem.steps = problem.fine = trial.steps
         problem.soft = False
-        if self.noisy:
+        if self.choice.noisy:
             problem.free_inputs()
             problem.input_errors = list(trial.errors)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -115,26 +114,26 @@ class Trials:
             information, gradient = problem.eliminate(np.zeros(problem.n))
         items = problem.unknowns.items
         place = {index: i for i, (index, _) in enumerate(items)}
-        bound: dict[int, Subset] = {}
-        for shape, users in self.shapes.items():
-            for user in users if shape in place else ():
-                bound[place[user]] = bound.get(place[user], frozenset()) | {place[shape]}
-        stay = {
-            i
-            for i, (index, _) in enumerate(items)
-            if index in always or (index not in self.candidates and index not in self.shapes)
+        bound = {
+            place[user]: frozenset(place[shape] for shape in own if shape in place)
+            for user, own in self.choice.bound.items()
         }
-        return Quadratic.around(problem.current, information, gradient, frozenset(stay), price, bound), items
+        open_to_choice = self.choice.unsettled
+        stay = frozenset(i for i, (index, _) in enumerate(items) if index not in open_to_choice)
+        return (
+            Quadratic.around(problem.current, information, gradient, stay, self.choice.price, bound),
+            items,
+        )
 
     def _problem(
         self, subset: Subset, shaped: Subset, values: Array, states: Sequence[Array], sigma: Array | None
     ) -> tuple[PathProblem, list[tuple[int, int, int]]]:
         """A fit of the terms ``subset``, with the shapes of the terms ``shaped`` unknown."""
         held = values.copy()
-        held[:, sorted(self.candidates - subset)] = 0.0
+        held[:, sorted(self.choice.candidates - subset)] = 0.0
         start = Start("select", held[:, : self.k], tuple(states))
         segments, places = segments_of(self.experiment, start, length=self.length)
-        shapes = [(j, -1) for j, users in self.shapes.items() if users & shaped]
+        shapes = [(j, -1) for j, users in self.choice.shapes.items() if users & shaped]
         unknowns = Unknowns([*self._others, *((j, -1) for j in subset), *shapes], len(held))
         return PathProblem(
             self.kernels, segments, held[:, : self.k], unknowns, self._lower, self._upper,
@@ -150,6 +149,11 @@ class Trials:
         own = np.where(estimated, squares, 0.0), np.where(estimated, counts, 0.0)
         variance = np.maximum(self.experiment.noise_sharing.variances(*own), problem.noise.floor**2)
         return total + float(np.sum(counts[estimated] * np.log(variance[estimated])))
+
+
+def _missed(problem: PathProblem) -> float:
+    """Rms error of the equations along the path, in ranges of the states."""
+    return float(np.sqrt(np.mean(np.vstack([w.C for w in problem.work]) ** 2 / problem.scale**2)))
 
 
 def _squares(problem: PathProblem) -> Array:
