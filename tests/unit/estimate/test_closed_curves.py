@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from analysis import monomials, oscillator
 from analysis.base.record import Excitation, Record
+from analysis.estimate.discovery import trials
+from analysis.estimate.discovery.choice import Choice
 from analysis.estimate.discovery.closed import period_of
+from analysis.estimate.discovery.search import SearchResult
 from analysis.estimate.discovery.selection import Selection, select_terms
+from analysis.experiment import Experiment
 
 Array = NDArray[np.float64]
 
@@ -75,3 +80,47 @@ def test_given_a_steady_response_to_a_tone_of_unknown_size_then_the_record_canno
     found = select_terms(oscillator([*monomials("xv", 3), "v*abs(v)"], "tone", {"w": 1.3}), record)
     assert found.result.verdict not in ("fits", "close")
     assert "closed curve" in " ".join([*found.result.reasons, *found.result.warnings])
+    assert "no term has a probability" in found.caveat
+    assert found.result.extra["caveat"] == found.caveat
+    assert "probability" not in found.result.extra
+
+
+def test_given_a_fit_that_ended_before_its_equations_held_then_it_counts_for_nothing(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A path that breaks its equations comes nearer to the samples than any motion: a search followed it."""
+    motion = path(rayleigh, 100.0, 400, STEP)
+    record = Record.from_arrays(1 / STEP, {"x": motion[0] + 0.03 * rng.normal(size=400)})
+    library = oscillator(["x", "v", "v**3"], keep=())
+    experiment = Experiment(library.model(), record)
+    index = {n: experiment.model.index(n) for n in library.candidates}
+    choice = Choice.of(experiment, frozenset(index.values()), frozenset(), {})
+    values = np.zeros((1, len(experiment.model.parameters) + 6))
+    values[:, index["k1"]] = 0.7
+    subset, fits = frozenset(index.values()), trials.Trials(experiment, choice, 100)
+    whole = fits.fit(subset, values, (motion,))
+    assert whole is not None
+    assert whole.converged
+    assert whole.values[0, index["c3"]] == pytest.approx(1.1 / 3, abs=0.05)
+    monkeypatch.setattr(trials, "_MOST_STEPS", 2)
+    assert fits.fit(subset, values, (motion,)) is None
+    monkeypatch.setattr(trials, "_HELD", np.inf)
+    early = fits.fit(subset, values, (motion,))
+    assert early is not None
+    assert not early.converged
+
+
+def test_given_a_best_set_that_is_refuted_then_the_next_one_within_odds_of_150_takes_its_place() -> None:
+    sets = [frozenset({0}), frozenset({1}), frozenset({2})]
+    ranking = [
+        trials.Trial(s, np.zeros((1, 3)), (), np.ones((1, 1)), cost, True, 1)
+        for s, cost in zip(sets, (0.0, 4.0, 20.0), strict=True)
+    ]
+    choice = Choice(frozenset({0, 1, 2}), frozenset(), 1.0, {}, 100)
+    evidence = {t.subset: t.misfit for t in ranking}
+    found = SearchResult(ranking, evidence, choice, {}).without_best()
+    assert found is not None
+    assert found.best.subset == {1}
+    assert found.refuted == (frozenset({0}),)
+    assert set(found.evidence) == {frozenset({1}), frozenset({2})}
+    assert found.without_best() is None

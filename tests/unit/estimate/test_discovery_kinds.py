@@ -26,8 +26,8 @@ NOISE = 0.01
 Law = Callable[[np.ndarray], list[float]]  # rates of the states without the drive, which acts on the second
 
 
-def moved(rng: np.random.Generator, law: Law, states: int = 2, late: float = 0.0) -> Record:
-    """x, v, a under a multisine f that acts ``late`` seconds after it was recorded."""
+def moved(rng: np.random.Generator, law: Law, states: int = 2, late: float = 0.0, x: float = 0.1) -> Record:
+    """x, v, a under a multisine f that acts ``late`` seconds after it was recorded, from x and rest."""
     phases = rng.uniform(0, 2 * np.pi, len(LINES))
 
     def force(t: float) -> float:
@@ -39,7 +39,7 @@ def moved(rng: np.random.Generator, law: Law, states: int = 2, late: float = 0.0
         return found
 
     times = np.arange(SAMPLES) / RATE
-    first = [0.1, *[0.0] * (states - 1)]
+    first = [x, *[0.0] * (states - 1)]
     z = solve_ivp(rate, (0, times[-1]), first, "RK45", times, rtol=1e-7, atol=1e-9, max_step=0.05).y
     rows = {"x": z[0], "v": z[1], "a": np.array([rate(t, s)[1] for t, s in zip(times, z.T, strict=True)])}
     noisy = {n: row + NOISE * row.std() * rng.normal(size=SAMPLES) for n, row in rows.items()}
@@ -96,6 +96,32 @@ def test_given_the_state_of_a_hysteresis_that_nobody_measures_then_it_is_found_w
     assert found.result.verdict == "fits"
     assert found.result.parameters["b"].covers(3.0)
     assert found.result.parameters["b"].stderr < 0.1
+
+
+def test_given_bouc_and_wens_law_and_one_sensor_then_its_numbers_lie_on_the_side_that_leaves_less(
+    rng: np.random.Generator,
+) -> None:
+    """Below zero the state of the hysteresis grows without bound, and its term turns more."""
+
+    def law(z: np.ndarray) -> list[float]:
+        x, v, h = z
+        return [v, -0.3 * v - 5 * x - 8 * h, v - 3 * abs(v) * h - v * abs(h)]
+
+    library = system(
+        {"x": "v", "v": "f - ?", "z": "v - b*abs(v)*z - g*v*abs(z)"},
+        ["1", "x", "v", "z"],
+        inputs={"f": "measured"},
+        shapes=["b", "g"],
+    )
+    record = seen(moved(rng, law, 3, x=0.0), "x")
+    scene = Scene(Experiment(library.model(), record), library)
+    assert scene.grids["b"].min() > 0
+    found = select_terms(library, record)
+    assert terms_of(found) == {"x", "v", "z"}
+    assert found.result.verdict == "fits"
+    values = found.result.parameters
+    assert abs(values["b"].value - 3) < 4 * values["b"].stderr < 1
+    assert abs(values["g"].value - 1) < 4 * values["g"].stderr < 1.5
 
 
 def test_given_one_sensor_of_any_kind_then_the_same_terms_are_found(rng: np.random.Generator) -> None:
