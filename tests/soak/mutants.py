@@ -11,7 +11,8 @@ weight (``=3``) gives that many times more of its mutants. Results are added to 
 what stands there already is not tried again: a run that was stopped goes on.
 
 What runs as machine code, or once when its module is imported, executes no line of a test: there the tests
-count that execute a line which names it. Compiled code that is kept on disk is put back after each mutant.
+count that execute a line which names it, and those of a file of tests that names it. Compiled code that is
+kept on disk is put back after each mutant.
 
 A mutant that no test notices is printed with its line, so that a test can be written or the reason said why
 nobody can notice it.
@@ -25,6 +26,7 @@ import importlib
 import json
 import os
 import random
+import re
 import shlex
 import shutil
 import signal
@@ -177,7 +179,8 @@ class Callers:
     """Which tests execute a place of the sources, whether or not the tracer sees it."""
 
     def __init__(self, recorded: Lines, root: Path = ROOT) -> None:
-        self.recorded = recorded
+        self.recorded, self.root = recorded, root
+        self.texts: dict[str, str] = {}  # of the files of tests
         recorded.compare(root)
         self.trees = {
             f: ast.parse((root / f).read_text(encoding="utf-8"))
@@ -206,7 +209,7 @@ class Callers:
         functions = [n for n in chain if isinstance(n, ast.FunctionDef)]
         compiled = [f for f in functions if any("njit" in ast.unparse(d) for d in f.decorator_list)]
         if compiled:
-            return self._naming(compiled[-1].name, known)
+            return self._naming(compiled[-1].name, known) | self._calling(file, compiled[-1].name)
         if functions:
             return self._in_function(file, node, chain, functions, known)
         # a line of the module, which is executed once, but for what stands in a lambda
@@ -261,6 +264,23 @@ class Callers:
         last = statement.end_lineno or statement.lineno
         inner = getattr(statement, "body", None)
         return self.recorded.of(file, statement.lineno, inner[0].lineno - 1 if inner else last)
+
+    def _calling(self, file: str, name: str) -> set[str]:
+        """The tests of the files that import the module and name the function: its own tests, which execute
+        no other line of the sources."""
+        module = file.removesuffix(".py").replace("/", ".")
+        package, _, last = module.rpartition(".")
+        found = set()
+        for test in self.recorded.seconds:
+            path = test.partition("::")[0]
+            if path not in self.texts:
+                there = self.root / path
+                self.texts[path] = there.read_text(encoding="utf-8") if there.exists() else ""
+            text = self.texts[path]
+            imported = module in text or re.search(rf"from {re.escape(package)} import .*\b{last}\b", text)
+            if imported and re.search(rf"\b{name}\b", text):
+                found.add(test)
+        return found
 
     def _naming(self, name: str, known: set[str]) -> set[str]:
         """The tests that execute a line where the name is used."""
