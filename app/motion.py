@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from analysis import Motion, Orbits
+    from analysis.motion.exponent import Exponent
 
 
 WITHOUT_ORBITS = ("noise", "drifting", "quasi-periodic")
@@ -76,20 +77,21 @@ def described_motion(motion: Motion) -> dict[str, Any]:
             ],
             "neighbours": None if motion.neighbours is None else asdict(motion.neighbours),
             "zero_one": motion.zero_one if np.isfinite(motion.zero_one) else None,
-            "largest_exponent": None
-            if exponent is None
-            else {
-                "value": exponent.value,
-                "stderr": exponent.stderr,
-                "lower": exponent.lower,
-                "upper": exponent.upper,
-                "chance": exponent.chance,
-                "spread": exponent.spread,
-                "estimates": exponent.estimates,
-            },
+            "far_correlation": motion.far_correlation if np.isfinite(motion.far_correlation) else None,
+            "largest_exponent": None if exponent is None else _described_exponent(exponent, motion),
             "permutation_entropy": motion.permutation_entropy
             if np.isfinite(motion.permutation_entropy)
             else None,
             "recurrence": None if motion.recurrence is None else asdict(motion.recurrence),
         },
+    }
+
+
+def _described_exponent(exponent: Exponent, motion: Motion) -> dict[str, Any]:
+    """Value and interval, null where they are not to be told; the estimates are evidence all the same."""
+    numbers = ("value", "stderr", "lower", "upper", "chance", "spread")
+    told = motion.told is not None
+    return {
+        **{name: getattr(exponent, name) if told else None for name in numbers},
+        "estimates": exponent.estimates,
     }

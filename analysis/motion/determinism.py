@@ -85,6 +85,11 @@ class NeighbourTest:
         """Whether it shrinks too slowly to tell a law from noise that changes slowly."""
         return self.gain < _SLOW_GAIN and self.error > _FAR_ABOVE * self.noise
 
+    @property
+    def lawful(self) -> bool:
+        """Whether it shrinks as fast as that of a flow of few dimensions, whatever the sensor's noise."""
+        return self.gain >= _SLOW_GAIN
+
     def __str__(self) -> str:
         return (
             f"{_QUARTER} times as many neighbours foretell it {self.gain:.2f} times as well, an eighth of a "

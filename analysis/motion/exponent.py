@@ -39,18 +39,22 @@ class Exponent(Spread):
     estimates: dict[str, tuple[float, ...]]  # by method, one for each embedding
 
     @property
-    def positive(self) -> bool:
-        """Whether every estimate is positive beyond twice the scatter of sub-records, and their mean clearly
-        so in spite of their spread: noise that changes slowly has several, each positive, far apart.
-        """
-        least = min(v for values in self.estimates.values() for v in values)
-        return least > 2 * self.chance and self.value > _CLEARLY * self.stderr
+    def growing(self) -> bool:
+        """Whether every estimate is positive beyond twice the scatter of sub-records."""
+        return self.range[0] > 2 * self.chance
 
     @property
-    def disagreement(self) -> float:
-        """Largest over smallest estimate; infinite if they differ in sign."""
+    def settled(self) -> bool:
+        """Whether the mean of the estimates is clearly positive in spite of their spread: else no number can
+        be told. Noise that changes slowly has several, each positive, far apart.
+        """
+        return self.growing and self.value > _CLEARLY * self.stderr
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Smallest and largest estimate."""
         every = [v for values in self.estimates.values() for v in values]
-        return max(every) / min(every) if min(every) > 0 else float("inf")
+        return min(every), max(every)
 
 
 def largest_of_all(

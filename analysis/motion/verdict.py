@@ -26,6 +26,7 @@ from analysis.reconstruct.embedding import delay_coordinates
 from analysis.reconstruct.quantification import RecurrenceQuantities, recurrence_quantities
 from analysis.reconstruct.zero_one import zero_one
 from analysis.signal.drift import drift
+from analysis.signal.far_correlation import far_correlation
 from analysis.signal.interpolation import MARGIN, sample_at
 from analysis.signal.lines import Lines, spectral_lines
 from analysis.signal.permutation_entropy import permutation_entropy
@@ -46,6 +47,9 @@ _WANDERS = 0.02  # companion over its line above which a regular motion is said 
 _BEATS = 1.5  # largest over smallest size from which on a motion with such a companion is not called periodic
 _BLOCKS = 16  # of the record, whose sizes are compared
 _STILL = 0.2  # 0-1 test below which the motion is not called chaotic
+# Chaos of which no number can be told: 0-1 test above, correlation long after below (flows whose estimates
+# disagree: up to 0.33; motions of three frequencies that lines do not resolve: 0.6 to 1).
+_WANDERING, _FORGETS = 0.8, 0.45
 _DIMENSIONS = (3, 6)  # of the space in which the future is foretold
 _LOWEST_OF_MAPS = 2
 
@@ -63,7 +67,14 @@ class Motion:
     exponent: Exponent | None = None  # largest, with the spread over methods and embeddings
     permutation_entropy: float = np.nan
     recurrence: RecurrenceQuantities | None = None
+    far_correlation: float = np.nan  # largest of the record with itself long after: 1 regular, 0 mixing
     remarks: tuple[str, ...] = field(default=())
+
+    @property
+    def told(self) -> Exponent | None:
+        """The largest exponent where it may be told: of a chaotic motion whose estimates agree."""
+        settled = self.exponent is not None and self.exponent.settled
+        return self.exponent if settled and self.kind == "chaotic" else None
 
     @property
     def deterministic(self) -> bool:
@@ -120,8 +131,8 @@ def examine(
     tests = tuple(surrogate_tests(thin, space, lines, rng, progress.part(0.15, 0.6)))
     walk = zero_one(_walk(x, period), rng)
     found = Motion(
-        "cannot tell", (), lines, tests, None, walk, None, entropy, recurrence,
-    )  # fmt: skip
+        "cannot tell", (), lines, tests, None, walk, None, entropy, recurrence, far_correlation(thin)
+    )
     told = tuple(str(test) for test in tests)
     if not found.deterministic:
         return replace(found, kind="noise", reasons=told)
@@ -142,23 +153,31 @@ def examine(
     fine = max(int(mean_period(x) / _PER_TURN_FINE), 1)
     white = level if measured.settled or noise is not None else 0.0  # else it may be the motion
     exponent = largest_of_all(x, dt, _scaled(space, stride / fine), fine, white, period)
-    return _judged(replace(found, reasons=told, exponent=exponent))
+    return judged(replace(found, reasons=told, exponent=exponent))
 
 
-def _judged(found: Motion) -> Motion:
+def judged(found: Motion) -> Motion:
     """Chaotic or cannot tell, of a deterministic record that is not regular."""
-    exponent, told = found.exponent, found.reasons
+    exponent, told, walk = found.exponent, found.reasons, found.zero_one
     if exponent is None:
         return replace(found, reasons=("no estimator of the largest exponent found a straight part", *told))
-    words = f"largest exponent {exponent.value:.3g} ± {exponent.stderr:.2g} /s"
-    test = f"0-1 test {found.zero_one:.2f}"
-    if found.zero_one < _STILL:
-        against = f"the 0-1 test speaks against chaos ({found.zero_one:.2f})"
-        return replace(found, reasons=(against, words, *told))
-    if not exponent.positive:
-        against = "the estimators do not agree on a positive exponent"
-        return replace(found, reasons=(against, words, test, *told))
-    return replace(found, kind="chaotic", reasons=(words, *told, test))
+    low, high = exponent.range
+    estimates = f"estimates of the largest exponent from {low:.2g} to {high:.2g} /s"
+    test = f"0-1 test {walk:.2f}"
+    if walk < _STILL:
+        against = f"the 0-1 test speaks against chaos ({walk:.2f})"
+        return replace(found, reasons=(against, estimates, *told))
+    if exponent.settled:
+        words = f"largest exponent {exponent.value:.3g} ± {exponent.stderr:.2g} /s"
+        return replace(found, kind="chaotic", reasons=(words, *told, test))
+    lawful = found.neighbours is not None and found.neighbours.lawful
+    if exponent.growing and lawful and walk > _WANDERING and found.far_correlation < _FORGETS:
+        words = f"neighbours part by every estimate, but these disagree ({low:.2g} to {high:.2g} /s)"
+        unsure = f"{words}: the largest exponent is not told"
+        forgets = f"the motion forgets itself (correlation long after at most {found.far_correlation:.2f})"
+        return replace(found, kind="chaotic", reasons=(unsure, str(found.neighbours), forgets, *told, test))
+    against = "the estimators do not agree on a positive exponent"
+    return replace(found, reasons=(against, estimates, test, *told))
 
 
 def _regular(lines: Lines, dt: float, entropy: float) -> Motion:

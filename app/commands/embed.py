@@ -136,7 +136,8 @@ def _analyse(
     false = false_neighbours(samples, delay, theiler=theiler, noise=noise.value)
     dimension = args.dimension or false.dimension
     points = delay_coordinates(samples, dimension, delay)
-    shown = motion.kind in ("chaotic", "cannot tell")  # of anything else no exponent or dimension is told
+    # Of anything else no exponent or dimension is told, nor of chaos of which the estimates disagree.
+    shown = motion.told is not None or motion.kind == "cannot tell"
     correlation = None
     if shown:
         progress.report(0.6, "correlation dimension")
@@ -259,7 +260,7 @@ def _show(payload: dict[str, Any]) -> None:
         [
             "dimension",
             f"{payload['dimension']['value']}  (false neighbours "
-            f"{', '.join(f'{d}: {100 * f:.2g} %' for d, f in fractions.items())})",
+            f"{', '.join(f'{d}: {100 * f:.3g} %' for d, f in fractions.items())})",
         ],
         ["singular values", f"{singular['rank']} of {singular['window']} above the noise floor"],
     ]
@@ -289,15 +290,11 @@ def _evidence_rows(evidence: dict[str, Any]) -> list[list[object]]:
     rows: list[list[object]] = []
     largest, recurrence = evidence["largest_exponent"], evidence["recurrence"]
     if largest is not None:
-        rows.append(
-            [
-                "largest exponent",
-                f"{largest['value']:.4g} ± {largest['stderr']:.2g} /s  (95 %: {largest['lower']:.4g} to "
-                f"{largest['upper']:.4g}; methods, delays and dimensions counted)",
-            ]
-        )
+        rows.append(["largest exponent", _largest_words(largest)])
     if evidence["zero_one"] is not None:
         rows.append(["0-1 test", f"{evidence['zero_one']:.2f}  (0 regular, 1 chaos or noise)"])
+    if evidence["far_correlation"] is not None:
+        rows.append(["correlation long after", f"{evidence['far_correlation']:.2f}  (1 regular, 0 mixing)"])
     if evidence["permutation_entropy"] is not None:
         rows.append(["permutation entropy", f"{evidence['permutation_entropy']:.3f} of that of white noise"])
     if recurrence is not None:
@@ -310,3 +307,14 @@ def _evidence_rows(evidence: dict[str, Any]) -> list[list[object]]:
             ]
         )
     return rows
+
+
+def _largest_words(largest: dict[str, Any]) -> str:
+    """The exponent with its interval, or why there is none."""
+    if largest["value"] is None:
+        every = [value for values in largest["estimates"].values() for value in values]
+        return f"not told  (estimates from {min(every):.3g} to {max(every):.3g} /s)"
+    return (
+        f"{largest['value']:.4g} ± {largest['stderr']:.2g} /s  (95 %: {largest['lower']:.4g} to "
+        f"{largest['upper']:.4g}; methods, delays and dimensions counted)"
+    )

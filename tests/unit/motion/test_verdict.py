@@ -1,6 +1,7 @@
 """The verdict on a motion: regular, chaotic, noise or drifting, each from records that are known to be so."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,10 +9,12 @@ from scipy.integrate import solve_ivp
 from scipy.signal import butter, filtfilt, lfilter
 
 from analysis.base.errors import DataError
-from analysis.motion.determinism import Space, neighbour_test
+from analysis.motion.determinism import NeighbourTest, Space, neighbour_test
 from analysis.motion.dimension import dimension_of_all
+from analysis.motion.exponent import Exponent
 from analysis.motion.sameness import sameness
-from analysis.motion.verdict import examine
+from analysis.motion.verdict import Motion, examine, judged
+from analysis.signal.far_correlation import far_correlation
 from tests.chaotic import DUFFING_PERIOD, duffing, lorenz, roessler
 
 GOLDEN = (np.sqrt(5) - 1) / 2
@@ -202,3 +205,55 @@ def test_given_one_motion_throughout_then_every_stretch_comes_again_and_of_two_m
     found = sameness(np.r_[first[:5000] / first.std(), second[:3000] / second.std()], space)
     assert found.changes
     assert (found.begin, found.end) in {(0.0, 0.625), (0.625, 1.0)}
+
+
+DISAGREE = {"kantz": (0.09, 0.1), "maps": (0.02, 0.025), "rosenstein": (0.1,), "wolf": (0.06,)}
+
+
+def _evidence(
+    estimates: dict[str, tuple[float, ...]] = DISAGREE,
+    stderr: float = 0.02,
+    gain: float = 1.8,
+    walk: float = 0.99,
+    far: float = 0.2,
+) -> Motion:
+    """What is left when a record is neither regular nor noise."""
+    exponent = Exponent(0.03, stderr, 0.003, stderr, estimates)
+    neighbours = NeighbourTest(0.05, 0.01, gain)
+    return Motion("cannot tell", (), None, (), neighbours, walk, exponent, far_correlation=far)
+
+
+def test_given_estimates_that_disagree_then_chaos_is_told_without_a_number() -> None:
+    found = judged(_evidence())
+    assert (found.kind, found.told) == ("chaotic", None)
+    assert "not told" in found.reasons[0]
+    agreed = judged(_evidence(stderr=0.009))
+    assert (agreed.kind, agreed.told) == ("chaotic", agreed.exponent)
+
+
+@pytest.mark.parametrize(
+    "doubtful",
+    [{"gain": 1.5}, {"walk": 0.7}, {"far": 0.5}, {"estimates": DISAGREE | {"wolf": (0.005,)}}],
+    ids=["neighbours", "0-1 test", "comes back", "no growth"],
+)
+def test_given_any_doubt_beside_estimates_that_disagree_then_it_cannot_tell(doubtful: dict[str, Any]) -> None:
+    found = judged(_evidence(**doubtful))
+    assert (found.kind, found.told) == ("cannot tell", None)
+
+
+def test_given_a_torus_of_more_lines_than_are_fitted_then_it_is_not_called_chaotic() -> None:
+    """Its neighbours part in six dimensions and the 0-1 test is near 1, but it comes back as a whole."""
+    t = 2 * np.pi / 27.3 * np.arange(12_000)
+    found = examine(np.sin(t + 3 * np.sin(0.0618 * t) + 2 * np.sin(0.1414 * t)), 1.0)
+    assert found.kind == "cannot tell"
+    assert found.far_correlation > 0.6
+
+
+def test_given_a_period_then_the_record_comes_back_and_given_lorenz_or_noise_it_does_not() -> None:
+    assert far_correlation(np.sin(2 * np.pi * np.arange(4000) / 50)) == pytest.approx(1.0, abs=1e-9)
+    # A tone of half the variance under noise: its share.
+    rng = np.random.default_rng(3)
+    mixed = np.sqrt(2) * np.sin(2 * np.pi * np.arange(40_000) / 50) + rng.standard_normal(40_000)
+    assert far_correlation(mixed) == pytest.approx(0.5, abs=0.03)
+    assert far_correlation(lorenz(12_000, 0.03)[0]) < 0.3
+    assert abs(far_correlation(rng.standard_normal(10_000))) < 0.1
