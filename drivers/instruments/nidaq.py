@@ -21,8 +21,7 @@ import numpy as np
 
 from analysis import EXTRAS, ShakedownError, missing_extra, need_extra
 from drivers.base.clock import Clock
-from drivers.base.latch import Latch
-from drivers.base.limits import STOP_RAMP, Limits
+from drivers.base.limits import STOP_RAMP
 from drivers.base.overload import overloads
 from drivers.base.protocols import (
     Block,
@@ -51,7 +50,7 @@ from drivers.instruments.nidaq_input import InputTasks
 from drivers.instruments.nidaq_output import ZERO_PACE, OutputTerminal, Standing
 from drivers.instruments.teds import SensorData
 from drivers.instruments.written_samples import WrittenSamples, fall_from
-from drivers.rig.player import Player, PlayerMark
+from drivers.rig.player import PlayedOutput, Player, PlayerMark
 from drivers.rig.profile import RigError, RigProfile, positive
 
 BUFFER_SECONDS = 10.0  # of the input: what may pile up before samples are lost
@@ -280,10 +279,8 @@ class NidaqSource:
             self.inputs.close()
 
 
-class NidaqExciter:
+class NidaqExciter(PlayedOutput):
     """Analogue output that follows the input's clock."""
-
-    unit = "V"
 
     def __init__(self, profile: RigProfile, source: NidaqSource) -> None:
         table = profile.instruments["exciter"]
@@ -344,10 +341,6 @@ class NidaqExciter:
 
     # -- the exciter
 
-    @property
-    def limits(self) -> Limits:
-        return self._player.limits
-
     def play(self, waveform: Waveform) -> None:
         if self.failure:
             raise InstrumentError(f"The drive has failed, start the acquisition again: {self.failure}")
@@ -358,13 +351,6 @@ class NidaqExciter:
             self._player.silence(self.failure)
             raise InstrumentError(f"The drive has failed, start the acquisition again: {self.failure}")
 
-    def change(self, frequency: float | None = None, amplitude: float | None = None) -> None:
-        self._player.change(frequency, amplitude)
-
-    @property
-    def latch(self) -> Latch:
-        return self._player.latch
-
     def stop(self, reason: str = "stopped") -> None:
         self._player.stop(reason)
         self._skip_ramp_if_idle()
@@ -373,9 +359,6 @@ class NidaqExciter:
     def request_stop(self, reason: str = "STOP") -> None:
         self._player.request_stop(reason)
         self._stopping.set()
-
-    def arm(self) -> None:
-        self._player.arm()
 
     def control(self, controller: Any, reason: str = "") -> None:
         raise InstrumentError(NO_LOOP)

@@ -29,8 +29,7 @@ from typing import Any
 import numpy as np
 
 from analysis import ShakedownError
-from drivers.base.latch import Latch
-from drivers.base.limits import STOP_RAMP, Limits
+from drivers.base.limits import STOP_RAMP
 from drivers.base.overload import overloads
 from drivers.base.protocols import (
     Block,
@@ -46,7 +45,7 @@ from drivers.instruments.nidaq_errors import UNSUPPORTED, in_words
 from drivers.instruments.nidaq_output import ZERO_PACE, OutputTerminal, Standing
 from drivers.instruments.written_samples import fall_from
 from drivers.rig.loop import CHANNELS, ControlLoop
-from drivers.rig.player import Player
+from drivers.rig.player import PlayedOutput, Player
 from drivers.rig.profile import RigError, RigProfile
 
 SLOWEST = 100.0  # samples a second: a STOP that waits for the next one takes its time from the 100 ms
@@ -111,10 +110,8 @@ class NidaqLoopSource(NidaqSource):
         return data * self._gains[:, :1] + self._gains[:, 1:]
 
 
-class NidaqLoopExciter:
+class NidaqLoopExciter(PlayedOutput):
     """An output of which every value answers a sample of the inputs (see the module)."""
-
-    unit = "V"
 
     def __init__(self, profile: RigProfile, source: NidaqLoopSource) -> None:
         table = profile.instruments["exciter"]
@@ -186,14 +183,6 @@ class NidaqLoopExciter:
 
     # -- the exciter
 
-    @property
-    def limits(self) -> Limits:
-        return self._player.limits
-
-    @property
-    def latch(self) -> Latch:
-        return self._player.latch
-
     def play(self, waveform: Waveform) -> None:
         if self.failure:
             raise InstrumentError(f"The drive has failed, start the acquisition again: {self.failure}")
@@ -212,9 +201,6 @@ class NidaqLoopExciter:
             self._player.silence(self.failure)
             raise InstrumentError(f"The drive has failed, start the acquisition again: {self.failure}")
 
-    def change(self, frequency: float | None = None, amplitude: float | None = None) -> None:
-        self._player.change(frequency, amplitude)
-
     def stop(self, reason: str = "stopped") -> None:
         self._stop_asked = True
         self._player.stop(reason)
@@ -224,9 +210,6 @@ class NidaqLoopExciter:
     def request_stop(self, reason: str = "STOP") -> None:
         self._player.request_stop(reason)
         self._loop.end()
-
-    def arm(self) -> None:
-        self._player.arm()
 
     def control(self, controller: Any, reason: str = "") -> None:
         if controller is None:

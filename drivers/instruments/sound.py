@@ -32,12 +32,11 @@ from numpy.typing import NDArray
 from analysis import EXTRAS, missing_extra, need_extra
 from drivers.base.clock import Clock
 from drivers.base.drive_page import started
-from drivers.base.latch import Latch
-from drivers.base.limits import STOP_RAMP, LimitError, Limits
+from drivers.base.limits import STOP_RAMP, LimitError
 from drivers.base.overload import overloads
 from drivers.base.protocols import Block, DriveState, InstrumentError, LinkLost, Samples
 from drivers.base.waveform import Waveform
-from drivers.rig.player import Player
+from drivers.rig.player import PlayedOutput, Player
 from drivers.rig.profile import RigError, RigProfile, positive
 
 BUFFER_SECONDS = 10.0  # of samples that nobody has read; then the oldest are lost, and said to be
@@ -260,10 +259,8 @@ class SoundSource:
     _running = False
 
 
-class SoundExciter:
+class SoundExciter(PlayedOutput):
     """The output of the card. Between two of its calls (10 ms) it looks at STOP."""
-
-    unit = "V"
 
     def __init__(self, profile: RigProfile, source: SoundSource) -> None:
         table = profile.instruments.get("exciter", {})
@@ -285,14 +282,6 @@ class SoundExciter:
         self._listened = 0
         self.notices: list[str] = []
 
-    @property
-    def limits(self) -> Limits:
-        return self._player.limits
-
-    @property
-    def latch(self) -> Latch:
-        return self._player.latch
-
     def play(self, waveform: Waveform) -> None:
         self._check_corner(waveform.band[0])
         self._player.play(waveform)
@@ -300,7 +289,7 @@ class SoundExciter:
     def change(self, frequency: float | None = None, amplitude: float | None = None) -> None:
         if frequency is not None:
             self._check_corner(frequency)
-        self._player.change(frequency, amplitude)
+        super().change(frequency, amplitude)
 
     def _check_corner(self, frequency: float) -> None:
         if frequency < self._corner:
@@ -316,9 +305,6 @@ class SoundExciter:
 
     def request_stop(self, reason: str = "STOP") -> None:
         self._player.request_stop(reason)
-
-    def arm(self) -> None:
-        self._player.arm()
 
     def zeroing(self) -> Mapping[str, Any]:
         """Nobody else can speak to a card in use: its process is ended, and the system silences the card."""

@@ -277,6 +277,27 @@ class Player:
             self._begin(generator, kind)
 
 
+class PlayedOutput:
+    """What exciters have in common whose converter is fed by a player."""
+
+    unit = "V"
+    _player: Player
+
+    @property
+    def limits(self) -> Limits:
+        return self._player.limits
+
+    @property
+    def latch(self) -> Latch:
+        return self._player.latch
+
+    def change(self, frequency: float | None = None, amplitude: float | None = None) -> None:
+        self._player.change(frequency, amplitude)
+
+    def arm(self) -> None:
+        self._player.arm()
+
+
 def _smooth(level: float) -> float:
     """Ramp without corners: sin^2."""
     return float(np.sin(0.5 * np.pi * level) ** 2)

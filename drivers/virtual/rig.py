@@ -16,13 +16,12 @@ from typing import Any
 import numpy as np
 
 from drivers.base.clock import Clock, RealClock
-from drivers.base.latch import Latch
 from drivers.base.limits import STOP_RAMP, Limits
 from drivers.base.overload import overloads
 from drivers.base.protocols import Block, ChannelInfo, DriveState, InstrumentError, LoopStatus, Samples
 from drivers.base.waveform import Waveform
 from drivers.rig.loop import CHANNELS, ControlLoop, LoopTiming
-from drivers.rig.player import Player
+from drivers.rig.player import PlayedOutput, Player
 from drivers.virtual.plant import Plant
 
 UNREAD_SECONDS = 0.03  # without a sample being taken: then the ramp of a STOP goes on by itself
@@ -221,50 +220,34 @@ class DelayedCorrections:
         return np.asarray(np.rint(drive / self._step) * self._step)
 
 
-class VirtualExciter:
+class VirtualExciter(PlayedOutput):
     """The drive of a virtual rig. While the rig's clock stands still nothing moves, and STOP is immediate.
 
     STOP does not depend on anybody who reads the samples: if they are not taken any more (a reader that
     hangs), a thread of its own moves the drive on to zero.
     """
 
-    unit = "V"
-
     def __init__(self, rig: VirtualRig) -> None:
-        self._rig = rig
+        self._rig, self._player = rig, rig._player
         self._stopping = threading.Event()
         self._closed = False
         if not rig.waits:
             threading.Thread(target=self._see_to_silence, name="virtual amplifier", daemon=True).start()
 
-    @property
-    def limits(self) -> Limits:
-        return self._rig._player.limits
-
-    @property
-    def latch(self) -> Latch:
-        return self._rig._player.latch
-
     def play(self, waveform: Waveform) -> None:
-        self._rig._player.play(waveform)
-
-    def change(self, frequency: float | None = None, amplitude: float | None = None) -> None:
-        self._rig._player.change(frequency, amplitude)
+        self._player.play(waveform)
 
     def stop(self, reason: str = "stopped") -> None:
-        self._rig._player.stop(reason)
+        self._player.stop(reason)
         self._rig._loop.end()
         self._stopping.set()
         if not self._rig._running:
             self._skip_ramp()
 
     def request_stop(self, reason: str = "STOP") -> None:
-        self._rig._player.request_stop(reason)
+        self._player.request_stop(reason)
         self._rig._loop.end()
         self._stopping.set()
-
-    def arm(self) -> None:
-        self._rig._player.arm()
 
     def control(self, controller: Any, reason: str = "") -> None:
         self._check_loop()
