@@ -37,6 +37,7 @@ from app.desktop.widgets.basics import add_row, button, entry, form, label, set_
 from app.desktop.widgets.devices import ask_sensor, ask_terminals, search
 from app.desktop.widgets.number import Number
 from app.desktop.workbench import Workbench
+from app.numbers import localised
 from app.rig_draft import SOURCES, CardScale, DraftChannel, RigDraft, ShakerLimits, generators_among
 from app.rig_edit import EditedRig
 from app.sensors import Sensor
@@ -370,7 +371,7 @@ class NewRigDialog(QDialog):
         if any(channel.terminal == terminal for channel in self.draft.channels):
             self._told = terminal, told
             self.take_button.show()
-            self._say(f"At {terminal}: {told.words}.", "small")
+            self._say(f"At {terminal}: {_in_the_locale(told)}.", "small")
 
     def _take_sensor(self) -> None:
         """Give the sensor that was asked to its channel, which may have moved meanwhile."""
@@ -386,7 +387,7 @@ class NewRigDialog(QDialog):
         self._fill_channels()
         self._follow()
         if not self.state.text():  # the table has no room for the sensitivity
-            self._say(f"Taken: {told.words}.", "small")
+            self._say(f"Taken: {_in_the_locale(told)}.", "small")
 
     def _forget_sensor(self) -> None:
         self._told = None
@@ -571,6 +572,13 @@ class NewRigDialog(QDialog):
                 "The profile was changed by somebody else meanwhile: cancel, and begin again."
             )
         return keep_text(path, self.draft.text(""))
+
+
+def _in_the_locale(told: SensorData) -> str:
+    """What a sensor said, with the decimal mark and the dates of the locale."""
+    day = "" if told.calibrated is None else told.calibrated.isoformat()
+    words = localised(told.words)
+    return words.replace(day, date_text(day)) if day else words
 
 
 def _column(widget: QWidget, row: QHBoxLayout) -> QWidget:

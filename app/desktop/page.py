@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PyQt6.QtWidgets import QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QStackedWidget, QVBoxLayout, QWidget
 
+from app.desktop.widgets.basics import Empty
 from app.desktop.workbench import Workbench
 from app.desktop.worker import Job
 
@@ -23,6 +24,18 @@ class Page(QWidget):
         self.body = QVBoxLayout(self)
         self.body.setContentsMargins(gap, gap, gap, gap)
         self.body.setSpacing(gap)
+
+    def or_nothing(self, work: QWidget, picture: str, missing: str, source: str) -> QStackedWidget:
+        """The work of the page behind what is shown while there is nothing to work on, and the way to get it.
+
+        ``source``: the title of the page that makes what is ``missing``.
+        """
+        empty = Empty(self.theme, picture, missing, f"Go to {source}")
+        empty.button.clicked.connect(lambda: self.bench.go(source.lower()))
+        stack = QStackedWidget()
+        stack.addWidget(empty)
+        stack.addWidget(work)
+        return stack
 
     def on_show(self) -> None:
         """The page has come to the front."""

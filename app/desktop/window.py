@@ -355,8 +355,9 @@ class MainWindow(QMainWindow):
     def _show_in_hand(self) -> None:
         record, model = self.bench.record, self.bench.model
         missing = f"Opening {self.bench.opening} …" if self.bench.opening else "No record yet"
-        self._fill(self.record_chip, record.name if record else missing)
-        self._fill(self.model_chip, model.name if model else "No model yet")
+        ends = Qt.TextElideMode.ElideMiddle  # names of a series begin alike and end in a number
+        self._fill(self.record_chip, record.name if record else missing, ends)
+        self._fill(self.model_chip, model.name if model else "No model yet", Qt.TextElideMode.ElideRight)
 
     def _show_project(self) -> None:
         project = self.bench.project
@@ -373,10 +374,9 @@ class MainWindow(QMainWindow):
         if not self.close():  # a recording is running, and is to go on
             self.bench.settings.project, self.next_project = before, None
 
-    def _fill(self, chip: QPushButton, text: str) -> None:
+    def _fill(self, chip: QPushButton, text: str, cut: Qt.TextElideMode) -> None:
         metrics = chip.fontMetrics()
         room = chip.width() - self.theme.px(62)
-        cut = Qt.TextElideMode.ElideMiddle  # names of a series begin alike and end in a number
         chip.setText("  " + metrics.elidedText(text, cut, room))
         chip.setAccessibleName(text)
         chip.setToolTip(f"{text}\n{chip.whatsThis()}")

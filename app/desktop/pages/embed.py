@@ -12,7 +12,6 @@ from PyQt6.QtWidgets import (
     QComboBox,
     QHBoxLayout,
     QSplitter,
-    QStackedWidget,
     QTabWidget,
     QVBoxLayout,
     QWidget,
@@ -23,10 +22,11 @@ from app.desktop.page import Page
 from app.desktop.pages.orbits import DRIVES
 from app.desktop.plots.plot import Plot
 from app.desktop.plots.space import SpaceCard
-from app.desktop.widgets.basics import Card, Empty, button, label, sentence, set_role, timer
+from app.desktop.widgets.basics import Card, button, label, sentence, set_role, timer
 from app.desktop.workbench import RecordInHand, Workbench
 from app.numbers import localised_delay
 from app.orbit_search import Embedding, space_of
+from app.words import counted
 
 POINTS = 20_000  # drawn
 
@@ -42,13 +42,8 @@ class EmbedPage(Page):
         self._about_delay = self._about_dimension = ""  # what is to be said of the suggested ones
         self.longest_delay = 1
         self._shown: RecordInHand | None = None  # the record that the curves are of
-        self.stack = QStackedWidget()
-        empty = Empty(
-            self.theme, "embed", "Take a recording in hand to see its motion as a shape.", "Go to Recordings"
-        )
-        empty.button.clicked.connect(lambda: bench.go("recordings"))
-        self.stack.addWidget(empty)
-        self.stack.addWidget(self._work())
+        missing = "Take a recording in hand to see its motion as a shape."
+        self.stack = self.or_nothing(self._work(), "embed", missing, "Recordings")
         self.body.addWidget(self.stack, 1)
         self._later = timer(self, 400, self._recount, single=True)
         bench.record_changed.connect(self._record_changed)
@@ -280,7 +275,7 @@ class EmbedPage(Page):
     def _summary(self) -> str:
         record = self.bench.record
         time = 1e3 * self.delay * record.record.dt if record is not None else 0.0
-        return f"Delay {time:.3g} ms ({self.delay} samples), dimension {self.dimension}."
+        return f"Delay {time:.3g} ms ({counted(self.delay, 'sample')}), dimension {self.dimension}."
 
     def _say(self, text: str, role: str) -> None:
         self.state.setText(sentence(text))

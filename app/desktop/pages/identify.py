@@ -255,7 +255,7 @@ class IdentifyPage(Page):
         }
         if data.excitation is None:
             options["frequency"] = float(data.rate * known[0].multiple / known[0].period)
-        return options, f"Balanced are the {len(known)} orbits included on the Orbits page."
+        return options, f"{counted(len(known), 'orbit')} included on the Orbits page: balanced."
 
     def cancel(self) -> None:
         if self.job is not None:

@@ -14,7 +14,7 @@ from app.desktop.page import Page
 from app.desktop.plots.closeup import CloseUp
 from app.desktop.plots.orbit import OrbitTile
 from app.desktop.plots.plot import Plot
-from app.desktop.widgets.basics import Card, Empty, add_row, button, form, label, scrolled, sentence, set_role
+from app.desktop.widgets.basics import Card, add_row, button, form, label, scrolled, sentence, set_role
 from app.desktop.widgets.flow import FlowLayout
 from app.desktop.widgets.holdpanel import HoldPanel
 from app.desktop.widgets.number import Count, Number
@@ -37,21 +37,13 @@ class OrbitsPage(Page):
         self.shown: list[Any] = []  # the orbits of the tiles: confirmed ones first, then the others
         self.tiles: list[OrbitTile] = []
         self._looked_at = 0  # of the tiles: the one that is enlarged
-        self.stack = QStackedWidget()
-        empty = Empty(
-            self.theme,
-            "orbits",
-            "Take a recording in hand to search it for periodic orbits.",
-            "Go to Recordings",
-        )
-        empty.button.clicked.connect(lambda: bench.go("recordings"))
-        self.stack.addWidget(empty)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(self._work(), "In the record")
         self.hold_panel = HoldPanel(bench)
         self.tabs.addTab(self.hold_panel, "Hold on the rig")
-        self.stack.addWidget(self.tabs)
+        missing = "Take a recording in hand to search it for periodic orbits."
+        self.stack = self.or_nothing(self.tabs, "orbits", missing, "Recordings")
         self.body.addWidget(self.stack, 1)
         bench.record_changed.connect(self._record_changed)
         bench.restored.connect(self._restored)
@@ -102,6 +94,7 @@ class OrbitsPage(Page):
         self.bars = pg.BarGraphItem(x=[], height=[], width=0.7, brush=theme.colours.data[0], pen=None)
         theme.changed.connect(lambda: self.bars.setOpts(brush=theme.colours.data[0]))
         self.histogram.item.addItem(self.bars)
+        self.histogram.count_whole()
         self.histogram.setMinimumHeight(theme.px(150))
         left.addWidget(self.histogram, 1)
         scroll = scrolled(side)  # what was found takes many words: nothing is squeezed in a low window

@@ -53,6 +53,7 @@ from app.desktop.widgets.statusbar import quantity
 from app.desktop.workbench import Workbench
 from app.library import Entry
 from app.numbers import localised
+from app.words import counted
 from drivers.recording.lazy import Recording
 
 if TYPE_CHECKING:
@@ -724,7 +725,7 @@ def facts(entry: Entry) -> str:
         f"{quantity(entry.samples)}samples at {quantity(entry.rate)}Hz",
         ", ".join(entry.channels),
         localised(entry.drive),
-        f"{entry.gaps} gaps" if entry.gaps else "no gaps",
+        counted(entry.gaps, "gap") if entry.gaps else "no gaps",
         moment_text(entry.start),
         entry.rig,
     ]

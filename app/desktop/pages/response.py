@@ -13,7 +13,6 @@ from PyQt6.QtWidgets import (
     QFileDialog,
     QHBoxLayout,
     QSplitter,
-    QStackedWidget,
     QTableWidget,
     QTabWidget,
     QVBoxLayout,
@@ -36,7 +35,6 @@ from app.desktop.plots.response import ResponsePlot, levels_legend
 from app.desktop.tasks import Responded, Tone
 from app.desktop.widgets.basics import (
     Card,
-    Empty,
     add_row,
     button,
     form,
@@ -50,7 +48,7 @@ from app.desktop.widgets.number import Number
 from app.desktop.widgets.tables import fill_table
 from app.desktop.widgets.trackpanel import TrackPanel
 from app.desktop.workbench import RecordInHand, Workbench
-from app.words import plain
+from app.words import counted, plain
 
 SEGMENTS = (0, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)  # frequency lines; 0: chosen
 OVERLAPS = (0, 50, 67, 75)  # per cent
@@ -68,17 +66,9 @@ class ResponsePage(Page):
         self.found: Responded | None = None
         self._shown: RecordInHand | None = None
         self._again = False
-        self.stack = QStackedWidget()
-        empty = Empty(
-            self.theme,
-            "response",
-            "Take a recording in hand to see how it answers its drive.",
-            "Go to Recordings",
-        )
-        empty.button.clicked.connect(lambda: bench.go("recordings"))
         self.plot = ResponsePlot(self.theme)
-        self.stack.addWidget(empty)
-        self.stack.addWidget(self._work())
+        missing = "Take a recording in hand to see how it answers its drive."
+        self.stack = self.or_nothing(self._work(), "response", missing, "Recordings")
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(self.stack, "Of the record")
@@ -251,7 +241,7 @@ class ResponsePage(Page):
         """The response to a sine: one frequency, with size and phase."""
         self.verdict.setText("One frequency")
         self.legend.setText("")
-        words = f"{found.segments} segments, {plain(found.averages)} independent averages."
+        words = f"{_averaged(found)}."
         self._say(" ".join([*answer.doubts, *self._markers(), words]), "small")
         size, phase = abs(tone.response), math.degrees(cmath.phase(tone.response))
         unit = f"Size [{found.unit}]" if found.unit else "Size"
@@ -273,7 +263,7 @@ class ResponsePage(Page):
         count = {0: "No clear resonance", 1: "One clear resonance"}
         self.verdict.setText(count.get(len(modes), f"{len(modes)} clear resonances"))
         self.legend.setText("")
-        segments = f"{found.segments} segments, {plain(found.averages)} independent averages"
+        segments = _averaged(found)
         self._say(
             " ".join([*answer.doubts, *self._markers()])
             + f" {segments}, a line every {plain(found.resolution)} Hz. "
@@ -295,7 +285,7 @@ class ResponsePage(Page):
     def _show_lines(self, found: LinearApproximation) -> None:
         self.verdict.setText(sentence(found.verdict))
         self.legend.setText(levels_legend(self.plot, found))
-        periods = f"{len(found.frequency)} driven lines, {found.periods} periods."
+        periods = f"{counted(len(found.frequency), 'driven line')}, {counted(found.periods, 'period')}."
         self._say(" ".join([periods, *found.messages]), "small")
         rows = [(d.kind, str(d.lines), f"{plain(100 * d.share, 2)} %", "") for d in found.distortions]
         rows.append(("noise", str(len(found.lines)), f"{plain(100 * found.noise_share, 2)} %", ""))
@@ -331,6 +321,12 @@ class ResponsePage(Page):
     def _say(self, text: str, role: str) -> None:
         self.state.setText(sentence(text))
         set_role(self.state, role)
+
+
+def _averaged(found: FrequencyResponse) -> str:
+    averages = plain(found.averages)
+    things = "average" if averages == "1" else "averages"
+    return f"{counted(found.segments, 'segment')}, {averages} independent {things}"
 
 
 def _table(height: int) -> QTableWidget:

@@ -13,7 +13,6 @@ from PyQt6.QtWidgets import (
     QLabel,
     QListWidget,
     QListWidgetItem,
-    QStackedWidget,
     QTableWidget,
     QTableWidgetItem,
     QVBoxLayout,
@@ -25,7 +24,7 @@ from app.desktop import tasks
 from app.desktop.icons import icon
 from app.desktop.page import Page
 from app.desktop.plots.panel import PanelPlot, legend
-from app.desktop.widgets.basics import Card, Empty, button, label, progress_bar, sentence, set_role
+from app.desktop.widgets.basics import Card, button, label, progress_bar, sentence, set_role
 from app.desktop.widgets.evidence import EvidenceBox
 from app.desktop.widgets.verdictbanner import SHOWN, VerdictBanner
 from app.desktop.workbench import Workbench
@@ -53,16 +52,8 @@ class ValidatePage(Page):
         super().__init__(bench)
         self.validation: Validation | None = None
         self.plots: list[PanelPlot] = []
-        self.stack = QStackedWidget()
-        empty = Empty(
-            self.theme,
-            "validate",
-            "Fit a model first; then it is put beside the measurement here.",
-            "Go to Identify",
-        )
-        empty.button.clicked.connect(lambda: bench.go("identify"))
-        self.stack.addWidget(empty)
-        self.stack.addWidget(self._work())
+        missing = "Fit a model first; then it is put beside the measurement here."
+        self.stack = self.or_nothing(self._work(), "validate", missing, "Identify")
         self.body.addWidget(self.stack, 1)
         bench.result_changed.connect(self._result_changed)
         bench.model_changed.connect(self._model_changed)

@@ -48,6 +48,7 @@ class Axis(pg.AxisItem):
     """An axis that shows its numbers as they are: its label is made once and not with every change."""
 
     labelText: str
+    whole = False  # its values are counts
     crowded: Callable[[], object] | None = None  # hears that numbers and label have no room side by side
     _written = ""  # the label as it was last laid out by its room
 
@@ -100,6 +101,8 @@ class Axis(pg.AxisItem):
     def tickSpacing(self, minVal: float, maxVal: float, size: float) -> list[tuple[float, float]]:
         """Numbers have room for their height or width: a low or narrow axis has fewer of them."""
         levels: list[tuple[float, float]] = super().tickSpacing(minVal, maxVal, size)
+        if self.whole:
+            levels = [level for level in levels if level[0] >= 1] or [(1.0, 0.0)]
         font = self.style["tickFont"]
         if self.logMode or font is None or not levels or size <= 0 or not maxVal > minVal:
             return levels
@@ -254,6 +257,11 @@ class Plot(Card):
         self.items.clear()
         self._numbers = NUMBERS
         self.markers.forget()
+
+    def count_whole(self) -> None:
+        """The rows' values are counts: no half numbers beside the axes."""
+        for item in self.items:
+            item.getAxis("left").whole = True
 
     def pen(self, index: int = 0, width: float = 1.0, style: Qt.PenStyle = Qt.PenStyle.SolidLine) -> Any:
         """Pen of the n-th curve; width 1 draws many times faster than any other."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from datetime import datetime
 from typing import Any
 
 import numpy as np
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QHBoxLayout, QSplitter, QTableWidget, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QSplitter, QTableWidget, QVBoxLayout, QWidget
 
 from analysis import Identification, ShakedownError, Step
 from app.desktop import looptasks
-from app.desktop.looprun import LoopRun
 from app.desktop.looptasks import HoldableOrbits
 from app.desktop.plots.heldorbit import HeldOrbitPlot
 from app.desktop.plots.orbit import OrbitTile
@@ -22,13 +20,13 @@ from app.desktop.widgets.basics import (
     button,
     form,
     label,
-    progress_bar,
     scrolled,
     sentence,
     set_role,
 )
 from app.desktop.widgets.flow import FlowLayout
 from app.desktop.widgets.jobbar import duration
+from app.desktop.widgets.looppanel import OPENING, LoopPanel, loop_words
 from app.desktop.widgets.number import Count, Number
 from app.desktop.widgets.tables import fill_table
 from app.desktop.workbench import Workbench
@@ -50,16 +48,14 @@ HEADINGS = {  # and what they mean
 }
 
 
-class HoldPanel(QWidget):
+class HoldPanel(LoopPanel):
     """What to hold and how to the left; the orbits, and what came of each, to the right."""
 
     def __init__(self, bench: Workbench) -> None:
-        super().__init__()
-        self.bench, self.theme = bench, bench.theme
+        super().__init__(bench)
         self.found: HoldableOrbits | None = None
         self.results: dict[int, dict[str, Any]] = {}  # by the orbit's number
         self.tiles: list[OrbitTile] = []
-        self.run: LoopRun | None = None
         self.job: Job | None = None  # the search for candidates
         self._fit: Identification | None = None  # whose orbits these are
         self._held: tuple[HoldableOrbits | None, int] = (
@@ -67,13 +63,7 @@ class HoldPanel(QWidget):
             0,
         )  # of the newest run, and how many were asked for
         self._returning = False  # the rig is opened as it was before
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(self.theme.px(10))
-        side = scrolled(self._controls())
-        side.setFixedWidth(self.theme.px(310))
-        row.addWidget(side)
-        row.addWidget(self._orbits(), 1)
+        self._beside(self._controls()).addWidget(self._orbits(), 1)
         bench.record_changed.connect(self._reset)
         bench.result_changed.connect(self._fit_changed)
         bench.restored.connect(self._restored)
@@ -113,11 +103,7 @@ class HoldPanel(QWidget):
             "Hold", self.toggle, "Catch, hold and average the chosen orbits; or end it", "primary"
         )
         hold.add(self.hold_button)
-        self.bar = progress_bar(1000)
-        hold.add(self.bar)
-        self.state, self.loop = label("", "small", wrap=True), label("", "small", wrap=True)
-        hold.add(self.state)
-        hold.add(self.loop)
+        self._add_progress(hold)
         column.addWidget(hold)
         column.addStretch(1)
         self.periods.valueChanged.connect(lambda _: self._tell())
@@ -300,38 +286,22 @@ class HoldPanel(QWidget):
 
     def toggle(self) -> None:
         """Begin, or end what runs."""
-        if self.run is not None:
-            self.run.cancel()
-            self._say("Ending: the drive ramps down …", "small")
-            return
-        if self.found is None:
+        if self._end_running() or self.found is None:
             return
         try:
             request = HoldRequest(self.periods.read(), self.wait.read())
-            name = datetime.now().strftime("held-%Y-%m-%d-%H%M%S")
             chosen = self.chosen()
-            run = LoopRun(
-                self.bench.rig, self.bench.workers, TITLE, name, looptasks.hold_orbits, self.found.study,
-                request, chosen,
-            )  # fmt: skip
-            run.begin()
+            self._begin(TITLE, "held", looptasks.hold_orbits, self.found.study, request, chosen)
         except ShakedownError as error:
             self._say(str(error), "bad")
             return
-        self.run = run
-        run.told.connect(self._news)
-        run.stepped.connect(self._step)
-        run.done.connect(self._done)
-        run.failed.connect(lambda text: self._say(text, "bad"))
-        run.ended.connect(self._ended)
-        run.returned.connect(self._returned)
         self._held = self.found, len(chosen)
         self.hold_button.setText("End holding")
         self.search_button.setEnabled(False)
         for place in chosen:
             self.results.pop(place + 1, None)
         self._fill()
-        self._say("The rig is opened with its control loop …", "small")
+        self._say(OPENING, "small")
 
     def _news(self, news: object) -> None:
         if isinstance(news, HoldState):
@@ -348,8 +318,7 @@ class HoldPanel(QWidget):
         self._say(f"{words} …", "small")
         lines = []
         if state.loop is not None:
-            lines.append(f"Loop {state.loop.state}, delay {1e3 * state.loop.delay:.3g} ms, "
-                         f"{counted(state.loop.missed, 'deadline')} missed.")  # fmt: skip
+            lines.append(loop_words(state.loop.state, state.loop.delay, state.loop.missed))
         if math.isfinite(state.control):
             lines.append(f"Corrections {100 * state.control:.2g} % of the drive (rms).")
         if math.isfinite(state.mean_control):
@@ -366,7 +335,7 @@ class HoldPanel(QWidget):
         self._keep()  # also where the work comes to a bad end
 
     def _step(self, step: Step) -> None:
-        self.bar.setValue(round(1000 * step.fraction))
+        super()._step(step)
         if step.fraction >= looptasks.AFTERWARDS:  # nobody tells of the rig any more
             self._say(step.message, "small")
 
@@ -387,10 +356,8 @@ class HoldPanel(QWidget):
             self.bench.find("held", (self.found, self.results, self._fit))
 
     def _ended(self) -> None:
-        self.run = None
+        super()._ended()
         self._returning = True
-        self.bar.setValue(0)
-        self.loop.setText("")
         self.search_button.setEnabled(True)
         self._tell()
 
@@ -443,10 +410,6 @@ class HoldPanel(QWidget):
         if "held" in self.bench.findings and self.found is None:
             found, results, self._fit = self.bench.findings["held"]
             self._show(found, results)
-
-    def _say(self, text: str, role: str) -> None:
-        self.state.setText(sentence(text))
-        set_role(self.state, role)
 
     def _say_fit(self, text: str, role: str) -> None:
         self.fit_words.setText(sentence(text[:1].upper() + text[1:]))

@@ -13,6 +13,7 @@ from app.desktop.widgets.basics import Card, add_row, button, form, label, progr
 from app.desktop.widgets.jobbar import duration
 from app.desktop.widgets.number import Count, Number
 from app.desktop.workbench import Workbench
+from app.words import counted
 from drivers.acquisition.sequence import Sequence, sequence_from_text
 
 DIRECTIONS = ("up", "down", "up and down", "down and up")
@@ -130,15 +131,15 @@ class SequencePanel(QWidget):
         except ShakedownError as error:
             self._say(str(error), "bad")
             return
-        self._say(f"{len(plan.steps)} recordings, {duration(plan.duration)} in all.", "small")
+        self._say(f"{counted(len(plan.steps), 'recording')}, {duration(plan.duration)} in all.", "small")
 
     def _step(self, step: Step) -> None:
         self.bar.setValue(round(1000 * step.fraction))
         self._say(step.message, "small")
 
     def _done(self, paths: list[Path]) -> None:
-        self._say(f"Done: {len(paths)} recordings in {paths[0].parent.name}.", "good")
-        self.bench.say(f"The sequence is done: {len(paths)} recordings.", "good", "recordings")
+        self._say(f"Done: {counted(len(paths), 'recording')} in {paths[0].parent.name}.", "good")
+        self.bench.say(f"The sequence is done: {counted(len(paths), 'recording')}.", "good", "recordings")
 
     def _ended(self) -> None:
         self.bar.setValue(0)

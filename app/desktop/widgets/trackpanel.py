@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QComboBox, QVBoxLayout, QWidget
 
-from analysis import Estimate, ShakedownError, Step, with_error
+from analysis import Estimate, ShakedownError, with_error
 from app.desktop import looptasks
-from app.desktop.looprun import LoopRun
 from app.desktop.plots.branch import BranchPlot
 from app.desktop.widgets.basics import (
     Card,
@@ -19,11 +17,9 @@ from app.desktop.widgets.basics import (
     button,
     form,
     label,
-    progress_bar,
-    scrolled,
     sentence,
-    set_role,
 )
+from app.desktop.widgets.looppanel import OPENING, LoopPanel, loop_words
 from app.desktop.widgets.number import Count, Number
 from app.desktop.workbench import Workbench
 from app.tracking.request import LEAST, TrackChannels, TrackRequest, check_model, track_channels
@@ -40,24 +36,17 @@ VERDICTS = {
 }
 
 
-class TrackPanel(QWidget):
+class TrackPanel(LoopPanel):
     """What to track to the left, the branch to the right."""
 
     def __init__(self, bench: Workbench) -> None:
-        super().__init__()
-        self.bench, self.theme = bench, bench.theme
-        self.run: LoopRun | None = None
+        super().__init__(bench)
         self.points: list[dict[str, Any]] = []
         self.plot = BranchPlot(self.theme)
         self._asked: tuple[TrackRequest, TrackChannels] | None = None
         self._model: tuple[str, Mapping[str, float]] | None = None
         self._drawing = False  # the model's branch is being computed
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(self.theme.px(10))
-        side = scrolled(self._controls())
-        side.setFixedWidth(self.theme.px(310))
-        row.addWidget(side)
+        row = self._beside(self._controls())
         right = QVBoxLayout()
         right.setSpacing(self.theme.px(10))
         right.addWidget(self.plot, 1)
@@ -110,10 +99,8 @@ class TrackPanel(QWidget):
             add_row(theme, self.fields, words, field, tip)
         card.box.addLayout(self.fields)
         self.button = button("Track", self.toggle, "Test, track and come back; or end it", "primary")
-        self.bar = progress_bar(1000)
-        self.state, self.loop = label("", "small", wrap=True), label("", "small", wrap=True)
-        for widget in (self.button, self.bar, self.state, self.loop):
-            card.add(widget)
+        card.add(self.button)
+        self._add_progress(card)
         column.addWidget(card)
         column.addStretch(1)
         return side
@@ -194,35 +181,23 @@ class TrackPanel(QWidget):
 
     def toggle(self) -> None:
         """Begin, or end what runs."""
-        if self.run is not None:
-            self.run.cancel()
-            self._say("Ending: the drive ramps down …", "small")
+        if self._end_running():
             return
         try:
             request, channels = self.request()
             model = self._chosen_model(channels)
             opened = self.bench.rig.rig
             assert opened is not None
-            run = LoopRun(
-                self.bench.rig, self.bench.workers, TITLE, datetime.now().strftime("tracked-%Y-%m-%d-%H%M%S"),
-                looptasks.track_branch, opened.profile, channels, request, model,
-            )  # fmt: skip
-            run.begin()
+            self._begin(TITLE, "tracked", looptasks.track_branch, opened.profile, channels, request, model)
         except ShakedownError as error:
             self._say(str(error), "bad")
             return
-        self.run, self._asked, self._model, self.points = run, (request, channels), model, []
+        self._asked, self._model, self.points = (request, channels), model, []
         over = "force" if request.kind == "force" else "frequency"
         self.plot.begin(over, channels.force.unit, channels.response.unit)
         self.found.hide()
-        run.told.connect(self._news)
-        run.stepped.connect(self._step)
-        run.done.connect(self._done)
-        run.failed.connect(lambda text: self._say(text, "bad"))
-        run.ended.connect(self._ended)
-        run.returned.connect(self._returned)
         self.button.setText("End tracking")
-        self._say("The rig is opened with its control loop …", "small")
+        self._say(OPENING, "small")
 
     def _news(self, news: object) -> None:
         if isinstance(news, dict):
@@ -232,13 +207,7 @@ class TrackPanel(QWidget):
         elif isinstance(news, tuple):
             doing, status = news
             self._say(f"{doing[:1].upper()}{doing[1:]} …", "small")
-            self.loop.setText(
-                sentence(f"Loop {status.state}, delay {1e3 * status.delay:.3g} ms, "
-                         f"{counted(status.missed, 'deadline')} missed.")
-            )  # fmt: skip
-
-    def _step(self, step: Step) -> None:
-        self.bar.setValue(round(1000 * step.fraction))
+            self.loop.setText(sentence(loop_words(status.state, status.delay, status.missed)))
 
     def _draw_model(self) -> None:
         """The model's branch as far as the points go, computed elsewhere."""
@@ -274,18 +243,12 @@ class TrackPanel(QWidget):
             self.bench.say("The branch lies as a table beside its recording.", "good", "recordings")
 
     def _ended(self) -> None:
-        self.run = None
-        self.bar.setValue(0)
-        self.loop.setText("")
+        super()._ended()
         self.button.setText("Track")
         self.button.setEnabled(False)  # until the rig is opened as it was before
 
     def _returned(self) -> None:
         self.button.setEnabled(True)
-
-    def _say(self, text: str, role: str) -> None:
-        self.state.setText(sentence(text))
-        set_role(self.state, role)
 
 
 def found_words(result: Mapping[str, Any]) -> list[str]:
