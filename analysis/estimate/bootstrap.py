@@ -29,6 +29,7 @@ Array = NDArray[np.float64]
 
 KINDS = ("parametric", "block")
 LEAST_DRAWS = 20  # below which a standard deviation of draws says little
+_FEWEST = 8  # samples whose residuals can be drawn anew
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +148,7 @@ def _blocks(residuals: Array, rng: np.random.Generator) -> Array:
     known = np.isfinite(residuals).any(axis=0)
     pool = residuals[:, known]
     M, N = pool.shape[1], residuals.shape[1]
-    if M < 8:
+    if M < _FEWEST:
         raise DataError("Too few samples were fitted to draw their residuals anew.")
     measured = np.isfinite(pool).any(axis=1)
     pool = np.where(np.isfinite(pool), pool, 0.0)

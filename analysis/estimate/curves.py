@@ -39,6 +39,8 @@ OUTER = 6  # times the weights are computed anew
 MOVED = 0.02  # standard errors by which the parameters may still move with them
 _MOST_STEPS = 60
 _SETTLED = 1e-6
+_MOST_DAMPING = 1e6  # of a descent: beyond it no direction leads down
+_TAKES_PART = 0.05  # of a direction that the data leave free, from which on an unknown is named
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,7 +300,7 @@ class _Fit:
                 self.p, self.own = before
                 self._solve(self.p)
                 damping *= 10
-                if damping > 1e6:  # no step helps: as low as rounding lets it be
+                if damping > _MOST_DAMPING:  # no step helps: as low as rounding lets it be
                     self.converged = True
                     return
 
@@ -392,7 +394,7 @@ class _Fit:
         values, vectors = np.linalg.eigh(scaled.T @ scaled)
         weak = values < RANK * max(float(values[-1]), 1e-300)
         lost = sorted(
-            {self.names[i] for v in vectors[:, weak].T for i in range(k) if abs(v[i]) > 0.05}
+            {self.names[i] for v in vectors[:, weak].T for i in range(k) if abs(v[i]) > _TAKES_PART}
             | {self.names[i] for i in range(k) if dead[i]}
         )
         inverse = (vectors[:, ~weak] / values[~weak]) @ vectors[:, ~weak].T / np.outer(size, size)

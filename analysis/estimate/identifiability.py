@@ -18,6 +18,9 @@ _NULL = 1e-12  # eigenvalue of the scaled information below which a direction co
 _VISIBLE = 1e-3  # share of a parameter in such a direction below which it is not named
 _CONFUSED = 0.7  # correlation from which on two parameters count as confused
 _MOST_CONFUSED = 3  # of them named
+_ROUNDING = 1e-6  # of the largest share in a direction: a smaller one is rounding
+_AS_ONE = 1e-3  # how near to one a factor is shown as one
+_SMALL_RATIO = 5e-3  # how near a ratio of relative changes comes to one of small whole numbers
 
 
 def pseudo_inverse(information: Array) -> Array:
@@ -117,7 +120,7 @@ def _sparse_basis(null: Array) -> Array:
             if other != column:
                 basis[:, other] -= basis[pivot, other] * basis[:, column]
         used.append(pivot)
-    basis[np.abs(basis) < 1e-6] = 0.0
+    basis[np.abs(basis) < _ROUNDING] = 0.0
     return basis
 
 
@@ -128,13 +131,13 @@ def _sentence(change: Array, values: Array, names: Sequence[str], involved: list
     weights = [change[i] / change[involved[0]] for i in involved]
     if all(values[i] != 0 for i in involved):
         powers = _powers(np.array([change[i] / values[i] for i in involved]))
-        plain_sum = len(involved) == 2 and abs(abs(weights[1]) - 1) < 1e-3
+        plain_sum = len(involved) == 2 and abs(abs(weights[1]) - 1) < _AS_ONE
         if powers is not None and (not plain_sum or abs(powers[0]) == abs(powers[1])):
             return _power_sentence(listed, powers, [names[i] for i in involved])
     if len(involved) == 2:
         ratio = -1.0 / weights[1]
         sign = "+" if ratio > 0 else "-"
-        factor = "" if abs(abs(ratio) - 1) < 1e-3 else f"{abs(ratio):.4g} "
+        factor = "" if abs(abs(ratio) - 1) < _AS_ONE else f"{abs(ratio):.4g} "
         return f"{listed}: only {names[involved[0]]} {sign} {factor}{names[involved[1]]} is determined."
     moves = ", ".join(f"{names[i]} by {w:.3g}" for i, w in zip(involved, weights, strict=True))
     return f"{listed} cannot be told apart: changing {moves} changes nothing that the sensors see."
@@ -144,7 +147,7 @@ def _powers(relative: Array) -> list[Fraction] | None:
     """Relative changes as small whole ratios, if they are."""
     base = relative[np.argmax(np.abs(relative))]
     fractions = [Fraction(float(r / base)).limit_denominator(4) for r in relative]
-    close = all(abs(float(f) - r / base) < 5e-3 for f, r in zip(fractions, relative, strict=True))
+    close = all(abs(float(f) - r / base) < _SMALL_RATIO for f, r in zip(fractions, relative, strict=True))
     return fractions if close and all(f != 0 for f in fractions) else None
 
 

@@ -29,6 +29,7 @@ Array = NDArray[np.float64]
 NO_TRACE = 1e-5  # singular value of the scaled sensitivities below which a combination is undetermined
 _SAMPLES = 32  # at which the outputs' dependence on the states is looked at
 _WINDOWS, _LONGEST = 6, 400  # stretches of the record, and samples of each, that sensitivities run along
+_ROUNDING = 1e-8  # of a projector's entries
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def shown_at_an_instant(model: Model, run: Run) -> NDArray[np.bool_]:
     if plain.any():
         slopes = np.nan_to_num(Yx[plain].transpose(2, 0, 1))
         projector = np.linalg.pinv(slopes) @ slopes  # onto what the outputs determine
-        shown = np.all(np.abs(projector - np.eye(n)).max(axis=2) < 1e-8, axis=0)
+        shown = np.all(np.abs(projector - np.eye(n)).max(axis=2) < _ROUNDING, axis=0)
     for velocity, (position, _) in scaled_derivatives(model).items():
         shown[velocity] |= shown[position]
     return shown

@@ -31,6 +31,7 @@ _HARMONICS = 40  # that are looked at
 _SEEN = 18.0  # squared amplitude over its variance from which one is seen: by chance one in 10 000 is
 _SAMPLES = 20_000  # that are looked at
 _SPARE = 2  # numbers that must be left over, or the equation is not tested at all
+_FEWEST = 64  # samples in which a return can be looked for
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def period_of(states: Array) -> float | None:
     """Samples after which a motion [n, N] without noise comes back, all along; None where it does not."""
     moving = states[np.ptp(states, axis=1) > 0][:, :_SAMPLES]
     count = moving.shape[1]
-    if not len(moving) or count < 64:
+    if not len(moving) or count < _FEWEST:
         return None
     scaled = (moving - moving.mean(axis=1, keepdims=True)) / moving.std(axis=1, keepdims=True)
     flow = make_interp_spline(np.arange(count), scaled, axis=1)

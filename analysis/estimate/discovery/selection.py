@@ -48,6 +48,7 @@ _COIN = 0.5  # weight of the best set on a closed curve below which another one 
 _KINDS = ("offset", "delay", "drift")  # of what a sensor may have
 _SECOND_TRIES = 3  # of other sets where the best one misses the data
 _EXCHANGED = 40  # absent terms that sets with two changes are made of
+_FAINT = 1e-4  # probability below which a set does not count in an interval
 
 
 @dataclass(frozen=True)
@@ -352,7 +353,7 @@ class _Odds:
         parts = [
             (w, *self._of(chosen, place))
             for chosen, w in zip(self.sets, self.weights, strict=True)
-            if w > 1e-4 and place in self.quadratic.whole(chosen)
+            if w > _FAINT and place in self.quadratic.whole(chosen)
         ]
         weights, others, variances = np.array(parts).T
         return max(_reach(weights, others - value, np.sqrt(variances)) / (Z95 * math.sqrt(variance)), 1.0)

@@ -24,6 +24,7 @@ Array = NDArray[np.float64]
 _COPY = 1e-6  # of the spread: what may be left of a channel that is a copy of another
 _SAME = 1e-8  # sine of the angle between two terms that are one
 _SAMPLES_A_TERM = 5  # that a search needs at least
+_NEARLY_ALIKE = 0.999999  # correlation from which on two terms are looked at closely
 
 
 def check_channels(experiment: Experiment) -> None:
@@ -114,7 +115,7 @@ def _refuse_twins(library: Library, names: list[str], columns: Array) -> None:
         return
     alike = np.abs(columns @ columns.T)
     for i, j in combinations(range(len(names)), 2):
-        if alike[i, j] > 0.999999:
+        if alike[i, j] > _NEARLY_ALIKE:
             sine = float(np.linalg.norm(columns[j] - np.sign(columns[i] @ columns[j]) * columns[i]))
             if sine < _SAME:
                 a, b = library.candidates[names[i]], library.candidates[names[j]]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _ROUNDING = 1e-3  # what is left of slopes that cancel along a direction the data leave free
+_MISFIT = 1.5  # chi-square per degree of freedom from which on a misfit beside a given noise is said
 
 
 def assemble(fitted: Fitted, judgement: Judgement, options: Mapping[str, Any]) -> Identification:
@@ -227,7 +228,7 @@ def _warnings(fitted: Fitted) -> list[str]:
     experiment = fitted.experiment
     words = [fitted.message] if fitted.message else []
     ratio = fitted.chi2 / max(fitted.dof, 1)
-    if np.isfinite(experiment.sigma).any() and ratio > 1.5:
+    if np.isfinite(experiment.sigma).any() and ratio > _MISFIT:
         words.append(f"The misfit is {rounded(np.sqrt(ratio), 2)} times what the given noise explains.")
     for unknown, value in zip(fitted.unknowns, fitted.estimate, strict=True):
         if value in (unknown.lower, unknown.upper):

@@ -28,6 +28,7 @@ _TOGETHER = 1e-3  # eigenvalue of the scaled information below which columns can
 _MANY = 1000.0  # degrees of freedom from which on Student's t is normal as far as it matters
 _SPARE = 5.0  # samples for each fitted number without which the columns may not explain the noise away
 _OWN = 0.02  # share of a term's effect that must be its own; less is the rounding of its integral
+_OWN_DIRECTION = 1e-6  # of the largest eigenvalue: below it a combination of columns is another one's copy
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ class Scores:
         part = self.covariance[np.ix_(chosen, chosen)]
         size = np.sqrt(np.diag(part))
         values, vectors = np.linalg.eigh(part / np.outer(size, size))
-        kept = values > 1e-6 * values.max()
+        kept = values > _OWN_DIRECTION * values.max()
         along = vectors.T @ (self.score[chosen] / size)
         return float(np.sum(along[kept] ** 2 / values[kept])), int(kept.sum())
 

@@ -39,6 +39,7 @@ _STABLE, _MOST_STABLE = 1.0, 4096  # rate times sub-step that Runge-Kutta 4 foll
 _LEAST_STABLE = 4  # sub-steps: the fastest rate may be that of a contact between the samples looked at
 _SHORTEST = 8  # samples of a piece, at least
 _SLIGHT = 0.01  # of an input's standard deviation, by which it is changed: the motion stays close
+_OUTLIER = 6.0  # robust deviations beyond which a residual says nothing about the noise
 
 
 def fit_shooting(
@@ -120,7 +121,7 @@ def _usual(row: Array) -> Array:
     """Residuals without missing samples and without those far outside the rest."""
     left = row[np.isfinite(row)]
     wide = robust_deviation(left) if len(left) > 1 else 0.0
-    return np.asarray(left[np.abs(left) <= 6.0 * wide] if wide > 0 else left)
+    return np.asarray(left[np.abs(left) <= _OUTLIER * wide] if wide > 0 else left)
 
 
 def _dof(problem: Problem) -> int:

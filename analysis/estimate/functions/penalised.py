@@ -23,6 +23,10 @@ HEAVIEST = 1e14  # weight at which the penalty of a function of size 1 has won
 LIGHTEST = 1e-14  # and at which it no longer counts
 _FIRST_DAMPING = 1e-3
 _ROUNDED = 1e-9  # of the cost, below which a gain is none
+_LIGHTER = 0.95  # of its weight: a penalty that falls below is still being let go
+_SAME_FREEDOM = 0.005  # change of the degrees of freedom in a stage that counts as none
+_SAME_NOISE = 0.01  # relative change of the noise levels that does
+_SAME_WEIGHT = 0.05  # change of the logarithm of a penalty's weight that does
 
 
 @dataclass(frozen=True)
@@ -102,11 +106,15 @@ def fit_penalised(
         row = {"cost": current.cost, "freedom": freedom, "noise_change": drift, "weight_change": move}
         history.append({**row, "step": float(np.max(np.abs(theta - last) / errors))})
         progress.report(stage / stages, "letting the penalty go", freedom=freedom, cost=current.cost)
-        let_go = bool(np.any(new < 0.95 * weights))
+        let_go = bool(np.any(new < _LIGHTER * weights))
         weights = new
         current = task.misfit(theta)
-        quiet = quiet + 1 if abs(freedom - before) < 0.005 else 0
-        if found.converged and drift < 0.01 and (move < 0.05 or quiet >= (QUIET if let_go else 2)):
+        quiet = quiet + 1 if abs(freedom - before) < _SAME_FREEDOM else 0
+        if (
+            found.converged
+            and drift < _SAME_NOISE
+            and (move < _SAME_WEIGHT or quiet >= (QUIET if let_go else 2))
+        ):
             converged = True
             break
     covariance = inverted(current.hessian + penalty_matrix(smooths, weights, len(theta)), directions)

@@ -34,6 +34,7 @@ Array = NDArray[np.float64]
 _SURE = 6.0  # standard errors by which the forces on the way up and down must differ
 _VISIBLE = 0.02  # of the force's range, below which they do not
 _FEWEST_BINS = 5
+_FEWEST_SAMPLES = 5  # of one direction in a bin, for their scatter to tell the error of their mean
 REFERENCES = [
     "S. F. Masri, T. K. Caughey, J. Appl. Mech. 46 (1979) 433",
     "Z. Liu, H. Fang, K.-W. Wang, J. Xu, Mech. Syst. Signal Process. 108 (2018) 97-111",
@@ -177,7 +178,8 @@ def _binned(found: Surface, chosen: NDArray[np.bool_]) -> tuple[Array, Array]:
     mean = np.bincount(which, force, minlength=len(count)) / full
     square = np.bincount(which, force**2, minlength=len(count)) / full
     error = np.sqrt(np.maximum(square - mean**2, 0.0) / full)
-    return np.where(count >= 5, mean, np.nan), np.where(count >= 5, error, np.nan)
+    enough = count >= _FEWEST_SAMPLES
+    return np.where(enough, mean, np.nan), np.where(enough, error, np.nan)
 
 
 def _integrated(experiment: Experiment, x: int, v: int) -> list[str]:

@@ -35,6 +35,7 @@ _ROUGH = 1e-3  # integration error over the spread of the outputs while coupled
 _ACCURATE = 1e-5  # integration error over the noise at the end
 _MOST_SUBSTEPS = 64
 _SETTLED = 1e-4  # relative decrease of the cost at which a motion that does not follow the record is given up
+_WITHIN_NOISE = 3.0  # times the noise, rms, up to which a motion follows the record as well as can be told
 
 
 @dataclass(eq=False)
@@ -104,7 +105,7 @@ def misfit(problem: OutputError, evaluation: Evaluation) -> float:
     """Rms of the residual over the spread of the outputs; 0 within three times the noise."""
     if not np.isfinite(evaluation.cost):
         return np.inf
-    if 2.0 * evaluation.cost < 9.0 * problem.samples:
+    if 2.0 * evaluation.cost < _WITHIN_NOISE**2 * problem.samples:
         return 0.0
     total = 0.0
     for segment, run in zip(problem.segments, evaluation.motions, strict=True):

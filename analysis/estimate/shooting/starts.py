@@ -18,6 +18,7 @@ NO_EFFECT = (
     1.0  # outputs move by less than this, in noise and over all samples, when a parameter changes by e
 )
 SPREAD = 3.0  # factor up and down that the hypercube covers
+_LOWER = 1e-6  # of the cost, by which a value must lower it to be worth a start
 
 
 def without_effect(problem: Problem, here: Evaluation) -> list[int]:
@@ -40,7 +41,7 @@ def scan(problem: Problem, here: Evaluation, unknown: int) -> list[Point]:
         values[rows, index] = np.clip(factor * now, problem.lower[index], problem.upper[index])
         point = Point(values, here.point.initials)
         tried.append((problem.evaluate(point, derivatives=False).cost, point))
-    tried = [(cost, point) for cost, point in tried if cost < here.cost * (1 - 1e-6)]
+    tried = [(cost, point) for cost, point in tried if cost < here.cost * (1 - _LOWER)]
     return [point for _, point in sorted(tried, key=lambda pair: pair[0])[:SCAN_KEPT]]
 
 

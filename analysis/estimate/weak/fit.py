@@ -30,6 +30,7 @@ _SCAN = 400  # trial points of a scan over the parameters that do not enter line
 _SCAN_FUNCTIONS, _SCAN_KEPT = 100, 8  # test functions by which they are ranked, and how many see all of them
 _WRONG_MODEL, _WRONG_SHARE = 30.0, 2e-3  # rms misfit over noise, and over the terms: the model is wrong
 _POOR = 20.0  # misfit over its expectation beyond which the guess counts as astray
+_NEARLY = 20  # times _SETTLED: near enough for a search that has used all its steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,7 +261,7 @@ class _Fit:
             if relative < _SETTLED or near:
                 return information, cost - (float(gradient @ step) if near else 0.0), True
             previous = cost
-        return information, cost, relative < 20 * _SETTLED
+        return information, cost, relative < _NEARLY * _SETTLED
 
     def _estimate(
         self, information: Array, cost: float, dof: int, misfit: float, wrong: bool, converged: bool

@@ -33,6 +33,7 @@ Array = NDArray[np.float64]
 REFERENCES = ["Z. Liu, H. Fang, K.-W. Wang, J. Xu, Mech. Syst. Signal Process. 108 (2018) 97-111"]
 _CUTOFF = 1e-5  # of the largest relative step, the paper's
 _MOST = 60
+_SHORTEST = 12  # samples of a stretch
 _POINTS, _WEIGHTS = np.polynomial.legendre.leggauss(4)  # exact for a linear f of a cubic spline
 
 
@@ -110,7 +111,7 @@ def _systems(model: Model, run: Run) -> list[WeakSystem]:
     edges = np.flatnonzero(np.diff(np.concatenate([[False], valid, [False]]).astype(int)))
     found = []
     for start, stop in zip(edges[::2], edges[1::2], strict=True):
-        if stop - start < 12:
+        if stop - start < _SHORTEST:
             continue
         part = slice(start, stop)
         data, probes = _splined(run.times[part], samples.values[:, part], inputs[:, part])

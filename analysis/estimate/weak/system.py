@@ -30,6 +30,7 @@ _stack = float64[:, :, ::1]
 
 _CHUNK = 256  # test functions whose covariance is formed together
 _FLOOR = 1e-7  # of the size of the terms: residual that quadrature and rounding may leave
+_SHORTEST = 8  # samples of a stretch: fewer hold no test function
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ def nodes(times: Array, states: Array, inputs: Inputs, valid: NDArray[np.bool_])
     return [
         _stretch(times, states, inputs, int(a), int(b))
         for a, b in zip(edges[::2], edges[1::2], strict=True)
-        if b - a >= 8
+        if b - a >= _SHORTEST
     ]
 
 

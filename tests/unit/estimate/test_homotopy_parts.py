@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ import pytest
 from analysis.base.progress import SILENT
 from analysis.base.record import Record
 from analysis.estimate.evaluation import Point
+from analysis.estimate.homotopy import method, windows
 from analysis.estimate.homotopy import search as search_module
 from analysis.estimate.homotopy.coupled import (
     CLASSICAL,
@@ -433,3 +435,45 @@ def test_given_guesses_outside_their_bounds_then_the_search_starts_on_them() -> 
 def test_given_windows_then_chaos_is_named_from_three_lyapunov_times_on() -> None:
     assert "chaotic" in _why_windows(0.31, 10.0)
     assert "chaotic" not in _why_windows(0.29, 10.0)
+
+
+@pytest.mark.parametrize(("error", "unsure"), [(0.99, False), (1.01, True), (3.5, True)])
+def test_given_no_gain_with_which_the_model_follows_then_the_result_is_said_to_be_unsure(
+    error: float, unsure: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = problem()
+    monkeypatch.setattr(method, "choose_controller", lambda *_: (Controller.none(MODEL), error))
+    record = Record.from_arrays(1 / DT, dict(zip("xv", motion(0.1, 2.5), strict=True)))
+    found = method._default(one, start(one), Homotopy(), Experiment(MODEL, record), SILENT, False)
+    assert any("unsure" in words for words in found.warnings) == unsure
+
+
+@pytest.mark.parametrize(("exponent", "length"), [(2.0, 20), (1.0, 30), (0.7, 42), (0.1, 60)])
+def test_given_chaos_then_windows_of_three_lyapunov_times_cover_the_record_from_the_coupled_motion(
+    exponent: float, length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = problem()
+    search = Search(one, Controller.none(MODEL), SILENT, [])
+    here = one.evaluate(start(one), search.controller, 0.0)
+    coupled = Fit(here, True, 1, [])
+    seen: list[Any] = []
+
+    def stage(inner: Search, begin: Point, strength: float, tolerance: float, *_: Any, **__: Any) -> Fit:
+        seen.append((inner.problem.segments, begin, strength, tolerance))
+        return Fit(inner.problem.evaluate(begin, inner.controller, 0.0), True, 2, [])
+
+    monkeypatch.setattr(Search, "stage", stage)
+    record = Record.from_arrays(1 / DT, dict(zip("xv", motion(0.1, 2.5), strict=True)))
+    for alone, tolerance in ((True, 1e-10), (False, 1e-4)):
+        windows.in_windows(
+            search, coupled, exponent, Homotopy(), Experiment(MODEL, record), [], alone
+        )  # fmt: skip
+        segments, begin, strength, asked = seen.pop()
+        assert (strength, asked) == (0.0, tolerance)
+        edges = [0]
+        for segment, initial in zip(segments, begin.initials, strict=True):
+            assert segment.times[0] == pytest.approx(TIMES[edges[-1]])
+            assert initial == pytest.approx(here.motions[0].states[:, edges[-1]])
+            edges.append(edges[-1] + len(segment))
+        assert edges[-1] > COUNT - 10 or edges[-1] == COUNT
+        assert all(b - a == length for a, b in pairwise(edges[:-1]))

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+from analysis.base.errors import DataError
 from analysis.base.identification import Identification
 from analysis.base.progress import SILENT
 from analysis.base.record import Channel, Record
@@ -20,8 +21,10 @@ from analysis.estimate.finish import path_engine, rivals, shooting_engine
 from analysis.estimate.finish.input_reading import _later
 from analysis.estimate.functions.energetic.whitening import Whitening
 from analysis.estimate.methods import identify
+from analysis.estimate.path.estimate import estimate_path
 from analysis.estimate.path.iteration import _in_standard_errors
 from analysis.estimate.path.noise_levels import NoiseLevels
+from analysis.estimate.path.segment import Segment
 from analysis.estimate.profile import Profile
 from analysis.estimate.shooting import windows
 from analysis.estimate.shooting.build import noise_from_differences, problem_of, start_point
@@ -141,6 +144,22 @@ def test_given_states_of_some_records_then_the_others_have_those_of_the_data() -
         experiment, Start("test", experiment.guesses(), [known, None]), SILENT
     )
     assert free.estimate[0] == pytest.approx(0.45, abs=0.06)
+
+
+@pytest.mark.parametrize("samples", [1, 2, 3, 6])
+def test_given_a_segment_of_two_samples_or_more_then_a_path_is_found_through_it(samples: int) -> None:
+    model = Model.from_equations({"x": "-k*x"}, {"k": {"guess": 0.5}})
+    long, short = (np.exp(-0.04 * np.arange(float(count)))[None] for count in (40, samples))
+    segments = [
+        Segment(0.1 * np.arange(row.shape[1]), row, row, None, 0) for row in (long, short)
+    ]  # fmt: skip
+    if samples == 1:
+        with pytest.raises(DataError, match="two samples or more"):
+            estimate_path(model.kernels(), segments, np.array([[0.5]]), [0], sigma=np.array([0.01]))
+        return
+    found = estimate_path(model.kernels(), segments, np.array([[0.5]]), [0], sigma=np.array([0.01]))
+    assert found.estimate[0] == pytest.approx(0.4, abs=1e-4)
+    assert found.dof == 40 + samples - 1 - 2  # a number, and a first state for each segment
 
 
 # floors

@@ -38,6 +38,8 @@ load = Beam.from_toml  # a beam's description takes the place of a model
 FOLDER = "beams"  # of resources, where descriptions are found by name
 CURVE_POINTS = 101
 WIDE = 0.35  # standard error of a logarithm from which on the data say little about a place
+_NO_TRACE = 1e-8  # eigenvalue of the scaled information below which a common factor leaves no trace
+_TAKES_PART = 0.05  # of the largest share in it, from which on a quantity is named
 REFERENCES = [
     "H. T. Banks, J. M. Crowley, Parameter identification in continuum models, NASA CR-172132, 1983",
     "S. N. Wood, M. Fasiolo, A generalized Fellner-Schall method for smoothing parameter optimization, "
@@ -269,8 +271,10 @@ def _undetermined(unknowns: Unknowns, result: Fit) -> list[str]:
     out = []
     for value, vector in zip(values, vectors.T, strict=True):
         direction = np.abs(scale * vector)
-        if value < 1e-8:
-            names = [b.symbol for b, d in zip(blocks, direction, strict=True) if d > 0.05 * direction.max()]
+        if value < _NO_TRACE:
+            names = [
+                b.symbol for b, d in zip(blocks, direction, strict=True) if d > _TAKES_PART * direction.max()
+            ]
             out.append(
                 f"A common factor of {', '.join(names)} leaves the data unchanged: fix one of them, "
                 f"weigh the beam ([mass] total) or measure the force."

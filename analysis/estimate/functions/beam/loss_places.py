@@ -28,6 +28,7 @@ _LEAST = 0.02  # q below which there is no loss
 _APART = 0.08  # of the length, by which one set of places differs from another
 _SETS = 3
 MOST_LIKELY = 2  # losses of a set at most
+_TOLD_APART = 1e-6  # determinant over the product of both: two losses that the data can tell apart
 
 
 @dataclass(frozen=True)
@@ -137,7 +138,7 @@ def _closest(form: Array, gain: Array, places: Array, count: int) -> list[list[i
         ranked = [[int(i)] for i in np.argsort(-single)]
         return _different(ranked, single[np.argsort(-single)], places)
     determinant = own[:, None] * own[None, :] - form**2
-    good = (determinant > 1e-6 * own[:, None] * own[None, :]) & (
+    good = (determinant > _TOLD_APART * own[:, None] * own[None, :]) & (
         np.abs(places[:, None] - places[None, :]) > _APART
     )
     determinant = np.where(good, determinant, 1.0)

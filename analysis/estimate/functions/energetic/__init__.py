@@ -34,6 +34,7 @@ Array = NDArray[np.float64]
 CURVE_POINTS = 201
 SECTION_POINTS = 41  # of H(x, v) along either variable
 FAINT = 4.0  # a band so many times wider than usual marks where the motion hardly went
+_WELL_INSIDE = 0.85  # of half the visited range: beyond it a band is wide by nature
 REFERENCES = [
     "C.-S. Liu, Y.-W. Chen, J.-R. Chang, J. Marine Science and Technology 27 (2019) 202-209",
     "S. N. Wood, M. Fasiolo, A generalized Fellner-Schall method for smoothing parameter optimization, "
@@ -239,7 +240,7 @@ def _sections(x: Grid, v: Grid, x_name: str, v_name: str) -> dict[str, tuple[Arr
 def _faint(x: Array, spread: Array, name: str) -> list[str]:
     """Places inside the visited range that the motion hardly visited."""
     usual = float(np.median(spread))
-    inside = np.abs(np.linspace(-1, 1, len(x))) < 0.85
+    inside = np.abs(np.linspace(-1, 1, len(x))) < _WELL_INSIDE
     faint = inside & (spread > FAINT * usual)
     if usual <= 0 or not faint.any():
         return []

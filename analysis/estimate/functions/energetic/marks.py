@@ -32,6 +32,8 @@ _WORSE = 10.0  # by which the misfit of the average may lie above that of the sm
 _HIGHEST = 5.0  # functions' sizes: marks as high as that are expected (a kink: over the whole range)
 _RIPPLE = 0.01  # of a mark's height: splines of 64 intervals follow it no better
 _TURNS, _FACTOR = 12, 30.0  # of the penalty's weight
+_SAME_WEIGHT = 0.05  # change of the logarithm of a penalty's weight with which its search ends
+_FAINT = 1e-4  # probability below which a candidate does not count in the average
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +124,7 @@ class Quadratic:
             ratio = max(seen - weight * float(np.sum(V * S)), 1e-9) / max(weight * float(h @ S @ h), 1e-12)
             new = weight * float(np.clip(ratio, 1.0 / _FACTOR, _FACTOR)) * self.scale**2
             new = float(np.clip(new, LIGHTEST, HEAVIEST)) / self.scale**2
-            settled = abs(np.log(new / weight)) < 0.05
+            settled = abs(np.log(new / weight)) < _SAME_WEIGHT
             weight = new
             if settled:
                 break
@@ -158,7 +160,7 @@ class Quadratic:
         prior = np.concatenate([np.full(len(tried), 1.0 / len(tried)) for tried in classes])
         weight = prior * np.exp(-0.5 * (scores - scores.min()))
         weight /= weight.sum()
-        kept = [(w, c) for w, c in zip(weight, (c for t in classes for c in t), strict=True) if w > 1e-4]
+        kept = [(w, c) for w, c in zip(weight, (c for t in classes for c in t), strict=True) if w > _FAINT]
         total = sum(w for w, _ in kept)
         mean = np.sum([w * c.theta for w, c in kept], axis=0) / total
         covariance = np.zeros_like(self.matrix)

@@ -37,6 +37,7 @@ WON = 1e-3  # degrees of freedom beyond a polynomial below which a function is o
 STEEP = 4.0  # harmonics of the motion that the integration steps must follow
 STEP = 0.15  # radians of the highest of them to a step
 COLOURINGS = 2  # fits with the noise of the inputs counted along the motion of the one before
+_SHORTEST_SEGMENT = 16  # samples: a motion that runs away even within them is none of the record
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ def _shootable(data: Measured, wanted: Wanted, unknowns: Unknowns, start: Fit) -
         task, full = _output_error(data, wanted, unknowns, start, length)
         if np.isfinite(task.misfit(full, False).cost):
             return task, full
-        if length <= 16:
+        if length <= _SHORTEST_SEGMENT:
             raise DataError(
                 "The motion of the first estimate runs away even over a few samples: check the model and "
                 "units."
