@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from analysis.base.errors import ShakedownError
 from analysis.base.progress import SILENT, Progress
 from analysis.estimate.discovery.choice import Choice
+from analysis.estimate.discovery.closed import period_of
 from analysis.estimate.discovery.forces import Forces
 from analysis.estimate.discovery.quadratic import Quadratic, Subset, neighbours
 from analysis.estimate.discovery.trials import Trial, Trials
@@ -34,12 +35,23 @@ _SHORTEST = 24  # samples of a segment
 _ABSENT = 6  # terms that are tried beside those of a set: further away a linearisation says little
 _WIDE = 25  # the same for a search from nothing or from all of them
 _RISE = 0.25  # of the misfit, a sample: sets that lie higher follow the record no more
-_LEADERS, _WEAK_LEADERS = 8, 4  # of each size that are fitted: where terms are alike they are hardly ranked
-_PROBES = 3  # in turn that do not follow the record: after them the size is given up
 _ROUNDS = 10  # of fit and new choice
 _RIVAL = 10.0  # criterion above the best at which odds are 150 to 1
 _MOST_RIVALS = 4  # that are fitted
 _SERIOUS, _MOST_SERIOUS = 30.0, 24  # criterion above the best, and number, of sets that are weighed
+
+
+@dataclass(frozen=True)
+class _Breadth:
+    """How many sets of each size are fitted."""
+
+    leaders: int  # by the linearisation
+    weak_leaders: int  # by the weak form
+    probes: int  # in turn that do not follow the record: after them the size is given up
+
+
+_ALIKE = _Breadth(8, 4, 3)  # on a closed curve terms are alike, and sets hardly ranked
+_APART = _Breadth(3, 1, 1)
 
 
 @dataclass(eq=False)
@@ -108,11 +120,12 @@ class Stage:
             if not np.isfinite(quadratic.information).all():
                 return
             forces = Forces(self.trials.experiment, best)
+            breadth = _ALIKE if self._repeats(best) else _APART
             limit = best.misfit + _RISE * self.choice.samples
             largest = len(best.subset - self.choice.always) + 1
             leading = [
-                quadratic.leading(largest, _LEADERS),
-                *(q.leading(largest, _WEAK_LEADERS) for q in weak),
+                quadratic.leading(largest, breadth.leaders),
+                *(q.leading(largest, breadth.weak_leaders) for q in weak),
             ]
             indices = [[index for index, _ in items], *(list(range(len(q.linear))) for q in weak)]
             for size in range(largest, 0, -1):
@@ -124,21 +137,27 @@ class Stage:
                 }
                 # of terms that are only added the quadratic is sure
                 others = [s for s in subsets if not s > best.subset]
-                if others and not self._any_follows(others, best, forces, limit):
+                if others and not self._any_follows(others, best, forces, limit, breadth.probes):
                     break
             if self.ranked()[0] is best:
                 return
             self.explore(self.ranked()[0], progress)
 
-    def _any_follows(self, subsets: list[Subset], best: Trial, forces: Forces, limit: float) -> bool:
-        """Fit sets until several in turn have a misfit above a limit; whether one has not."""
+    def _repeats(self, trial: Trial) -> bool:
+        """Whether the motion is closed, or its pieces may not tell."""
+        return self.trials.length > 0 or all(period_of(states) is not None for states in trial.states)
+
+    def _any_follows(
+        self, subsets: list[Subset], best: Trial, forces: Forces, limit: float, probes: int
+    ) -> bool:
+        """Fit sets until ``probes`` in turn have a misfit above a limit; whether one has not."""
         follow = lost = 0
         for subset in subsets:
             if self._follows(subset, best, forces, limit):
                 follow, lost = follow + 1, 0
             else:
                 lost += 1
-            if lost == _PROBES:
+            if lost == probes:
                 break
         return follow > 0
 
