@@ -8,10 +8,10 @@ A driver says by ``zeroing()`` how that is done, as a small table that can be ha
     {"kind": "process", "pid", "started"}                             a sound card: ends what feeds it
     {"kind": "nidaqmx", "device", "server"}                           reset of an NI device; server: host:port
 
-The second guard uses it when the rig's process is frozen or gone, the window when it has lost that process,
 A line takes what is written to it whether or not somebody listens: an instrument that has a ``question`` is
 taken for reached when it has answered that.
 
+The second guard uses it when the rig's process is frozen or gone, the window when it has lost that process,
 ``shakedown stop`` when it finds a drive that nobody looks after any more.
 """
 
