@@ -26,6 +26,13 @@ _OVERLOADS = re.compile(
 _MISSING = re.compile(
     r"#?N/?A|#(NV|WERT!|VALUE!|DIV/0!|REF!|NUM!)|NULL|NONE|MISSING|INVALID|ERR(OR)?", re.IGNORECASE
 )
+# What was computed from the columns: instruments write such rows behind a table.
+_STATISTIC = re.compile(
+    r"mean|average|avg|min|minimum|max|maximum|rms|std|std\.? ?dev|stdev|standard deviation|variance|median"
+    r"|sum|total|count|range|peak|peak.to.peak|p-p|pk-pk|mittelwert|mittel|effektivwert|standardabweichung"
+    r"|summe|anzahl|moyenne|médiane|écart[ -]type|ecart[ -]type|media|promedio|mediana|desviación estándar",
+    re.IGNORECASE,
+)
 _STROKES = re.compile(r"[-–—*?]+")
 
 
@@ -41,6 +48,11 @@ def is_overload(cell: str) -> bool:
 def is_missing(cell: str) -> bool:
     """Whether a cell says that there is no value: N/A, ---."""
     return (_MISSING.fullmatch(cell) or _STROKES.fullmatch(cell)) is not None
+
+
+def is_statistic(cell: str) -> bool:
+    """Whether a cell names what was computed from the columns: Mean, Max, Mittelwert."""
+    return _STATISTIC.fullmatch(cell.strip().rstrip(":.")) is not None
 
 
 def is_digits(cell: str, decimal_comma: bool) -> bool:

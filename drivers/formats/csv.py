@@ -16,12 +16,15 @@ from io import TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
+
 from analysis import DataError
 from drivers.base.files import decoded, open_regular
 from drivers.formats.cells import is_digits, is_number, is_overload, tells
 from drivers.formats.columns import Found, column_of, recording_from
 from drivers.formats.names import split_unit
 from drivers.formats.options import DECIMALS, SEPARATORS, Options
+from drivers.formats.preamble import cells_on_one_line, rate_above
 from drivers.formats.rows import COMMENTS, LONGEST_LINE, Layout, Table, cells_of, read_columns, trimmed
 from drivers.formats.stamps import is_date, is_stamp
 from drivers.formats.timing import is_plain_time, is_time, written_times
@@ -42,10 +45,15 @@ FIRST_ROWS = 8  # of numbers, in which the widest one has no empty cells at its 
 
 def open_file(path: Path, options: Options) -> Recording:
     """The table as a recording (in memory: text has no way to be read in pieces)."""
-    with _without_wide_characters(path) as plain:
+    with _without_wide_characters(path) as narrow, cells_on_one_line(narrow) as plain:
         layout = detect(plain, options)
-        table = read_columns(plain, layout)
-    recording = recording_from(found_table(path.name, layout, table), options)
+        table = _oldest_first(read_columns(plain, layout), layout, options)
+    found = found_table(path.name, layout, table)
+    if options.rate is None and not any(c.stamped or is_time(c.name) for c in found.columns):
+        found.rate = layout.rate  # times and the user know better
+        if layout.rate is not None:
+            table.notes.append(f"the rate, {layout.rate:g} Hz, stands above the titles")
+    recording = recording_from(found, options)
     separator = next(word for word, sign in SEPARATORS.items() if sign == layout.delimiter)
     recording.guesses = replace(
         recording.guesses or Guesses(),
@@ -108,6 +116,28 @@ def found_table(source: str, layout: Layout, table: Table) -> Found:
     return found
 
 
+def _oldest_first(table: Table, layout: Layout, options: Options) -> Table:
+    """The table with its rows turned around where each time is before the one above it."""
+    names = [split_unit(name)[0] for name in layout.names or []]
+    wanted = [
+        i for i, name in enumerate(names) if (name == options.time if options.time else is_plain_time(name))
+    ]
+    for i in (*wanted, *table.stamps) if options.time != "" else ():
+        count = len(table.columns[i])
+        if count < 2 or not np.all(np.diff(table.columns[i]) < 0):
+            continue
+        return Table(
+            [np.ascontiguousarray(column[::-1]) for column in table.columns],
+            {
+                column: tuple((count - stop, count - start) for start, stop in reversed(spans))
+                for column, spans in table.clipped.items()
+            },
+            table.stamps,
+            [*table.notes, "times run downwards: the rows are turned around"],
+        )
+    return table
+
+
 def detect(path: Path, options: Options = AS_IT_LOOKS) -> Layout:
     """Delimiter, decimal sign and header of a table, from its first lines, unless they are given."""
     lines = _first_lines(path, FEW_LINES)
@@ -152,7 +182,9 @@ def detect(path: Path, options: Options = AS_IT_LOOKS) -> Layout:
     cells = [cells_of(row, delimiter) for row in body]
     text = _text_columns(cells, width, decimal_comma) if names else ()
     dates = _date_column(cells, width)
-    return Layout(delimiter, decimal_comma, names, skip, width, trailing, titles, text, dates)
+    above = lines[: titles - 1] if titles else lines[:skip]
+    rate = rate_above(above, delimiter, decimal_comma)
+    return Layout(delimiter, decimal_comma, names, skip, width, trailing, titles, text, dates, rate)
 
 
 def _commented_titles(
@@ -225,6 +257,13 @@ def _header_line(lines: list[str], signs: Sequence[tuple[str | None, bool]]) -> 
     filled = [
         (i, line) for i, line in enumerate(lines) if line.strip() and not line.lstrip().startswith(COMMENTS)
     ]
+
+    def apart(row: int, delimiter: str | None, comma: bool) -> bool:
+        """Whether remarks end above: by an empty line, or by one that tells the rate."""
+        between = lines[filled[row - 1][0] + 1 : filled[row][0]]
+        told = rate_above([filled[row - 1][1]], delimiter, comma)
+        return row > 0 and (told is not None or any(not line.strip() for line in between))
+
     for delimiter, comma in signs:
         cells = [trimmed(cells_of(line, delimiter)) for _, line in filled]
         numeric = [
@@ -236,10 +275,12 @@ def _header_line(lines: list[str], signs: Sequence[tuple[str | None, bool]]) -> 
             if numeric[at] and numeric[at + 1] and len(cells[at + 1]) in (width, len(cells[at])):
                 first = at
                 while first > 0 and at - first < 2 and len(cells[first - 1]) == width:
+                    if first < at and apart(first, delimiter, comma):
+                        return filled[first][0]
                     first -= 1
                     if _names_time(cells[first]):  # remarks above may be as wide
                         return filled[first][0]
-                above = all(len(c) != width for c in cells[:first])
+                above = apart(first, delimiter, comma) or all(len(c) != width for c in cells[:first])
                 return filled[first][0] if first < at and above else 0
     return 0
 

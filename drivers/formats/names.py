@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from drivers.formats.timing import SECONDS, is_time
+
 # Units that a title may end in without square brackets: in round ones, where a remark may stand as well, and
 # behind a stroke, where a group's name may stand before it.
 UNITS = frozenset(
@@ -92,14 +94,17 @@ UNITS = frozenset(
 
 
 def split_unit(title: str) -> tuple[str, str]:
-    """``x [mm]``, ``x (mm)``, ``x/mm`` and ``x, mm`` as name and unit."""
+    """``x [mm]``, ``x (mm)``, ``x/mm`` and ``x, mm`` as name and unit; of times ``time_ms``, too."""
     title = title.strip()
     if match := re.fullmatch(r"(.*?)\s*\[([^\[\]]*)\]", title, re.DOTALL):
         return match[1], match[2].strip()
     match = re.fullmatch(r"(.*\S)\s*\(([^()]+)\)", title, re.DOTALL) or re.fullmatch(
         r"([^/,]*\S)\s*[/,]\s*(.+)", title, re.DOTALL
     )
-    return (match[1], match[2].strip()) if match and is_unit(match[2]) else (title, "")
+    if match and is_unit(match[2]):
+        return match[1], match[2].strip()
+    name, _, last = title.rpartition("_")
+    return (name, last) if is_time(name) and last in SECONDS else (title, "")
 
 
 def is_unit(text: str) -> bool:

@@ -20,6 +20,7 @@ from drivers.formats.cells import (
     is_missing,
     is_number,
     is_overload,
+    is_statistic,
     value_of,
 )
 from drivers.formats.names import split_unit
@@ -45,6 +46,7 @@ class Layout:
     titles: int = 0  # the line of the header row, counted from 1; 0: none
     text: tuple[int, ...] = ()  # columns of words, such as remarks: they are left out
     dates: int | None = None  # the column of dates beside the one of times of day
+    rate: float | None = None  # Hz, where a line above the titles tells it
 
     def name(self, column: int) -> str:
         return self.names[column] if self.names else str(column + 1)
@@ -126,6 +128,7 @@ class CarefulReader:
         self._words: dict[int, set[str]] = {}
         self._thousands = False  # seen beyond doubt
         self._doubtful: tuple[int, int, str] | None = None  # line, column and cell
+        self._statistics: list[str] = []  # what rows behind the table say that they are
 
     def table(self) -> Table:
         layout = self.layout
@@ -152,6 +155,8 @@ class CarefulReader:
             count = "1 cell" if len(rows) == 1 else f"{len(rows)} cells"
             place = layout.name(column)
             table.notes.append(f"{count} with {words} in column {place}: marked as clipped")
+        if self._statistics:
+            table.notes.append(f"rows behind the table are left out: {', '.join(self._statistics)}")
         if self._thousands:
             table.notes.append("thousands marks are taken out")
         if layout.dates is not None:
@@ -169,8 +174,10 @@ class CarefulReader:
                     continue
                 cells = cells_of(text, layout.delimiter)
                 told = any(is_number(cell, layout.decimal_comma) for cell in cells[: layout.columns])
-                if count > 1 and not told:  # behind a single row it is more likely a mistake
+                computed = 0 not in layout.text and is_statistic(cells[0])
+                if count > 1 and (computed or not told):  # behind a single row it is more likely a mistake
                     ended = ended or number
+                    self._statistics += [cells[0]] * computed
                     continue
                 if ended:
                     raise DataError(

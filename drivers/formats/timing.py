@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from analysis import DataError, Span
 
-# None that may be short for a temperature, as "temps" is.
+# Names that may be of a temperature, a torque or a tension as well.
+_DOUBTFUL_NAMES = frozenset({"T", "temps", "tempo"})
 TIME_NAMES = frozenset(
     {"t", "time", "times", "x_value", "seconds", "timestamp", "zeit", "tiempo", "tijd", "czas"}
 )
@@ -116,12 +117,13 @@ def _grid_with_holes(times: NDArray[np.float64]) -> Grid | None:
 
 def is_time(name: str) -> bool:
     """Whether a column of that name may hold times."""
-    return name.strip().lower() in TIME_NAMES
+    return name.strip().lower() in TIME_NAMES | _DOUBTFUL_NAMES
 
 
 def is_plain_time(name: str) -> bool:
-    """Whether nothing but times has that name: ``T`` may be a temperature, a torque or a tension as well."""
-    return is_time(name) and name.strip() != "T"
+    """Whether nothing but times has that name: ``T`` may be a temperature, "temps" short for some."""
+    plain = name.strip()
+    return is_time(plain) and plain != "T" and plain.lower() not in _DOUBTFUL_NAMES
 
 
 def in_seconds(times: NDArray[np.float64], unit: str, source: str) -> NDArray[np.float64]:

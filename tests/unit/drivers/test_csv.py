@@ -125,7 +125,7 @@ def test_given_whole_rates_then_they_are_exact(tmp_path: Path) -> None:
     [
         ("t,x\n0,1\n0.1,2\n0.3,3\n0.4,4\n", "not sampled uniformly.*--resample"),
         ("t,x\n0,1\n0.1,2\n0.1,3\n", "not sampled uniformly"),
-        ("t,x\n0,1\n-1,2\n-2,3\n", "do not increase"),
+        ("t,x\n0,1\n-2,2\n-1,3\n", "do not increase"),
         ("t,x\n0,1\nnan,2\n2,3\n", "not a number at sample 1"),
         ("t,x\n0,1\n1,2\ninf,3\n", "do not increase"),
         ("t,x\n0,1\n", "too few samples"),
@@ -514,3 +514,90 @@ def test_given_times_coarser_than_the_step_then_the_rate_is_asked_for(tmp_path: 
     with pytest.raises(DataError, match=r"written too coarsely.*about 250 Hz.*--rate"):
         read(tmp_path / "a.csv")
     assert read(tmp_path / "a.csv", rate=250.0).rate == 250.0
+
+
+USUAL = ["t,x,v", "0,1.5,2", "0.1,2.5,3", "0.2,-3.5,4"]
+
+
+def test_given_titles_with_line_breaks_then_they_are_titles_and_lines_keep_their_numbers(
+    tmp_path: Path,
+) -> None:
+    head = 'Operator,"Jane\nDoe, 12"" rig"\n"Time\r\n[s]","Weg\r\n[mm]","Kraft\r\n(N)"\r\n'
+    record = read(table(tmp_path, head + "\n".join(USUAL[1:])))
+    assert record.rate == 10.0 and record.names == ("Weg", "Kraft")
+    assert [record.channels[n].unit for n in record.names] == ["mm", "N"]
+    with pytest.raises(DataError, match=r"line 9, column Kraft.*'oops' is not a number"):
+        read(table(tmp_path, head + "\n".join([*USUAL[1:3], "0.2,-3.5,oops", USUAL[3], USUAL[3]])))
+
+
+@pytest.mark.parametrize("behind", ["Mean,0.0,1\nMax,1,2\n", "\nMittelwert;0;1\n", "Std. Dev.:\t0.7\t1\n"])
+def test_given_statistics_behind_the_table_then_they_are_no_rows_and_named(
+    tmp_path: Path, behind: str
+) -> None:
+    sign = next(s for s in ",;\t" if s in behind)
+    path = table(tmp_path, "\n".join(USUAL).replace(",", sign) + "\n" + behind)
+    assert read(path)["x"].tolist() == [1.5, 2.5, -3.5]
+    guesses = open_lazily(path).guesses
+    assert guesses is not None and "rows behind the table are left out: M" in guesses.notes[0].replace(
+        "Std", "Mean"
+    )
+
+
+@pytest.mark.parametrize(
+    ("above", "rate"),
+    [
+        ("Instrument,ACME 5\nSample interval,5,ms\nSamples,3\n\n", 200.0),
+        ("Instrument,ACME 5\nSampling rate,0.2,kHz\n\n", 200.0),
+        ("Sampling Rate (kS/s),0.2\n", 200.0),
+        ("# Sample period: 5000 us\n", 200.0),
+        ("dt = 0.005\n", 200.0),
+        ("Fréquence d'échantillonnage: 200 Hz\n", 200.0),
+        ("Sample interval,5,ms\nSampling rate,200,Hz\n\n", 200.0),
+        ("Sample interval,5,ms\nSampling rate,100,Hz\n\n", None),  # one of the two is of something else
+        ("Sample interval,5\n\n", None),  # of seconds, or of milliseconds
+        ("Sampling rate,51200,MB\n\n", None),
+    ],
+)
+def test_given_a_rate_above_a_table_without_times_then_it_counts_if_it_is_beyond_doubt(
+    tmp_path: Path, above: str, rate: float | None
+) -> None:
+    path = table(tmp_path, above + "x [mm],F [N]\n1.5,2\n2.5,3\n-3.5,4\n")
+    if rate is None:
+        with pytest.raises(DataError, match="does not tell its sample rate"):
+            read(path)
+    else:
+        record = read(path)
+        assert record.rate == rate and record.names == ("x", "F")
+        guesses = open_lazily(path).guesses
+        assert guesses is not None and "the rate, 200 Hz, stands above the titles" in guesses.notes
+    assert read(path, rate=50.0).rate == 50.0  # the user knows better
+    assert read(table(tmp_path, above + "\n".join(USUAL))).rate == 10.0  # and so do times
+
+
+def test_given_times_that_run_downwards_then_the_rows_are_turned_around_and_it_is_said(
+    tmp_path: Path,
+) -> None:
+    path = table(tmp_path, "\n".join(["t,x,v", "0.3,OVLD,5", *USUAL[:0:-1]]))
+    record = read(path)
+    assert record.rate == 10.0 and record["v"].tolist() == [2.0, 3.0, 4.0, 5.0]
+    assert record["x"][:3].tolist() == [1.5, 2.5, -3.5] and record.channels["x"].clipped == ((3, 4),)
+    guesses = open_lazily(path).guesses
+    assert guesses is not None and "times run downwards: the rows are turned around" in guesses.notes
+    with pytest.raises(DataError, match="do not increase"):
+        read(table(tmp_path, "\n".join([USUAL[0], USUAL[3], USUAL[1], USUAL[2]])))
+
+
+@pytest.mark.parametrize("title", ["temps", "Temps (s)", "tempo", "temps_s", "time_s"])
+def test_given_times_in_french_or_with_the_unit_in_the_name_then_they_are_times(
+    tmp_path: Path, title: str
+) -> None:
+    rows = [title + USUAL[0][1:], *USUAL[1:]]
+    assert read(table(tmp_path, "\n".join(rows))).names == ("x", "v")
+
+
+@pytest.mark.parametrize("values", ["20,21,21", "22,21,20.5", "20,21,22"])
+def test_given_temperatures_named_temps_beside_times_then_they_are_a_channel(
+    tmp_path: Path, values: str
+) -> None:
+    rows = [f"{row},{v}" for row, v in zip(USUAL, ["temps", *values.split(",")], strict=True)]
+    assert read(table(tmp_path, "\n".join(rows))).names == ("x", "v", "temps")
