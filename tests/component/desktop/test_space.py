@@ -14,6 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from app.desktop.plots.space import SpaceCard
 from app.desktop.theme import Theme
+from tests.waiting import GUARD_MS as GUARD
 
 LABELS = ("x(t) [mm]", "x(t + 5 ms) [mm]", "x(t + 10 ms) [mm]")
 ANGLE = np.linspace(0, 2 * np.pi, 400, endpoint=False)
@@ -27,7 +28,8 @@ def card(qtbot: QtBot) -> SpaceCard:
     made = SpaceCard(theme, "Motion in three dimensions")
     qtbot.addWidget(made)
     made.resize(500, 400)
-    made.show()
+    with qtbot.waitExposed(made, timeout=GUARD):  # its size is the window system's before that
+        made.show()
     made.view.show_points(CIRCLE, LABELS)
     return made
 
@@ -49,13 +51,14 @@ def test_given_the_crosshair_then_the_values_of_the_point_under_the_pointer_are_
     qtbot.keyClick(card.view, Qt.Key.Key_C)
     qtbot.mouseMove(card.view, QPoint(2, 2))
     qtbot.mouseMove(card.view, _place(card, 100))  # a quarter of the circle: x = 0, y = 3
+    qtbot.waitUntil(lambda: bool(card.readout.text()), timeout=GUARD)  # the pointer goes by the window system
     words = card.readout.text()
     values = [float(part.partition(" = ")[2].split()[0].replace("−", "-")) for part in words.split("   ")]
     assert words.startswith("x(t) = ") and words.endswith(" mm")
     # A pixel is 0.03 mm here, and the pointer stands on whole ones.
     assert values == pytest.approx([0.0, 3.0, 0.0], abs=0.1)
     qtbot.mouseMove(card.view, QPoint(2, 2))
-    assert card.readout.text() == ""
+    qtbot.waitUntil(lambda: not card.readout.text(), timeout=GUARD)
 
 
 def test_given_depth_then_near_is_strong_and_far_is_pale(card: SpaceCard) -> None:
