@@ -15,7 +15,7 @@ from app.desktop.page import Page
 from app.desktop.plots.convergence import Convergence
 from app.desktop.plots.fitpicture import FitPlot
 from app.desktop.widgets.basics import Card, button, label, progress_bar, scrolled, set_role
-from app.desktop.widgets.mapping import Mapping
+from app.desktop.widgets.mapping import NONE, Mapping
 from app.desktop.widgets.modelcard import ModelCard
 from app.desktop.widgets.profilepanel import ProfilePanel
 from app.desktop.widgets.results import ResultTable
@@ -162,11 +162,11 @@ class IdentifyPage(Page):
     def _rebuild(self) -> None:
         """The model or the record has changed."""
         record = self.bench.record
-        before = {**self.mapping.values(), **self._found_channels}
+        before = {**self.mapping.chosen(), **self._found_channels}
         self.mapping.rebuild(self.bench.model, record.record if record else None)
         for name, box in self.mapping.boxes.items():
-            if before.get(name):
-                box.setCurrentText(before[name])
+            if name in before:
+                box.setCurrentText(before[name] or NONE)
         if self.bench.model is not None and not self.bench.model_problem:
             self._found_channels = {}
         missing = "Take a recording in hand first." if record is None else ""

@@ -21,12 +21,14 @@ class Mapping(QWidget):
         self._rows.setContentsMargins(0, 0, 0, 0)
         self.setLayout(self._rows)
         self.boxes: dict[str, QComboBox] = {}
+        self._channels: tuple[str, ...] = ()
 
     def rebuild(self, model: Model | None, record: Record | None) -> None:
         """Offer the channels of the record for the quantities of the model."""
         while self._rows.rowCount():
             self._rows.removeRow(0)
         self.boxes = {}
+        self._channels = () if record is None else tuple(record.names)
         if model is None or record is None:
             return
         for name in (*model.outputs, *(i for i in model.inputs if i not in model.outputs)):
@@ -41,3 +43,7 @@ class Mapping(QWidget):
     def values(self) -> dict[str, str]:
         """Channel by name of the model; empty where nothing was measured."""
         return {n: "" if b.currentIndex() == 0 else b.currentText() for n, b in self.boxes.items()}
+
+    def chosen(self) -> dict[str, str]:
+        """The same without what is not measured because no channel has that name."""
+        return {n: channel for n, channel in self.values().items() if channel or n in self._channels}

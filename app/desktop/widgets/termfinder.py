@@ -312,7 +312,10 @@ class TermFinder(QDialog):
         model = replace(self.found.model, name=f"Selected from {self.record.name}")
         text = model.to_toml()
         result: Identification = replace(self.found.result, model=model.name, model_text=text)
-        self.taken.emit(text, result, dict(self._asked.channels))
+        named = dict.fromkeys(
+            (*model.outputs, *model.inputs), ""
+        )  # a channel of that name may be something else
+        self.taken.emit(text, result, named | dict(self._asked.channels))
         self.accept()
 
     def _say(self, text: str, role: str) -> None:
@@ -337,7 +340,7 @@ def ranking(found: Selection) -> list[tuple[str, str, str]]:
         number = f"{name} = {with_error(fitted)}" if kept and fitted is not None else "left out"
         inside = [n for n in found.library.shapes if kept and name in found.library.users(n)]
         numbers = [f"{n} = {with_error(found.result.parameters[n])}" for n in inside]
-        rows.append((term, sure, ", ".join([number, *numbers])))
+        rows.append((term, sure, "; ".join([number, *numbers])))
     for name in found.library.free:
         if name in found.result.parameters and name in found.library.equations.get("v", ""):
             rows.insert(0, ("drive", "always", f"{name} = {with_error(found.result.parameters[name])}"))

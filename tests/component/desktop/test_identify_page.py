@@ -146,3 +146,46 @@ def test_given_channels_then_the_drive_and_the_scale_of_friction_are_guessed_fro
     library = terms._library(replace(asked, drive="f"), record)
     assert library.inputs == {"f": "measured"} and set(library.equations) == {"x"}
     assert (percent(0.9999), percent(1e-5), percent(0.123)) == ("> 99.9 %", "< 0.1 %", "12.3 %")
+
+
+def test_given_a_channel_that_is_left_out_then_it_stays_so_until_a_record_has_it_anew(
+    make_window: Callable[..., MainWindow], qtbot: QtBot
+) -> None:
+    window = make_window("identify", begin=False)
+    bench, page = window.bench, window.pages["identify"]
+    assert isinstance(page, IdentifyPage)
+    motion = _motion().y
+    bare = Record.from_arrays(50.0, {"x": motion[0]})
+    scaled = Record.from_arrays(50.0, {"x": motion[0], "v": motion[1] / 47.0})  # in a unit of its own
+    bench.take_record(bare, "bare")
+    text = '[states]\nx = "v"\nv = "-k*x - c*v"\n[parameters]\nk = { guess = 40 }\nc = { guess = 1 }\n'
+    page.model_card.take_text(text)
+    qtbot.waitUntil(lambda: "v" in page.mapping.boxes and not bench.model_checking, timeout=LONG)
+    assert page.mapping.values() == {"x": "x", "v": ""}
+    bench.take_record(scaled, "scaled")
+    assert page.mapping.values() == {"x": "x", "v": "v"}
+    page.mapping.boxes["v"].setCurrentIndex(0)
+    page.model_card.take_text(text.replace("k =", "# stiff\nk ="))
+    qtbot.waitUntil(lambda: bench.model is not None and "stiff" in bench.model.text, timeout=LONG)
+    assert page.mapping.values() == {"x": "x", "v": ""}
+
+
+def test_given_an_equation_of_displacement_alone_then_a_channel_of_another_unit_is_not_its_velocity(
+    make_window: Callable[..., MainWindow], qtbot: QtBot
+) -> None:
+    window = make_window("identify", begin=False)
+    bench, page = window.bench, window.pages["identify"]
+    assert isinstance(page, IdentifyPage)
+    x, v = _motion().y
+    bench.take_record(Record.from_arrays(50.0, {"x": x, "v": v / 47.0}), "scaled")
+    page.find_terms()
+    finder = page.finder
+    assert finder is not None and not finder._velocity()  # not the rate of x
+    for item in finder._items():
+        if item.data(TERM).term not in ("x", "v"):
+            item.setCheckState(Qt.CheckState.Unchecked)
+    finder.run()
+    qtbot.waitUntil(lambda: finder.take_button.isEnabled(), timeout=LONG)
+    finder.take()
+    qtbot.waitUntil(lambda: "v" in page.mapping.boxes and page.run_button.isEnabled(), timeout=LONG)
+    assert page.mapping.values() == {"x": "x", "v": ""} == bench.findings["mapping"]
