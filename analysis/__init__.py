@@ -60,6 +60,7 @@ _NAMES = {
     "dynamics.tone_drive": "driven_by_a_tone",
     # orbits and invariants of a record
     "motion.verdict": "Motion examine",
+    "motion.exponent": "Exponent",
     "motion.dimension": "dimension_of_all",
     "motion.sampling": "coarse noise_beside_motion",
     "orbits.autonomous": "autonomous_orbits mean_turn",

@@ -81,6 +81,7 @@ from analysis.model import Parameter as Parameter
 from analysis.model.editing import with_parameter as with_parameter
 from analysis.model.grammar import FUNCTIONS as FUNCTIONS
 from analysis.motion.dimension import dimension_of_all as dimension_of_all
+from analysis.motion.exponent import Exponent as Exponent
 from analysis.motion.sampling import coarse as coarse
 from analysis.motion.sampling import noise_beside_motion as noise_beside_motion
 from analysis.motion.verdict import Motion as Motion

@@ -9,8 +9,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from analysis import Motion, Orbits
-    from analysis.motion.exponent import Exponent
+    from analysis import Exponent, Motion, Orbits
 
 
 WITHOUT_ORBITS = ("noise", "drifting", "quasi-periodic")

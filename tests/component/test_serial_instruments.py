@@ -202,7 +202,8 @@ def test_given_a_ds345_then_the_bytes_are_those_of_its_protocol() -> None:
         ]  # fmt: skip
         wait_until(lambda: instrument.peak == 1.5)  # peak to peak
         generator.close()
-        wait_until(lambda: instrument.received[-2:] == [b"AMPL 0.000VP\n", b"AMPL? VP\n"])
+        off = b"AMPL 0.000VP\n"
+        wait_until(lambda: instrument.received[-3:] == [off, b"AMPL? VP\n", off])
 
 
 def test_given_a_scpi_generator_then_the_bytes_are_those_of_its_protocol() -> None:
@@ -218,7 +219,7 @@ def test_given_a_scpi_generator_then_the_bytes_are_those_of_its_protocol() -> No
         ]  # fmt: skip
         wait_until(lambda: instrument.peak == 1.5)
         generator.close()
-        wait_until(lambda: instrument.received[-2:] == [b"OUTP OFF\n", b"OUTP?\n"])
+        wait_until(lambda: instrument.received[-3:] == [b"OUTP OFF\n", b"OUTP?\n", b"OUTP OFF\n"])
 
 
 @pytest.mark.parametrize(("simulated", "driver"), GENERATORS)

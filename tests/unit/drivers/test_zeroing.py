@@ -26,10 +26,10 @@ def test_given_a_step_upwards_that_was_broken_off_then_the_end_of_its_line_does_
         with Path(instrument.port).open("wb", buffering=0) as line:
             line.write(b"VOLT 1.0\nVOLT 4.0")  # frozen before the end of the second line
             how = {"kind": "line", "port": instrument.port, "commands": ["OUTP OFF"], "withdraw": "E-9"}
-            wait_until(lambda: instrument.peak == 0.5)
+            wait_until(lambda: instrument.peak == 1.0)  # open: told is that into 50 ohm
             zero_output(how)
         wait_until(lambda: instrument.peak == 0.0)
-        assert max(peak for _, peak in instrument.history) == 0.5
+        assert max(peak for _, peak in instrument.history) == 1.0
 
 
 @posix
