@@ -20,6 +20,7 @@ from analysis.base.errors import DataError, ModelError
 from analysis.base.identification import Estimate, Identification, Residual
 from analysis.base.progress import SILENT, Progress
 from analysis.dynamics.imposed import DecayingMotion, DecayingMotions, ImposedMotion, ImposedMotions
+from analysis.estimate.identifiability import pseudo_inverse
 from analysis.experiment.curves import MeasuredCurve, MeasuredDecay
 from analysis.model import Model
 
@@ -410,7 +411,7 @@ class _Fit:
         if fits:
             return scaled
         k = len(self.columns)
-        full = np.linalg.pinv(J.T @ J)
+        full = pseudo_inverse(J.T @ J)
         scores = np.array([J[rows].T @ r[rows] for rows in np.array_split(np.arange(len(r)), BLOCKS)])
         # the spread of stretches, not divided by their number: what a model misses does not average out
         robust = (full @ (BLOCKS * scores.T @ scores) @ full)[:k, :k]

@@ -120,9 +120,15 @@ def agreement(
 
 
 def _weights(covariances: Array, metric: Array) -> Array:
-    """Weights of the chi-squares whose sum is sum g_k' M g_k, for scores of covariance [K, K, P, P]."""
-    values, vectors = np.linalg.eigh(metric)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    """Weights of the chi-squares whose sum is sum g_k' M g_k, for scores of covariance [K, K, P, P].
+
+    The root of M is taken of the scaled matrix: in the parameters' units its eigenvalues may lie further
+    apart than numbers have digits, and rounding would take the place of the small ones.
+    """
+    size = np.sqrt(np.maximum(np.diag(metric), 0.0))
+    unit = np.where(size > 0, size, 1.0)
+    values, vectors = np.linalg.eigh(metric / np.outer(unit, unit))
+    root = size[:, None] * vectors * np.sqrt(np.maximum(values, 0.0))
     K, _, P, _ = covariances.shape
     inner = np.einsum("pi,klps,sj->kilj", root, covariances, root)
     found = np.linalg.eigvalsh(inner.reshape(K * P, K * P))

@@ -234,6 +234,8 @@ def information(evaluation: Evaluation, unknowns: Unknowns) -> Array:
     matrix = evaluation.hessian.copy()
     for _, h, cross in evaluation.local:
         if len(h):
-            matrix -= cross @ np.linalg.pinv(h, rcond=1e-14, hermitian=True) @ cross.T
+            size = np.sqrt(np.maximum(np.diag(h), 1e-300))  # initial values have units of their own
+            inner = np.linalg.pinv(h / np.outer(size, size), rcond=1e-14, hermitian=True)
+            matrix -= (cross / size) @ inner @ (cross / size).T
     slope = unknowns.slope(evaluation.point.values[unknowns.positions])
     return matrix / np.outer(slope, slope)

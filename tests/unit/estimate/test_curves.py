@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError, ModelError
 from analysis.dynamics.imposed import DecayingMotions, ImposedMotion, ImposedMotions
-from analysis.estimate.curves import identify_curves
+from analysis.estimate.curves import _Fit, identify_curves
 from analysis.experiment.curves import MeasuredCurve, MeasuredDecay
 from analysis.model import Model
 from analysis.validation.curves import check_curves
@@ -90,6 +92,23 @@ def test_when_a_term_is_missing_then_the_verdict_says_so_and_the_errors_widen(mo
     assert found.verdict in ("close", "misses") and found.residual.per_dof > 3
     right = identify_curves(model, [_noisy(_clean(model), 1)])
     assert found.parameters["k3"].stderr > 3 * right.parameters["k3"].stderr
+
+
+@pytest.mark.parametrize("units", [(1.0, 1e-12), (1e9, 1.0)])
+def test_when_a_model_misses_the_curve_then_errors_widen_alike_in_any_units(
+    units: tuple[float, float],
+) -> None:
+    rng = np.random.default_rng(3)
+    J, r = rng.standard_normal((80, 2)), np.repeat(rng.standard_normal(8), 10)  # whole stretches are missed
+    fit: Any = SimpleNamespace(columns=[0, 1])
+
+    def widened(jacobian: Array) -> Array:
+        own = np.linalg.inv(J.T @ J) * np.outer(jacobian[0] / J[0], jacobian[0] / J[0]) ** -1.0
+        return _Fit._widened(fit, own, r, jacobian, 1.0, False, True)
+
+    one, other = widened(J), widened(J * units)
+    assert other * np.outer(units, units) == pytest.approx(one, rel=1e-6)
+    assert np.all(np.diag(one) > 2 * np.diag(np.linalg.inv(J.T @ J)))
 
 
 @pytest.mark.parametrize("left_out", ["phase", "force"])

@@ -132,6 +132,15 @@ def test_given_an_evaluation_then_the_information_is_the_inverse_of_the_marginal
     )
 
 
+def test_given_initial_values_in_units_of_their_own_then_the_information_is_the_same() -> None:
+    one = problem(True)
+    here = one.evaluate(start(one), Controller.none(MODEL), 0.0)
+    gradient, h, cross = here.local[0]
+    units = np.array([1e9, 1.0])
+    other = replace(here, local=[(gradient / units, h / np.outer(units, units), cross / units)])
+    assert information(other, one.unknowns) == pytest.approx(information(here, one.unknowns), rel=1e-6)
+
+
 def test_given_a_step_then_it_stays_within_bounds_and_three_decades() -> None:
     one = problem()
     low, high = one.reach(Point(np.array([0.2, 1.0]), ()))

@@ -99,6 +99,21 @@ def test_given_equal_parts_when_tested_then_every_probability_is_as_frequent_as_
     assert by_two.freedom == 2
 
 
+@pytest.mark.parametrize("unit", [1e-12, 1e9])
+def test_given_parameters_of_very_different_sizes_when_parts_are_compared_then_their_units_do_not_count(unit):
+    rng = np.random.default_rng(9)
+    turn, units = (
+        rng.standard_normal((3, 3)),
+        np.array([1.0, 3.0, unit]),
+    )  # none is told apart from the others
+    parts = [regression(rng.standard_normal((60, 3)) @ turn, rng.standard_normal(60)) for _ in range(8)]
+    other = [Regression(p.errors, p.jacobian * units) for p in parts]
+    one, two = (agreement([[p] for p in some], white()) for some in (parts, other))
+    assert two.statistic == pytest.approx(one.statistic, rel=1e-9)
+    assert two.freedom == one.freedom == 21  # seven differences of three parameters
+    assert two.probability == pytest.approx(one.probability, rel=1e-6)
+
+
 def test_given_parts_that_differ_when_reported_then_the_error_is_their_spread_not_divided():
     rng = np.random.default_rng(5)
     found = []
