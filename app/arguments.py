@@ -56,3 +56,12 @@ def _whole(text: str) -> int:
     if abs(number) > LARGEST_WHOLE or len(text) > LONGEST_WHOLE:
         raise ShakedownError(f"cannot be as large as {text[:20]}.")
     return number
+
+
+def add_channel_options(parser: argparse.ArgumentParser) -> None:
+    """What a command that puts a model beside a recording asks of its channels."""
+    parser.add_argument(
+        "--map", action="append", default=[], metavar="NAME=CHANNEL",
+        help="the channel that stands for an output or input of the model",
+    )  # fmt: skip
+    parser.add_argument("--rate", type=float, help="sample rate in Hz, for files without times")

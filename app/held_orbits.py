@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,16 +18,23 @@ if TYPE_CHECKING:
 
 def read_held(path: str, model: Model) -> list[HeldMotion]:
     """The orbits of the file that were held; those with another verdict are no evidence."""
-    try:
+    with _as_a_result_of_hold(path):
         told = parse_json(read_text(path, "a result of hold"))
         found = [_motion(o, model) for o in told["orbits"] if o["verdict"] == "held"]
+    if not found:
+        raise DataError(f"No orbit of {path} was held: there is nothing to compare.")
+    return found
+
+
+@contextmanager
+def _as_a_result_of_hold(path: str) -> Iterator[None]:
+    """What is missing or of another kind in the file is told in a sentence."""
+    try:
+        yield
     except (KeyError, TypeError, IndexError, ValueError) as error:
         raise DataError(
             f"{path} is not a result of `shakedown hold` ({type(error).__name__}: {error})."
         ) from None
-    if not found:
-        raise DataError(f"No orbit of {path} was held: there is nothing to compare.")
-    return found
 
 
 def is_held(path: str) -> bool:
@@ -40,18 +49,13 @@ def held_records(path: str, padded: bool = False) -> list[Record]:
     drive. ``padded``: with a period of the drive more on either side, which repeats it, for a method that
     tapers; it uses the period between them only.
     """
-    try:
+    with _as_a_result_of_hold(path):
         told = parse_json(read_text(path, "a result of hold"))
-        held = [o for o in told["orbits"] if o["verdict"] == "held"]
+        held, drive = [o for o in told["orbits"] if o["verdict"] == "held"], told["drive"]
         if held and not all("averaged" in o for o in held):
             raise DataError(f"{path} was written by an earlier version: hold the orbits again.")
-        drive = told["drive"]
         sine = Excitation(float(drive["frequency"]), float(drive["amplitude"]), 0.0)
         found = [_record(o, sine, padded) for o in held]
-    except (KeyError, TypeError, IndexError, ValueError) as error:
-        raise DataError(
-            f"{path} is not a result of `shakedown hold` ({type(error).__name__}: {error})."
-        ) from None
     if not found:
         raise DataError(f"No orbit of {path} was held: there is nothing to identify from.")
     return found

@@ -22,3 +22,12 @@ def with_minus(text: str) -> str:
 def counted(count: int, thing: str) -> str:
     """“1 step”, “2 steps”; thousands are set apart by a thin space."""
     return f"{count:,}".replace(",", "\u2009") + f" {thing}" + ("" if count == 1 else "s")
+
+
+def duration(seconds: float) -> str:
+    """A span of time in words short enough for a status line: "45 s", "3 min 20 s", "1 h 5 min"."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    if seconds < 3600:
+        return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+    return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60)} min"

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
-from analysis.holding.plant import ActuatorPath
 
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
@@ -93,26 +92,3 @@ def response(samples: Array, commands: Array, sequence: Array, rate: float) -> R
     left = spectra - answers[:, None] * drive
     errors = np.sqrt(np.sum(np.abs(left) ** 2, axis=1) / (count - 1) / power)
     return Response(2 * np.pi * rate * lines / length, answers, errors, cut.mean(axis=(1, 2)))
-
-
-def discrete_response(
-    A: Array, B: Array, C: Array, D: Array, path: ActuatorPath, tick: float, omega: Array
-) -> Complex:
-    """[outputs, lines] answer to a command that is held for a tick."""
-    from scipy.linalg import expm
-
-    n = len(A)
-    lag = max(path.lag, 1e-3 * tick)
-    whole, fraction = divmod(max(path.delay / tick, 0.0), 1.0)
-    big = np.zeros((n + 2, n + 2))
-    big[:n, :n], big[:n, n] = A, B
-    big[n, n], big[n, n + 1] = -1 / lag, path.gain / lag
-    first, second = expm(big * fraction * tick), expm(big * (1 - fraction) * tick)
-    F = second[: n + 1, : n + 1] @ first[: n + 1, : n + 1]
-    before = second[: n + 1, : n + 1] @ first[: n + 1, n + 1]
-    after = second[: n + 1, n + 1]
-    z = np.exp(1j * omega * tick)
-    rows = np.concatenate([C, D[:, None]], axis=1)
-    right = before[:, None] * z ** (-whole - 1) + after[:, None] * z ** (-whole)
-    solved = np.linalg.solve(z[:, None, None] * np.eye(n + 1) - F, right.T[:, :, None])[:, :, 0]
-    return np.asarray(rows @ solved.T)

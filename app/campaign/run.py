@@ -13,6 +13,7 @@ from app.campaign.child import DONE, FAILED, Outcome
 from app.campaign.jobs import Job, Task
 from app.campaign.store import FITS
 from app.project import find_folder
+from app.words import duration
 
 if TYPE_CHECKING:
     from app.campaign.engine import Engine
@@ -124,15 +125,6 @@ def _report(tally: Tally, missing: int, begun: float, progress: Progress) -> Non
     if done:
         words += f", {duration(left)} left"
     progress.report(done / missing, words)
-
-
-def duration(seconds: float) -> str:
-    """A span of time in words."""
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    if seconds < 3600:
-        return f"{int(seconds // 60)} min {int(seconds % 60)} s"
-    return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60)} min"
 
 
 def results_folder(out: str | None, study: Path) -> Path:

@@ -128,7 +128,7 @@ def _finish(plan: Plan, folder: Path, tally: Tally, json: str | None) -> int:
 
 
 def _show_estimate(plan: Plan, each: float, missing: int, together: int, json: str | None) -> int:
-    from app.campaign.run import duration
+    from app.words import duration
 
     left = each * missing / together
     payload = {"jobs": len(plan.jobs), "missing": missing, "seconds a job": each, "seconds": left}

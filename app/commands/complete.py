@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from app import project as projects
 from app import project_names as names
+from app.arguments import add_channel_options
 from app.commands.project import keep_in_project
 from app.output import add_json_option, plain, table, terminal_progress, write_json
 
@@ -26,11 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--option", action="append", default=[], metavar="NAME=VALUE",
         help="how the recordings are to be read, such as inputs=bandlimited",
     )  # fmt: skip
-    parser.add_argument(
-        "--map", action="append", default=[], metavar="NAME=CHANNEL",
-        help="the channel that stands for an output or input of the model",
-    )  # fmt: skip
-    parser.add_argument("--rate", type=float, help="sample rate in Hz, for files without times")
+    add_channel_options(parser)
     parser.add_argument("--out", metavar="MODEL", help="write the completed model as a model file")
     add_json_option(parser)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from analysis import METHODS, ShakedownError, identify, option_types, own_module, parse_options
 from app import project as projects
 from app import project_names as names
+from app.arguments import add_channel_options
 from app.commands.project import keep_in_project
 from app.output import add_json_option, table, terminal_progress, write_json
 
@@ -52,11 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="what is drawn: white noise, or the fit's own residuals in blocks",
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, help="of the draws")
-    parser.add_argument(
-        "--map", action="append", default=[], metavar="NAME=CHANNEL",
-        help="the channel that stands for an output or input of the model",
-    )  # fmt: skip
-    parser.add_argument("--rate", type=float, help="sample rate in Hz, for files without times")
+    add_channel_options(parser)
     parser.add_argument("--plot", metavar="FILE", help="draw the result (png, svg or pdf)")
     parser.add_argument(
         "--states",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from analysis import ShakedownError
 from app import project as projects
 from app import project_names as names
+from app.arguments import add_channel_options
 from app.commands.project import keep_in_project
 from app.output import add_json_option, as_words, plain, table, terminal_progress, write_json
 
@@ -22,10 +23,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("result", type=names.fit, metavar="RESULT", nargs="?", help=names.FIT)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE",
                         help="a parameter's value, instead of the result's")  # fmt: skip
-    parser.add_argument("--map", action="append", default=[], metavar="NAME=CHANNEL",
-                        help="the channel that stands for an output or input of the model")  # fmt: skip
+    add_channel_options(parser)
     parser.add_argument("--frequency", type=float, help="of the drive, where the recording does not say")
-    parser.add_argument("--rate", type=float, help="sample rate in Hz, for files without times")
     parser.add_argument("--also", action="append", default=[], type=names.recording, metavar="FILE",
                         help="a recording at another setting of the drive, for the diagram")  # fmt: skip
     parser.add_argument("--over", metavar="NAME[=FROM:TO]",

@@ -189,16 +189,13 @@ def _cuts(fitted: Fitted) -> int:
 
 def _parts(fitted: Fitted, progress: Progress) -> tuple[list[Regression], Array] | None:
     """The fit over parts with initial states of their own: their regressions and its estimate."""
-    from analysis.estimate.finish.fit import fit
+    from analysis.estimate.finish.fit import optimum_near
 
     cuts = _cuts(fitted)
     samples = sum(len(piece.times) for piece in fitted.pieces)
     if fitted.converged and samples <= LONG and cuts > 1:
-        try:
-            again = fit(fitted.experiment, fitted.as_start(), progress, cuts=cuts)
-        except (ShakedownError, np.linalg.LinAlgError):
-            again = None
-        if again is not None and again.converged and np.all(np.isfinite(again.estimate)):
+        again = optimum_near(fitted.experiment, fitted, progress, cuts=cuts)
+        if again is not None and np.all(np.isfinite(again.estimate)):
             return regressions_of(again, linearisations(again))[0], again.estimate
     regressions, followed = regressions_of(fitted, linearisations(fitted, cuts))
     if len(regressions) < 2 or not followed:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analysis.base.errors import ModelError
+import numpy as np
+
+from analysis.base.errors import ModelError, ShakedownError
 from analysis.base.progress import SILENT, Progress
 from analysis.estimate.finish.fitted import Fitted
 from analysis.estimate.start import Start
@@ -34,6 +36,19 @@ def fit(
             f"{experiment.model.name} has no free parameter: give one a guess instead of a value."
         )
     return run_engine(experiment, start, progress, cuts, max_iterations)
+
+
+def optimum_near(
+    experiment: Experiment, near: Fitted, progress: Progress = SILENT, *, cuts: int = 1
+) -> Fitted | None:
+    """The fit of another experiment, or of the same one in pieces, from a fit that is close; None where it
+    does not end in an optimum.
+    """
+    try:
+        found = fit(experiment, near.as_start(), progress, cuts=cuts)
+    except (ShakedownError, np.linalg.LinAlgError):
+        return None
+    return found if found.converged else None
 
 
 def run_engine(

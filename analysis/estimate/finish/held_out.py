@@ -80,7 +80,7 @@ def _moved(fitted: Fitted, step: Array) -> Array:
 
 def _again(fitted: Fitted) -> Array | None:
     """Values [records, k + sensors] of a fit to the four fifths alone; None where it does not end."""
-    from analysis.estimate.finish.fit import fit
+    from analysis.estimate.finish.fit import optimum_near
 
     kept = fitted.experiment
     for number in range(len(kept.runs)):
@@ -88,11 +88,8 @@ def _again(fitted: Fitted) -> Array | None:
             (piece.first, piece.first + _edge(piece)) for piece in fitted.pieces if piece.record == number
         ]
         kept = kept.with_spans(number, tuple(spans))
-    try:
-        found = fit(kept, fitted.as_start())
-    except (ShakedownError, np.linalg.LinAlgError):
-        return None
-    return found.values if found.converged else None
+    found = optimum_near(kept, fitted)
+    return None if found is None else found.values
 
 
 def _predicted(fitted: Fitted, last: Sequence[Segment], values: Array) -> Prediction | None:

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.base.errors import ShakedownError
 from analysis.base.progress import SILENT, Progress
-from analysis.estimate.finish.fit import fit
+from analysis.estimate.finish.fit import optimum_near
 from analysis.estimate.finish.fitted import Fitted
 from analysis.estimate.finish.held_out import output_spread
 from analysis.estimate.finish.linearised import hum_columns, joined, linearisations, regressions_of
@@ -112,12 +111,10 @@ def _fitted_along(whole: Experiment, fitted: Fitted, hum: Sequence[Hum], progres
             return None
         step, covariance = combined(tested(found, regressions, columns))
         hum = [h.moved(step[3 * i : 3 * i + 3]) for i, h in enumerate(hum)]
-        try:
-            found = fit(whole.without_hum(hum), found.as_start(), progress)
-        except (ShakedownError, np.linalg.LinAlgError):
+        moved = optimum_near(whole.without_hum(hum), found, progress)
+        if moved is None:
             return None
-        if not found.converged:
-            return None
+        found = moved
         error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
         if np.all(np.abs(step) <= _SETTLED * error + 1e-12 * np.abs(step).max()):
             return found

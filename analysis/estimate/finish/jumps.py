@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import ShakedownError
 from analysis.base.progress import SILENT, Progress
-from analysis.estimate.finish.fit import fit
+from analysis.estimate.finish.fit import fit, optimum_near
 from analysis.estimate.finish.fitted import Fitted, Piece
 from analysis.estimate.finish.honest import PARTS
 from analysis.estimate.shooting.build import noise_from_differences
@@ -51,7 +51,7 @@ def cut_at_jumps(fitted: Fitted, progress: Progress = SILENT) -> Fitted | None:
         if place is None:
             break
         number, first, stop = place
-        again = _fitted(_without(found.experiment, number, first, stop), found, progress)
+        again = optimum_near(_without(found.experiment, number, first, stop), found, progress)
         if again is None:
             return None
         found = again
@@ -87,7 +87,7 @@ def _jump(fitted: Fitted, progress: Progress) -> tuple[int, int, int] | None:
     bad = parts.pieces[worst]
     if sizes[worst] < _STANDS_OUT * float(np.median(sizes)):
         return None
-    rest = _fitted(_without(parts.experiment, bad.record, bad.first, bad.stop), parts, progress)
+    rest = optimum_near(_without(parts.experiment, bad.record, bad.first, bad.stop), parts, progress)
     if rest is None or max(_size(piece, noise[piece.record]) for piece in rest.pieces) > _AT_NOISE:
         return None
     before = [p for p in rest.pieces if p.record == bad.record and p.stop == bad.first]
@@ -130,11 +130,3 @@ def _without(experiment: Experiment, number: int, first: int, stop: int) -> Expe
         spans += [(a, min(b, first)), (max(a, stop), b)] if a < stop and b > first else [(a, b)]
     kept = tuple((a, b) for a, b in spans if b - a >= _SHORTEST)
     return experiment.with_spans(number, kept)
-
-
-def _fitted(experiment: Experiment, near: Fitted, progress: Progress) -> Fitted | None:
-    try:
-        found = fit(experiment, near.as_start(), progress)
-    except (ShakedownError, np.linalg.LinAlgError):
-        return None
-    return found if found.converged else None

@@ -13,9 +13,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import ShakedownError
 from analysis.base.progress import SILENT, Progress
-from analysis.estimate.finish.fit import fit
+from analysis.estimate.finish.fit import optimum_near
 from analysis.estimate.finish.fitted import Fitted
 from analysis.estimate.finish.linearised import Linearisation, Regression, linearisations, regressions_of
 from analysis.estimate.identifiability import pseudo_inverse
@@ -105,8 +104,5 @@ def _best(
 
 
 def _fitted(fitted: Fitted, amounts: list[Array], progress: Progress) -> Fitted | None:
-    try:
-        found = fit(fitted.experiment.with_inputs_moved(amounts), fitted.as_start(), progress)
-    except (ShakedownError, np.linalg.LinAlgError):
-        return None
-    return replace(found, start=fitted.start) if found.converged else None
+    found = optimum_near(fitted.experiment.with_inputs_moved(amounts), fitted, progress)
+    return None if found is None else replace(found, start=fitted.start)

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import ShakedownError
 from analysis.base.progress import SILENT, Progress
 from analysis.estimate.finish.channels import DELAY, DRIFT, OFFSET, looks_held
 from analysis.estimate.finish.evidence import FAULT
-from analysis.estimate.finish.fit import fit
+from analysis.estimate.finish.fit import optimum_near
 from analysis.estimate.finish.fitted import Fitted
 from analysis.estimate.finish.input_reading import in_the_better_reading
 from analysis.estimate.finish.judge import Judgement, judge
@@ -81,17 +80,9 @@ def _with_fault(fitted: Fitted, fault: Fault, progress: Progress) -> Fitted | No
         and looks_held(fault.channel, samples, experiment.model.inputs, outputs)
     ):
         tried.append(experiment.with_inputs("hold", conditions.denoise))
-    found = [f for f in (_ended(other, fitted, progress) for other in tried) if f is not None]
+    found = [f for f in (optimum_near(other, fitted, progress) for other in tried) if f is not None]
     price = np.log(max(fitted.dof, 2))  # of an unknown more (Schwarz)
     return min(found, key=lambda f: f.chi2_at(fitted.sigma) + price * len(f.unknowns), default=None)
-
-
-def _ended(experiment: Experiment, near: Fitted, progress: Progress) -> Fitted | None:
-    try:
-        found = fit(experiment, near.as_start(), progress)
-    except (ShakedownError, np.linalg.LinAlgError):
-        return None
-    return found if found.converged else None
 
 
 def _words(fitted: Fitted, judgement: Judgement, fault: Fault) -> str:

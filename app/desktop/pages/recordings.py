@@ -44,7 +44,6 @@ from app.desktop.widgets.basics import (
 )
 from app.desktop.widgets.basics import entry as text_field
 from app.desktop.widgets.importing import ask_import
-from app.desktop.widgets.jobbar import duration
 from app.desktop.widgets.leaverig import may_leave_rig
 from app.desktop.widgets.notes import Notes
 from app.desktop.widgets.number import Number
@@ -53,7 +52,7 @@ from app.desktop.widgets.statusbar import quantity
 from app.desktop.workbench import Workbench
 from app.library import Entry
 from app.numbers import localised
-from app.words import counted
+from app.words import counted, duration
 from drivers.recording.lazy import Recording
 
 if TYPE_CHECKING:

@@ -25,7 +25,6 @@ from app.desktop.widgets.basics import (
     set_role,
 )
 from app.desktop.widgets.flow import FlowLayout
-from app.desktop.widgets.jobbar import duration
 from app.desktop.widgets.looppanel import OPENING, LoopPanel, loop_words
 from app.desktop.widgets.number import Count, Number
 from app.desktop.widgets.tables import fill_table
@@ -33,7 +32,7 @@ from app.desktop.workbench import Workbench
 from app.desktop.worker import Job
 from app.holding.told import largest_multiplier, measured_multiplier
 from app.holding.work import LEAST_PERIODS, HoldRequest, HoldState
-from app.words import counted, with_minus
+from app.words import counted, duration, with_minus
 
 TITLE = "Holding orbits"
 TEST_SECONDS = 15.0  # coming to rest, dither test and rise of the drive, about

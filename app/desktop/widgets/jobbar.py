@@ -7,15 +7,7 @@ from PyQt6.QtWidgets import QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import IconButton, label, progress_bar, timer
 from app.desktop.worker import Job, Workers
-
-
-def duration(seconds: float) -> str:
-    """A span of time in words short enough for a status line."""
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    if seconds < 3600:
-        return f"{int(seconds // 60)} min {int(seconds % 60)} s"
-    return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60)} min"
+from app.words import duration
 
 
 class JobBar(QWidget):

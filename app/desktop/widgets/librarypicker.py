@@ -19,9 +19,9 @@ from PyQt6.QtWidgets import (
 
 from app import library
 from app.desktop.widgets.basics import button, dialog_buttons, entry, label
-from app.desktop.widgets.jobbar import duration
 from app.desktop.workbench import Workbench
 from app.library import Entry
+from app.words import duration
 
 PATH = Qt.ItemDataRole.UserRole
 

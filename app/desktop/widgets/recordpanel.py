@@ -8,10 +8,10 @@ from PyQt6.QtWidgets import QApplication, QCheckBox, QComboBox, QHBoxLayout, QLi
 
 from analysis import ShakedownError
 from app.desktop.widgets.basics import Card, IconButton, add_row, button, form, label
-from app.desktop.widgets.jobbar import duration
 from app.desktop.widgets.notes import Notes
 from app.desktop.widgets.number import Number
 from app.desktop.workbench import Workbench
+from app.words import duration
 from drivers.base.trigger import Trigger
 
 LENGTHS = ("until stopped", "seconds", "drive periods")

@@ -10,10 +10,9 @@ from PyQt6.QtWidgets import QCheckBox, QComboBox, QHBoxLayout, QVBoxLayout, QWid
 
 from analysis import ShakedownError, Step
 from app.desktop.widgets.basics import Card, add_row, button, form, label, progress_bar, sentence, set_role
-from app.desktop.widgets.jobbar import duration
 from app.desktop.widgets.number import Count, Number
 from app.desktop.workbench import Workbench
-from app.words import counted
+from app.words import counted, duration
 from drivers.acquisition.sequence import Sequence, sequence_from_text
 
 DIRECTIONS = ("up", "down", "up and down", "down and up")

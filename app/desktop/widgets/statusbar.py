@@ -8,10 +8,9 @@ from pathlib import Path
 from PyQt6.QtWidgets import QFrame, QHBoxLayout, QLabel
 
 from app.desktop.widgets.basics import Elided, Lamp, label, set_role, timer
-from app.desktop.widgets.jobbar import duration
 from app.desktop.workbench import Workbench
 from app.numbers import localised
-from app.words import counted
+from app.words import counted, duration
 
 LOW_DISK = 2e9  # bytes
 

@@ -212,7 +212,7 @@ def test_given_a_fault_then_it_becomes_an_unknown_unless_it_is_one(
         "sensors": about(chi2_at=lambda sigma: 90.0, unknowns=[0] * 4, name="sensors"),
         "hold": about(chi2_at=lambda sigma: 98.0, unknowns=[0] * 2, name="hold"),
     }
-    monkeypatch.setattr(faults_module, "_ended", lambda other, *_: ends[other])
+    monkeypatch.setattr(faults_module, "optimum_near", lambda other, *_: ends[other])
     found = _with_fault(fitted, fault, SILENT)
     assert made == tried
     # two unknowns more cost 2 ln 100 = 9.2 of chi-square: 90 + 18.4 against 98 + 9.2
@@ -380,7 +380,7 @@ def test_given_a_search_over_parts_that_ends_then_its_own_estimate_counts(
 HALF_LOST = about(converged=True, estimate=np.array([3.3, np.nan]))
 
 
-@pytest.mark.parametrize("again", [DataError("no"), ended(3.3, False), ended(np.nan), HALF_LOST, None])
+@pytest.mark.parametrize("again", [DataError("no"), ended(3.3, False), ended(np.nan), HALF_LOST])
 def test_given_a_search_over_parts_that_does_not_end_then_the_whole_fits_estimate_stays(
     monkeypatch: pytest.MonkeyPatch, again: Any
 ) -> None:
@@ -397,9 +397,9 @@ def test_given_a_very_long_record_then_one_step_within_the_bounds_stands_for_the
     assert parted.run(samples=100_001)[1] == pytest.approx([3.2]) and parted.asked == []
     assert parted.run(samples=100_001, upper=3.1)[1] == pytest.approx([3.1])
     assert parted.run(converged=False)[1] == pytest.approx([3.0]) and parted.asked == []
-    assert Parted(monkeypatch, None, parts=2).run() is not None
-    assert Parted(monkeypatch, None, parts=1).run() is None
-    assert Parted(monkeypatch, None, followed=False).run() is None
+    assert Parted(monkeypatch, DataError("no"), parts=2).run() is not None
+    assert Parted(monkeypatch, DataError("no"), parts=1).run() is None
+    assert Parted(monkeypatch, DataError("no"), followed=False).run() is None
 
 
 def gathered(

@@ -63,7 +63,7 @@ def test_given_parts_of_a_record_then_a_jump_is_sought_where_one_stands_out(
     monkeypatch.setattr(jumps, "fit", lambda *_, **__: fitted)
     monkeypatch.setattr(jumps, "noise_from_differences", lambda _: np.ones((1, 2)))
     monkeypatch.setattr(jumps, "_without", lambda _, record, first, stop: sought.append((first, stop)))
-    monkeypatch.setattr(jumps, "_fitted", lambda *_: None)
+    monkeypatch.setattr(jumps, "optimum_near", lambda *_: None)
     assert jumps._jump(cast(Any, fitted), SILENT) is None
     assert sought == ([(300, 400)] if followed else [])
 
