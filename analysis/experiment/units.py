@@ -11,19 +11,27 @@ if TYPE_CHECKING:
 
 _NONE = {"", "1", "-", "–"}  # ways to write that a quantity has no unit
 _SAME = str.maketrans({"µ": "u", "μ": "u", "²": "2", "³": "3", "·": " ", "^": "", "*": " "})
+_WRITTEN = {"inches": "in", "inch": "in", "°C": "degC", "℃": "degC", "°F": "degF", "°": "deg"}
 
-
-_BASES = ("m", "g", "s", "N", "V", "A", "Pa", "W", "J", "Hz", "T", "C", "F", "rad", "bar", "strain")
+_QUANTITIES: tuple[tuple[str, ...], ...] = (  # units of one quantity that differ in size or zero
+    ("m", "in", "ft", "mil"), ("g", "lb"), ("s", "min", "h"), ("N", "lbf", "kgf"), ("V",), ("A",),
+    ("Pa", "bar", "psi", "atm", "mmHg"), ("W",), ("J",), ("Hz",), ("T",), ("C",), ("F",), ("rad", "deg"),
+    ("strain",), ("K", "degC", "degF"),
+)  # fmt: skip
+_BASES = {unit: units[0] for units in _QUANTITIES for unit in units}
+_PREFIXED = ("m", "g", "s", "N", "V", "A", "Pa", "W", "J", "Hz", "T", "C", "F", "rad", "bar", "strain", "K")
 _PREFIXES = ("p", "n", "u", "m", "c", "d", "k", "M", "G")
-_SCALES = {prefix + base: base for base in _BASES for prefix in _PREFIXES}
-_OTHER_SIZE = ({"deg", "rad"}, {"°", "rad"}, {"g", "m/s2"})  # the same quantity, though not by a prefix
+_SCALES = {prefix + base: _BASES[base] for base in _PREFIXED for prefix in _PREFIXES}
+_OTHER_SIZE = (  # the same quantity, written with other units altogether
+    {"g", "m/s2"}, {"C", "K"}, {"rpm", "rad/s"}, {"rpm", "deg/s"}, {"rpm", "Hz"}, {"Hz", "rad/s"},
+)  # fmt: skip
 
 
 def unit_words(model: Model, record: Record, sure: bool = False) -> list[str]:
     """A sentence for each channel whose stated unit is not the one the model states for it.
 
-    ``sure``: only where both are units of one quantity and of another size, such as mm and m, so that they
-    are not just written in another way.
+    ``sure``: only where both are units of one quantity and of another size or zero, such as mm and m or
+    degC and K, so that they are not just written in another way.
     """
     words = []
     for name in (*model.outputs, *model.inputs):
@@ -44,11 +52,13 @@ def _differ(found: str, wanted: str) -> bool:
 
 
 def _plain(unit: str) -> str:
+    for symbol, name in _WRITTEN.items():
+        unit = unit.replace(symbol, name)
     return " ".join(unit.translate(_SAME).split())
 
 
 def _of_other_size(found: str, wanted: str) -> bool:
-    """Whether two units of one quantity differ in size: by a prefix somewhere, or by name (deg, rad)."""
+    """Whether two units of one quantity differ in size: by a prefix somewhere, or by name (bar, Pa)."""
     one, other = _plain(found), _plain(wanted)
     if {one, other} in _OTHER_SIZE:
         return True
@@ -58,5 +68,5 @@ def _of_other_size(found: str, wanted: str) -> bool:
 
 
 def _base(symbol: str) -> str:
-    """The unit without its prefix; empty: unknown."""
-    return symbol if symbol in _BASES else _SCALES.get(symbol, "")
+    """The first unit of the symbol's quantity; empty: unknown."""
+    return _BASES.get(symbol) or _SCALES.get(symbol, "")
