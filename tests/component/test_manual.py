@@ -48,6 +48,12 @@ def test_given_the_page_of_the_command_line_then_it_is_what_the_parsers_say() ->
     assert kept == command_line.page(), "make docs writes it anew"
 
 
+def test_given_the_home_page_then_every_page_written_by_hand_is_one_click_away() -> None:
+    home = DOCS / "index.md"
+    linked = set(re.findall(r"\]\(([\w/-]+\.md)\)", home.read_text(encoding="utf-8")))
+    assert linked == {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")} - {"index.md"}
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site, built as `make docs` builds it."""
