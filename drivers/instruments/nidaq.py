@@ -594,14 +594,16 @@ class NidaqExciter(PlayedOutput):
         return self._played
 
     def _write(self, count: int, timeout: float) -> None:
+        if self._player.state().playing:  # before they are taken: a device that has run dry waits for them
+            self._silent_from = self._sent.count + count
         mark, state, samples = self._player.take_with_state(count)
         with self._lock:
             self._add_states(state, samples)
             self._marks.append(mark)
+        if state.playing:
+            self._silent_from, self._latest = self._sent.count + count, state
         self._writer.write_many_sample(samples, timeout)
         self._sent.add(samples)
-        if state.playing:
-            self._silent_from, self._latest = self._sent.count, state
 
     def _add_states(self, state: DriveState, samples: Samples) -> None:
         """The state of the drive at the first of some samples; if it ends among them, that from there on."""

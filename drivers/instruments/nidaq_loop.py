@@ -401,8 +401,10 @@ class NidaqLoopExciter(PlayedOutput):
         samples = fall_from(value, self.limits, FALL_RATE)
         with in_words("bringing the output to zero"), self._output.task() as task:
             task.start()
-            began = time.monotonic()
+            began, latch = time.monotonic(), self._player.latch
             while (place := int((time.monotonic() - began) * FALL_RATE)) < len(samples):
+                if latch.output_taken_over:  # it is at zero: a ramp from where it stood would be a step up
+                    break
                 task.write(float(samples[place]), auto_start=False)
                 time.sleep(PACE)
             task.write(0.0, auto_start=False)

@@ -552,6 +552,28 @@ def test_given_calls_of_the_driver_that_hang_then_the_drive_is_given_up_and_does
         assert simple.device.output == 0.0
 
 
+def test_given_calls_that_are_slow_when_stopped_then_nobody_says_silent_before_the_ramp_is_played(
+    simple: Bench,
+) -> None:
+    """The device runs dry between two writes: the end of the ramp is on its way and has not been played."""
+    simple.source.start()
+    simple.exciter.play(Sine(2.0, 20.0))
+    until_driven(simple.source)
+    said, write = [], simple.calls.do_WriteAnalogF64
+
+    def written(request: Any) -> dict[str, Any]:
+        if any(request.write_array):
+            said.append(simple.exciter.state().playing)
+        return write(request)
+
+    simple.calls.slow["GetWriteAttributeUInt64"] = lambda: 0.05
+    simple.calls.do_WriteAnalogF64 = written  # type: ignore[method-assign]
+    time.sleep(0.2)
+    simple.exciter.request_stop("STOP")
+    wait_until(lambda: not simple.exciter.state().playing and simple.device.output == 0.0)
+    assert len(said) > 2 and all(said)
+
+
 @pytest.mark.parametrize(
     "odd", [{"ahead_seconds": 5.0}, {"ahead_seconds": float("nan")}, {"oversampling": 0}]
 )

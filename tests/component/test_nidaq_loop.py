@@ -288,6 +288,23 @@ def test_when_a_device_that_was_gone_comes_back_then_its_output_goes_to_zero(
     assert bench.device.output == 0 and bench.exciter.lost == ""
 
 
+def test_when_somebody_else_has_set_the_output_to_zero_meanwhile_then_it_is_not_raised_to_ramp_it_down(
+    made: Callable[..., LoopBench],
+) -> None:
+    """The calls of a device that was frozen come back after the second guard has reached it."""
+    bench, frozen = made(), threading.Event()
+    bench.drive()
+    bench.server.slow["StopTask"] = lambda: float(frozen.wait(GUARD))
+    bench.let_reader_go()
+    wait_until(lambda: bench.exciter.failure != "")
+    assert bench.device.output != 0 and bench.exciter.state().playing
+    bench.exciter.latch.watch(str, lambda: "the second guard set the output to zero")
+    count = len(bench.values)
+    frozen.set()
+    wait_until(lambda: not bench.exciter.state().playing)
+    assert bench.values[count:] == [0.0]
+
+
 def test_given_the_end_of_a_ramp_that_the_slew_limit_draws_out_when_nobody_answers_then_silence(
     made: Callable[..., LoopBench],
 ) -> None:
