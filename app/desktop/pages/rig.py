@@ -22,7 +22,7 @@ from PyQt6.QtWidgets import (
 from analysis import ShakedownError
 from app.desktop.opening import rig_of, rig_paths, rigs_folder
 from app.desktop.page import Page
-from app.desktop.widgets.basics import Card, button, label
+from app.desktop.widgets.basics import Card, button, label, sentence
 from app.desktop.widgets.calibrationpanel import CalibrationPanel
 from app.desktop.widgets.channeltable import ChannelTable
 from app.desktop.widgets.controllers import ControllersPanel
@@ -183,7 +183,8 @@ class RigPage(Page):
         drive = f"  ·  at most {profile.limits.peak:g} V" if "exciter" in profile.instruments else ""
         drive += "" if profile.drive is None else f"  ·  drives {profile.drive.kind}"
         channels = counted(len(profile.channels), "channel")
-        self.facts.setText(f"{kind}  ·  {profile.rate:g} samples per second  ·  {channels}{drive}")
+        rate = f"{profile.rate:g} samples per second"
+        self.facts.setText(sentence(f"{kind}  ·  {rate}  ·  {channels}{drive}"))
         self.channels.show_profile(profile, self._paths()[name])
         self.calibration.show_profile(profile)
         self._follow()

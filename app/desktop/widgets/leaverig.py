@@ -5,13 +5,14 @@ from __future__ import annotations
 from PyQt6.QtWidgets import QMessageBox, QWidget
 
 from app.desktop.rigdesk import RigDesk
+from app.desktop.widgets.basics import sentence
 
 
 def may_leave_rig(rig: RigDesk, parent: QWidget, question: str = "Open another rig?") -> bool:
     """Whether the rig may be let go; asks if that ends a drive, a recording or a sequence."""
     status = rig.drive_status()
     running = [
-        f"the shaker plays {status.text}" if status.driving else "",
+        f"the shaker plays {sentence(status.text)}" if status.driving else "",
         "a recording is being made" if rig.recording else "",
         "a sequence is running" if rig.sequencer.running else "",
     ]

@@ -11,10 +11,13 @@ from app.desktop.widgets.basics import Card, Lamp, add_row, button, form, label,
 from app.desktop.widgets.channelstrip import value_text
 from app.desktop.widgets.number import Number
 from app.desktop.workbench import Workbench
+from app.numbers import localised
 from app.words import with_minus
 from drivers.base.waveform import Sine
 
 HEADINGS = ("", "Channel", "Level", "Offset", "Noise", "Delay", "Verdict")
+DELAY = HEADINGS.index("Delay")
+ROUNDED = 0.01  # of the noise: a mean below it is what is left of rounding
 SETTLE = 1.5  # s after the ramp, if the rig's profile asks for no more
 STARTING = 10.0  # s that the drive may take to begin
 PERIODS = 20
@@ -116,27 +119,32 @@ class SelfTest(Card):
     def _show(self, data: np.ndarray) -> None:
         rig = self.bench.rig
         names = [c.name for c in rig.channels]
-        reference = data[names.index("drive")] if "drive" in names else data[-1]
+        reference = names.index("drive") if "drive" in names else len(names) - 1
+        self._name_reference(names[reference])
         self.table.setRowCount(len(names))
         for r, (info, signal) in enumerate(zip(rig.channels, data, strict=True)):
             good = np.isfinite(signal)
             if good.sum() < 10:
                 self._row(r, info.name, "", "", "", "", "no samples", "bad")
                 continue
-            found = tone_response(signal, reference, rig.rate, self.frequency.value())
+            found = tone_response(signal, data[reference], rig.rate, self.frequency.value())
             words, state = verdict(found, info.lower, info.upper, signal)
             self._row(
                 r,
                 info.name,
                 value_text(found.amplitude, info.unit),
-                value_text(found.offset, info.unit),
+                value_text(found.offset if abs(found.offset) > ROUNDED * found.noise else 0.0, info.unit),
                 value_text(found.noise, info.unit),
-                f"{1e3 * found.delay:z.2f} ms",
+                localised(f"{1e3 * found.delay:z.2f} ms"),
                 words,
                 state,
             )
         bad = [n for n, v in self.verdicts.items() if not v.startswith("good")]
         self._end("Every sensor hears the tone." if not bad else f"Look at: {', '.join(bad)}.")
+
+    def _name_reference(self, name: str) -> None:
+        """Say after which channel the others are late."""
+        self.table.setHorizontalHeaderItem(DELAY, QTableWidgetItem(f"Delay after {name}"))
 
     def _row(self, row: int, name: str, *cells: str) -> None:
         *texts, state = cells

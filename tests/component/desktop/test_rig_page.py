@@ -8,19 +8,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PyQt6.QtCore import Qt
-from PyQt6.QtWidgets import QTableWidgetItem
+from PyQt6.QtCore import QLocale, Qt
+from PyQt6.QtWidgets import QMessageBox, QTableWidgetItem
 from pytestqt.qtbot import QtBot
 
 from analysis import Estimate, Identification, Record
 from app.desktop import rigdesk
-from app.desktop.opening import OpenedRig
+from app.desktop.opening import OpenedRig, rig_paths
 from app.desktop.pages.acquire import AcquirePage
 from app.desktop.pages.rig import RigPage
+from app.desktop.rigdesk import RigDesk
 from app.desktop.widgets import channeltable
 from app.desktop.widgets.channeltable import COLUMNS
+from app.desktop.widgets.leaverig import may_leave_rig
 from app.desktop.widgets.question import NameDialog
 from app.desktop.window import MainWindow
+from drivers.base.drive_page import DriveStatus
+from drivers.base.protocols import ChannelInfo
 from drivers.rig.profile import load_rig
 from drivers.virtual.specimens import true_parameters, with_specimen
 from tests.waiting import GUARD_MS as GUARD
@@ -179,3 +183,44 @@ def test_given_a_rig_that_does_not_open_when_given_up_then_another_can_be_opened
     assert "given up" in said[-1]
     qtbot.mouseClick(page.open_button, Qt.MouseButton.LeftButton)
     qtbot.waitUntil(lambda: rig.running, timeout=LONG)
+
+
+def test_given_no_channel_of_the_drive_then_the_self_test_says_after_which_one_the_others_are_late(
+    make_window: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = make_window("rig", begin=False).page
+    assert isinstance(page, RigPage)
+    rate, test = 2000.0, page.self_test
+    monkeypatch.setattr(RigDesk, "channels", [ChannelInfo(n, "V", -5.0, 5.0) for n in ("x", "f")])
+    monkeypatch.setattr(RigDesk, "rate", rate)
+    turn = 2 * np.pi * test.frequency.value() * np.arange(4000) / rate
+    noise = 1e-4 * np.random.default_rng(1).normal(size=4000)
+    QLocale.setDefault(QLocale("fr_FR"))
+    try:
+        test._show(np.stack([np.cos(turn - 0.5) + noise - noise.mean(), np.cos(turn)]))
+    finally:
+        QLocale.setDefault(QLocale("C"))
+    heads = [test.table.horizontalHeaderItem(i).text() for i in range(test.table.columnCount())]
+    cells = {head: test.table.item(0, i).text() for i, head in enumerate(heads) if i}
+    assert cells["Delay after f"] == "7,96 ms"  # 0.5 rad at 10 Hz
+    assert cells["Offset"] == "0 V"
+
+
+def test_given_a_decimal_comma_then_what_is_said_of_a_rig_has_it_too(
+    make_window: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = list[str]()
+    monkeypatch.setattr(QMessageBox, "exec", lambda box: asked.append(box.text()))
+    QLocale.setDefault(QLocale("de_DE"))
+    try:
+        window = make_window("rig", begin=False)
+        page = window.page
+        assert isinstance(page, RigPage)
+        page.list.setCurrentRow(list(rig_paths()).index("two_well_beam"))
+        told = DriveStatus("playing", "sine", 7.5, 1.5, 1.0, "V")
+        monkeypatch.setattr(RigDesk, "drive_status", lambda _: told)
+        may_leave_rig(window.bench.rig, window)
+    finally:
+        QLocale.setDefault(QLocale("C"))
+    assert "187,5 samples per second" in page.facts.text()
+    assert asked == ["The shaker plays SINE 7,5 Hz 1,50 V. Open another rig?"]
