@@ -21,6 +21,7 @@ Complex = NDArray[np.complex128]
 BLOCKS = 8
 HARMONICS = 7
 DRIFTS = 4.0  # standard errors at which a trend over the blocks is believed
+MOST_STEPS = 2 / np.sqrt(3)  # standard deviation of what lies anywhere within two losses of a held force
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def measured(samples: Array, plant: LinearPlant, frequency: float, locked: bool)
     x, f = c[:, 0, 1], c[:, 1, 1]
     amplitude, drift_x = _averaged(np.abs(x))
     force, drift_f = _averaged(np.abs(f))
-    force = _without_steps(force, omega / (2 * np.pi * plant.rate))
+    force = _without_steps(force, omega / (2 * np.pi * plant.rate), plant.rate * (plant.delay - plant.skew))
     turned = x / f
     centre = np.angle(np.mean(turned / np.abs(turned)))
     phase_value, _ = _averaged(np.angle(turned * np.exp(-1j * centre)))
@@ -122,15 +123,18 @@ def _averaged(values: Array) -> tuple[BranchValue, bool]:
     return BranchValue(float(mean), float(np.hypot(error, slope)) if drifting else error), drifting
 
 
-def _without_steps(force: BranchValue, turn: float) -> BranchValue:
+def _without_steps(force: BranchValue, turn: float, delay: float) -> BranchValue:
     """The fundamental of a force that a converter holds for a sample, ``turn`` of a period long.
 
-    Read on the flat parts of its steps it looks larger than it acts, by sin(pi turn)/(pi turn); read behind a
-    lag that smooths the steps it does not. Half of it is taken off, the other half is in the error.
+    Read on the flat parts of its steps it looks larger than it acts, by sin(pi turn)/(pi turn). Read while a
+    lag takes it from one step to the next, a of the one before and 1 - a of the present, it looks smaller, by
+    up to twice as much; its ``delay`` (samples) ends with that a. Behind a filter without steps it looks as
+    it acts. Half of what the steps make is taken off, the most that they can make is in the error.
     """
-    loss = 1.0 - float(np.sinc(turn))
+    loss, a = 1.0 - float(np.sinc(turn)), delay % 1.0
+    larger = loss * (1.0 - 12.0 * a * (1.0 - a))
     return BranchValue(
-        force.value * (1.0 - 0.5 * loss), float(np.hypot(force.error, force.value * loss / np.sqrt(12.0)))
+        force.value * (1.0 - 0.5 * larger), float(np.hypot(force.error, force.value * MOST_STEPS * loss))
     )
 
 

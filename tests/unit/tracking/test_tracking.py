@@ -288,3 +288,19 @@ def test_when_a_point_is_measured_then_its_errors_hold_the_truth() -> None:
         misses.append([(found.value - truth) / found.error for found, truth in pairs])
     spread = np.std(misses, axis=0)
     assert np.all((spread > 0.7) & (spread < 1.5)), spread
+
+
+@pytest.mark.parametrize("since", [0.05, 0.1, 0.2, 0.4, 0.6, 1.0])
+def test_given_a_held_force_behind_a_lag_then_it_is_told_as_it_acts(since: float) -> None:
+    """Read ``since`` samples after each step of the converter; the lag takes 0.22 samples. Closed form."""
+    lag, w, rate = 0.22, 2 * np.pi / 40, 40.0
+    old, kept = np.exp(-since / lag), np.exp(-1 / lag)
+    z = np.exp(-1j * w)
+    read = (1 - old) + old * (1 - kept) * z / (1 - kept * z)  # of the volts that were sent, at the samples
+    acts = np.sinc(0.5 * w / np.pi) / np.hypot(1.0, w * lag)
+    delay = -float(np.angle(read)) / w  # samples
+    plant = LinearPlant(rate, 1.0, DAMPING, 10.0, 0, (delay + 0.1) / rate, 0.1 / rate, 10.0)
+    n = np.arange(3600)
+    x, f = np.cos(w * n - 1.2), (read * np.exp(1j * w * n)).real
+    found = measured(np.array([x, f]), plant, 1.0, False).force
+    assert abs(found.value / acts - 1) < 1.1e-3 and abs(found.value - acts) < found.error
