@@ -63,3 +63,10 @@ class CtrlC:
         elif self._pressed is not None and now - self._pressed >= self._patience:
             raise KeyboardInterrupt
         self._pressed = self._pressed or now
+
+
+def check_noted() -> None:
+    """Raise KeyboardInterrupt here if the CtrlC that is entered has noted one; for who was not given it."""
+    noted = getattr(signal.getsignal(signal.SIGINT), "__self__", None)
+    if isinstance(noted, CtrlC):
+        noted.check()

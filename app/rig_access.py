@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analysis import DataError
+from app.ctrl_c import check_noted
 
 if TYPE_CHECKING:
     from drivers.rig.profile import Rig, RigProfile
@@ -52,9 +53,10 @@ def open_for_command(profile: RigProfile, fast: bool, seed: int, patience: float
     told: set[str] = set()
 
     def waiting(what: str) -> None:
+        check_noted()
         if what not in told:
             told.add(what)
-            sys.stderr.write(f"shakedown: Still waiting for {what} to open. Ctrl-C gives it up.\n")
+            sys.stderr.write(f"shakedown: Still waiting for {what}. Ctrl-C gives it up.\n")
 
     return open_guarded(profile, seed, PATIENCE if patience is None else patience, waiting=waiting)
 

@@ -307,17 +307,20 @@ class Workbench(QObject):
         return False
 
     def results_of_record(self) -> list[Identification]:
-        """The fits that were made to the record in hand; those of others are none of its report."""
+        """The fits that were made to the record in hand, those that repeat another without it.
+
+        Those of other records are none of its report.
+        """
         record = self._record
         if record is None:
             return []
         name = record.path.name if record.path is not None else ""
-        own = []
+        own: list[Identification] = []
         for result in self.results:
             files = [Path(str(r.get("file", ""))).name for r in result.recordings]
             newest = result is self.result and self._fitted is not None and self._fitted.is_same(record)
             if name in files if files else newest:
-                own.append(result)
+                own = [*(earlier for earlier in own if not _repeats(earlier, result)), result]
         return own
 
     def result_is_of(self) -> str:
@@ -446,3 +449,12 @@ def restore(folder: Path, lost: str, progress: Progress) -> list[Path]:
     if lost and Path(lost).is_file() and Path(lost) not in done:
         done.append(Path(lost))
     return done
+
+
+def _repeats(one: Identification, other: Identification) -> bool:
+    """Whether two fits are of one model by one method and agree to the last digit."""
+    first, second = (
+        (r.model_text, r.method, r.options, {name: (e.value, e.stderr) for name, e in r.parameters.items()})
+        for r in (one, other)
+    )
+    return first == second

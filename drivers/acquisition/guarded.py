@@ -19,7 +19,7 @@ import os
 import pickle
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -48,7 +48,7 @@ from drivers.base.trigger import Trigger
 from drivers.base.waveform import Waveform
 from drivers.base.zeroing import ZeroingFailed, zero_output
 from drivers.recording import Finished, recover
-from drivers.rig.profile import Rig, RigProfile
+from drivers.rig.profile import Rig, RigProfile, instrument_called
 
 PATIENCE = 1.0  # s without a beat after which the drive is stopped
 SLOW_SECONDS = 4.0  # of an opening after which somebody may want to know what it waits for
@@ -57,6 +57,7 @@ OPENING_SECONDS = 180.0  # compiling a new model's equations takes a while, on a
 ANSWER_SECONDS = 10.0
 END_SECONDS = 2.0  # for an ordinary end of the drive; then STOP
 CLOSING_SECONDS = 20.0
+REACH_SECONDS = 1.0  # to set the output to zero from here, with attempts that take up to a second each
 INSTRUMENT_SECONDS = 60.0  # a serial instrument that is asked again, a calibration that averages
 LOST = "The rig's process ended unexpectedly; the drive is off and what was recorded is safe."
 
@@ -91,8 +92,8 @@ def open_guarded(
 ) -> GuardedRig:
     """Open a rig in a process of its own. ``log`` keeps a trace of the drive for inspection.
 
-    ``waiting`` is called again and again while an instrument takes long to open, with its name in words;
-    what it raises ends the opening.
+    ``waiting`` is called again and again while an instrument takes long to open, or the source to start,
+    with what is waited for in words; what it raises ends the opening or the start.
     """
     link = RigLink(profile, seed, patience, log, waiting)
     shape = link.opened
@@ -127,7 +128,7 @@ class RigLink:
         log: Path | None,
         waiting: Callable[[str], object],
     ) -> None:
-        self._profile = profile
+        self._profile, self._waiting = profile, waiting
         self._awaited = "the rig's process"  # what opens now
         context = multiprocessing.get_context("spawn")
         self._control, control = context.Pipe()
@@ -153,20 +154,27 @@ class RigLink:
         self._listener = threading.Thread(target=self._listen, name="rig link", daemon=True)
         self._listener.start()
         try:
-            self.opened: m.Opened = self._await_opening(waiting)
+            self.opened: m.Opened = self._await_opening()
         except BaseException:
             self._give_up_opening()
             raise
 
-    def _await_opening(self, waiting: Callable[[str], object]) -> Any:
-        pending, begin = self._pending[0], time.monotonic()
-        pending.arrived.wait(SLOW_SECONDS)
-        while not pending.arrived.wait(ASK_SECONDS):
-            waiting(self._awaited)
-            if time.monotonic() - begin > OPENING_SECONDS:
-                self._pending.pop(0, None)
-                raise InstrumentError(f"Waited {OPENING_SECONDS:g} s in vain for {self._awaited} to open.")
+    def _await_opening(self) -> Any:
+        pending = self._pending[0]
+        if not self._await(pending, OPENING_SECONDS, lambda: f"{self._awaited} to open"):
+            self._pending.pop(0, None)
+            raise InstrumentError(f"Waited {OPENING_SECONDS:g} s in vain for {self._awaited} to open.")
         return self._answer(0, pending, 0.0)
+
+    def _await(self, pending: _Pending, seconds: float, what: Callable[[], str]) -> bool:
+        """Whether the answer comes in that time; whoever waits hears what for, and gives up by raising."""
+        begin = time.monotonic()
+        pending.arrived.wait(min(SLOW_SECONDS, seconds))
+        while not pending.arrived.wait(ASK_SECONDS):
+            self._waiting(what())
+            if time.monotonic() - begin > seconds:
+                return False
+        return True
 
     def _give_up_opening(self) -> None:
         self._closed = True
@@ -213,6 +221,22 @@ class RigLink:
 
     def call(self, command: m.Command, seconds: float = ANSWER_SECONDS) -> Any:
         """Have the rig's process do something and wait for its answer. From any thread."""
+        number, pending = self._ask(command, seconds)
+        return self._answer(number, pending, seconds)
+
+    def start_stream(self) -> None:
+        """Start the source, which may take long: a simulated one compiles its plant first."""
+        what = f"{instrument_called('source', self._profile)} to start"
+        number, pending = self._ask(m.StartStream(), OPENING_SECONDS)
+        try:
+            if not self._await(pending, OPENING_SECONDS, lambda: what):
+                raise InstrumentError(f"Waited {OPENING_SECONDS:g} s in vain for {what}.")
+        finally:
+            self._pending.pop(number, None)
+        self._answer(number, pending, 0.0)
+
+    def _ask(self, command: m.Command, seconds: float) -> tuple[int, _Pending]:
+        """Send a command that is worth doing for so long; its number, and where its answer will be."""
         pending = _Pending()
         with self._lock:
             number = next(self._numbers)
@@ -224,7 +248,7 @@ class RigLink:
             except (OSError, ValueError):
                 del self._pending[number]
                 raise self._lost() from None
-        return self._answer(number, pending, seconds)
+        return number, pending
 
     def arm(self, seen: int | None = None) -> None:
         """Allow the drive to be played again; ``seen``: the stops that the person knows of."""
@@ -342,16 +366,15 @@ class RigLink:
         """
         word = self.page.guard_acted or "the rig's process ended"
         self.page.take_over(word)
-        problems = []
-        for how in self.page.outputs:
-            try:
-                zero_output(how)
-            except ZeroingFailed as error:
-                problems.append(str(error))
-        if problems:
-            raise InstrumentError(
-                f"The drive could not be reached ({'; '.join(problems)}): switch off the amplifier by hand."
-            )
+        deadline = time.monotonic() + REACH_SECONDS
+        while problems := _zero_problems(self.page.outputs):
+            if self.page.zeroed:  # by the guard: of two that ask at once one hears the answer to both
+                return
+            if time.monotonic() > deadline:
+                why = "; ".join(problems)
+                raise InstrumentError(
+                    f"The drive could not be reached ({why}): switch off the amplifier by hand."
+                )
         self.page.take_over(word, zeroed=True)
 
     def _lost(self) -> LinkLost:
@@ -362,6 +385,17 @@ class RigLink:
             if not self._process.is_alive():
                 self.make_safe()
         return LinkLost(LOST)
+
+
+def _zero_problems(outputs: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Set each output to zero, whatever became of the others; why some could not be."""
+    problems = []
+    for how in outputs:
+        try:
+            zero_output(how)
+        except ZeroingFailed as error:
+            problems.append(str(error))
+    return problems
 
 
 def _new_page(about: Mapping[str, Any]) -> DrivePage:
@@ -393,7 +427,7 @@ class RemoteSource:
         self._running = False
 
     def start(self) -> None:
-        self._link.call(m.StartStream(), OPENING_SECONDS)  # a simulated device compiles its plant first
+        self._link.start_stream()
         self._rest, self._running = None, True
 
     def read(self, into: Samples) -> Block:

@@ -553,19 +553,20 @@ class RigServer:
                 self._ready.notify_all()
 
     def _check_stall(self, stall: Stall) -> None:
-        """Give a source up that hangs: nobody would see a channel pass its limit."""
+        """Give a source up that hangs, and end a drive that nobody sees: no channel could pass its limit."""
         counter = self._counter
         if counter is None or not self._reading.is_set():
+            if stall.silent(self.driving, time.monotonic()) > stall.blind and self.driving:
+                self._trip_unseen(f"{self._driver} has not been read for {stall.blind:.0f} s")
             return
         silent = stall.silent((counter, counter.counts), time.monotonic())
         if silent > stall.patience:
             self._give_source_up(counter, stall.patience)
         elif silent > stall.blind and self.driving and counter.counts.samples:
-            self.stop_drive(
-                f"{self._driver} has given no samples for {stall.blind:.0f} s, so nobody saw whether a "
-                "channel passes its limit",
-                "trip",
-            )
+            self._trip_unseen(f"{self._driver} has given no samples for {stall.blind:.0f} s")
+
+    def _trip_unseen(self, why: str) -> None:
+        self.stop_drive(f"{why}, so nobody saw whether a channel passes its limit", "trip")
 
     def _give_source_up(self, counter: StreamCounter, seconds: float) -> None:
         text = f"{self._driver} has given no samples for {seconds:.0f} s: the acquisition was ended."

@@ -16,6 +16,8 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
+from collections import Counter, deque
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -134,11 +136,31 @@ def show_log(stream: TextIO) -> Undo:
     return lambda: logging.getLogger().removeHandler(handler)
 
 
+class _Repeats:
+    """A failure that comes again and again must not push out of the log what led to it."""
+
+    def __init__(self) -> None:
+        self._times: Counter[tuple[object, ...]] = Counter()
+
+    def note(self, level: int, error: BaseException, where: str) -> None:
+        """The traceback the first time; after that a line at the 10th, the 100th ..."""
+        last = deque(traceback.walk_tb(error.__traceback__), maxlen=1)
+        place = type(error), *((frame.f_code.co_filename, line) for frame, line in last)
+        self._times[place] += 1
+        times = self._times[place]
+        if times == 1:
+            _log.log(level, "%s", where, exc_info=error)
+        elif str(times).strip("0") == "1":
+            _log.log(level, "%s: %s for the %dth time", where, type(error).__name__, times)
+
+
 def _hook(on_crash: Crash | None) -> None:
+    repeats = _Repeats()
+
     def crashed(error: BaseException, where: str) -> None:
         if isinstance(error, KeyboardInterrupt | SystemExit):
             return
-        _log.critical("uncaught in %s", where, exc_info=error)
+        repeats.note(logging.CRITICAL, error, f"uncaught in {where}")
         if on_crash is not None:
             with contextlib.suppress(Exception):
                 on_crash(error)
@@ -154,6 +176,6 @@ def _hook(on_crash: Crash | None) -> None:
 
     def unraisable(args: Any) -> None:
         if args.exc_value is not None:
-            _log.error("ignored in %r", args.object, exc_info=args.exc_value)
+            repeats.note(logging.ERROR, args.exc_value, f"ignored in {args.object!r}")
 
     sys.excepthook, threading.excepthook, sys.unraisablehook = in_main, in_thread, unraisable

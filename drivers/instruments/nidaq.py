@@ -90,15 +90,32 @@ def list_devices(session: Any = None) -> tuple[list[tuple[str, str]], str]:
 
 
 def terminals(address: str, session: Any = None) -> tuple[list[str], list[str]]:
-    """Analogue inputs and outputs of a device, or of a module of a chassis."""
+    """Analogue inputs and outputs of a device; of a chassis, or of one of its modules, those of all modules.
+
+    They share the chassis' clock, and seldom has one module both inputs and outputs.
+    """
     need_extra("ni")
     from nidaqmx.system import System
 
     with in_words(f"asking {address} for its inputs"):
         system = System.local() if session is None else System.remote(session)
-        device = system.devices[address]
-        inputs, outputs = device.ai_physical_chans.channel_names, device.ao_physical_chans.channel_names
+        devices = _on_one_clock(system.devices[address])
+        inputs = [name for d in devices for name in d.ai_physical_chans.channel_names]
+        outputs = [name for d in devices for name in d.ao_physical_chans.channel_names]
     return [name for name in inputs if name], [name for name in outputs if name]
+
+
+def _on_one_clock(device: Any) -> list[Any]:
+    """The modules of a chassis, the one that was asked for first; any other device is alone."""
+    from nidaqmx.errors import DaqError
+
+    chassis = device
+    with contextlib.suppress(DaqError):  # only a module is in one
+        chassis = device.compact_daq_chassis_device
+    try:
+        return sorted(chassis.chassis_module_devices, key=lambda module: module != device)
+    except DaqError:
+        return [device]
 
 
 def sensor_data(terminal: str, source: Mapping[str, Any], session: Any = None) -> SensorData:
@@ -322,8 +339,7 @@ class NidaqExciter(PlayedOutput):
         self._standstill = Standstill()  # of what the device has played
         self._standing = Standing(self._output)
         self._closed = False
-        with in_words("setting the output to zero"):
-            self._output.write_now(0.0)
+        self._output.zero_at_opening()
         self.notices = self._output.notices  # what the person at the rig should know
         self.watchdog = self._output.open_watchdog(
             table.get("watchdog"), bool(table.get("watchdog_optional"))

@@ -18,6 +18,8 @@ ONE_DEVICE_A_TASK = (-200558, -209882, -201207, -201094)
 NO_TEDS, TEDS_NOT_SUPPORTED = -200709, -200741
 OTHER_SENSOR = -200756  # its own data tell of another kind than was asked for
 NO_ROUTE = (-89120, -89125, -89136, -89137, -89138, -89139, -89140, -200368, -200395)
+GONE = (-200220, -201003, -88705)
+NO_TERMINAL = -200170
 RESET = (-88709, -88710, -200088)
 BUSY_SECONDS = 1.5  # that a device may be held by a program which is ending
 BUSY_PAUSE = 0.1
@@ -37,6 +39,12 @@ _ADVICE = {
         "These devices have no line in common for the clock: use modules of one chassis, or one device, for "
         "inputs and output.",
     ),
+    **dict.fromkeys(
+        GONE,
+        "Is the device plugged in, switched on and named as in the rig's profile? `shakedown devices` lists "
+        "what is there.",
+    ),
+    NO_TERMINAL: "The device has no input or output of the name that the rig's profile gives.",
     **dict.fromkeys(RESET, "The device was reset while it ran: open the rig again."),
 }
 # Lines of the driver's messages that say which setting is meant.

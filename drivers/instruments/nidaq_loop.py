@@ -131,8 +131,7 @@ class NidaqLoopExciter(PlayedOutput):
         self._unreached = False  # the output could not be brought to zero: the watch tries again
         self._stop_asked = False
         self._restart()
-        with in_words("setting the output to zero"):
-            self._output.write_now(0.0)
+        self._output.zero_at_opening()
         self.watchdog = self._output.open_watchdog(
             table.get("watchdog"), bool(table.get("watchdog_optional"))
         )

@@ -9,7 +9,7 @@ from typing import Any
 
 from drivers.base.limits import Limits
 from drivers.base.protocols import DriveState, InstrumentError, LinkLost
-from drivers.instruments.nidaq_errors import in_words
+from drivers.instruments.nidaq_errors import in_words, patiently
 from drivers.instruments.nidaq_input import device_of
 from drivers.rig.profile import RigError, positive
 
@@ -63,6 +63,11 @@ class OutputTerminal:
         """Set the output without a clock; no other task may have it."""
         with self.task() as task:
             task.write(value, auto_start=True)
+
+    def zero_at_opening(self) -> None:
+        """Set the output to zero; a program that is ending may have it for a moment yet."""
+        with in_words("setting the output to zero"):
+            patiently(lambda: self.write_now(0.0))
 
     def open_watchdog(self, seconds: Any, optional: bool) -> Any:
         """The device's own watchdog, which zeroes the output when this program is gone.

@@ -349,7 +349,7 @@ def open_rig(
 
     ``told`` hears which instrument is opened now: one that hangs can be named.
     """
-    told(_called("source", profile))
+    told(instrument_called("source", profile))
     rig = Rig(profile, _driver("source", profile.instruments["source"])(profile, clock, seed))
     try:
         name = str(profile.instruments["source"]["driver"])
@@ -361,7 +361,7 @@ def open_rig(
             if name == "source":
                 continue
             opened = _driver(name, instrument)
-            told(_called(name, profile))
+            told(instrument_called(name, profile))
             if name == "exciter":
                 rig.exciter = opened(profile, rig.source)
                 rig.notices += getattr(rig.exciter, "notices", ())
@@ -373,7 +373,7 @@ def open_rig(
     return rig
 
 
-def _called(name: str, profile: RigProfile) -> str:
+def instrument_called(name: str, profile: RigProfile) -> str:
     """An instrument as a message names it."""
     kind = f"the {name}" if name in ("source", "exciter") else f"the sensor controller '{name}'"
     return f"{kind} (driver '{profile.instruments[name].get('driver')}')"

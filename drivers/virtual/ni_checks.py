@@ -35,8 +35,12 @@ def verify(device: SimulatedDevice, task: Task) -> None:
 
 
 def reserve(device: SimulatedDevice, task: Task, others: Iterable[Task]) -> None:
-    """Take the hardware of an input task; each device has one timing engine for inputs."""
+    """Take the hardware of a task; each device has one timing engine for inputs, each output one task."""
     verify(device, task)
+    if isinstance(task, AnalogOutput) and any(
+        isinstance(other, AnalogOutput) and other is not task and other.running for other in others
+    ):
+        raise DaqFailure(BUSY)
     if isinstance(task, AnalogInput):
         held = {
             name

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from drivers.virtual import ni_checks
-from drivers.virtual.ni_products import C_MODULE, Teds
+from drivers.virtual.ni_products import C_MODULE, CHASSIS, Teds
 from drivers.virtual.plant import Plant
 from drivers.virtual.simulated_device import (
     BAD_VALUE,
@@ -108,6 +108,8 @@ class DeviceServer:
         }
         if rack.devices[name].category == C_MODULE:
             known[0x29B7] = rack.chassis
+        if rack.devices[name].category == CHASSIS:
+            known[0x29B6] = ", ".join(d for d in rack.devices if d != name and rack.clock_of(d) == name)
         return {"value": _known(known, r.attribute_raw)}
 
     def do_GetDeviceAttributeInt32(self, r: Any) -> dict[str, Any]:
@@ -511,15 +513,14 @@ class DeviceServer:
         raise DaqFailure(UNSUPPORTED)
 
     def do_WriteAnalogScalarF64(self, r: Any) -> None:
-        self._find(r.task)
-        self._set_output(np.array([r.value]))
+        self._set_output(self._find(r.task), np.array([r.value]))
 
     def do_WriteAnalogF64(self, r: Any) -> dict[str, Any]:
         task = self._find(r.task)
         assert isinstance(task, AnalogOutput)
         samples = np.array(r.write_array, dtype=np.float64)
         if not task.rate:
-            self._set_output(samples)
+            self._set_output(task, samples)
             return {"samps_per_chan_written": len(samples)}
         self.device.update()
         if task.stopped:
@@ -538,7 +539,8 @@ class DeviceServer:
         task.written += len(samples)
         return {"samps_per_chan_written": r.num_samps_per_chan}
 
-    def _set_output(self, samples: NDArray[np.float64]) -> None:
+    def _set_output(self, task: Task, samples: NDArray[np.float64]) -> None:
+        ni_checks.reserve(self.device, task, self._tasks.values())
         if self.device.expired:
             raise DaqFailure(EXPIRED)
         self.device.set_output(float(samples[-1]))

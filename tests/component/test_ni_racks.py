@@ -14,7 +14,7 @@ from drivers.base.limits import Limits
 from drivers.base.protocols import InstrumentError
 from drivers.base.waveform import Sine
 from drivers.instruments import nidaq_errors
-from drivers.instruments.nidaq import NidaqExciter, NidaqSource, connect, list_devices, sensor_data
+from drivers.instruments.nidaq import NidaqExciter, NidaqSource, connect, list_devices, sensor_data, terminals
 from drivers.rig.profile import ChannelProfile, RigError, RigProfile, open_rig
 from drivers.virtual.ni_products import (
     CDAQ_9178,
@@ -125,6 +125,18 @@ def test_given_a_chassis_then_inputs_of_two_modules_and_the_output_run_on_its_cl
     assert not source.notices
     found, note = list_devices(rack.session)
     assert [name for name, _ in found] == ["cDAQ1", "cDAQ1Mod1", "cDAQ1Mod2", "cDAQ1Mod4"] and not note
+
+
+def test_given_a_chassis_or_a_module_then_inputs_and_outputs_of_all_its_modules_are_offered(
+    bench: Open,
+) -> None:
+    ends = {"cDAQ1Mod1_ai0": Wire("drive"), "cDAQ1Mod2_ai0": Wire("drive"), "cDAQ1Mod2_ai3": Wire("drive")}
+    rack = bench(compact_daq(), **ends)
+    inputs = ["cDAQ1Mod1/ai0", "cDAQ1Mod2/ai0", "cDAQ1Mod2/ai3"]
+    assert terminals("cDAQ1", rack.session) == (inputs, ["cDAQ1Mod4/ao0"])
+    assert terminals("cDAQ1Mod2", rack.session) == ([*inputs[1:], inputs[0]], ["cDAQ1Mod4/ao0"])
+    other = bench(Rack({"Dev1": PXIE_6363, "Dev2": PXIE_6363}), ai0=Wire("drive"), Dev2_ai0=Wire("drive"))
+    assert terminals("Dev2", other.session) == (["Dev2/ai0"], [])  # no chassis: no module
 
 
 def test_given_a_terminal_is_asked_for_before_the_task_is_reserved_then_the_device_refuses_as_a_real_one(
@@ -339,6 +351,27 @@ def test_given_a_device_in_use_then_refused_in_a_sentence_and_free_for_the_next(
     second.close()
     first.start()
     assert first.read(np.empty((1, 64))).start_index == 0
+
+
+def test_given_an_output_that_another_rig_drives_then_refused_and_that_drive_goes_on(
+    bench: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nidaq_errors, "BUSY_SECONDS", 0.15)
+    rack = bench(Rack({"Dev1": PXIE_6363, "Dev2": PXIE_6363}), ai0=Wire("drive"), Dev2_ai0=Wire("drive"))
+    rig = profile((DRIVE, "Dev1/ai0"), output="Dev1/ao0")
+    source = rack.open(rig)
+    exciter = rack.drive(rig, source)
+    source.start()
+    exciter.play(Sine(1.5, 32.0, 0.4))
+    steady(source)
+    other = profile((DRIVE, "Dev2/ai0"), output="Dev1/ao0")  # its own input, the same output
+    with pytest.raises(
+        InstrumentError, match=r"setting the output to zero: .*reserved.*-50103.*close NI MAX"
+    ):
+        rack.drive(other, rack.open(other))
+    assert_in_step(source, steady(source), 1.5, 32.0)
+    source.stop()
+    rack.drive(other, rack.open(other))  # stopped is free
 
 
 @pytest.mark.parametrize(

@@ -510,7 +510,7 @@ def test_given_a_device_unplugged_then_said_and_closing_is_harmless(simple: Benc
     simple.source.start()
     blocks(simple.source, 2)
     simple.device.unplugged = True
-    with pytest.raises(InstrumentError, match="Device identifier is invalid"):
+    with pytest.raises(InstrumentError, match=r"Device identifier is invalid.*plugged in"):
         blocks(simple.source, 50)
 
 

@@ -1,4 +1,4 @@
-"""A driver that hangs while it is opened: what is waited for is told, and it can be given up."""
+"""A driver that hangs while it is opened or started: what is waited for is told, and it can be given up."""
 
 from __future__ import annotations
 
@@ -25,7 +25,22 @@ unit = "V"
 driver = "never"
 wiring = { x = 0 }
 """
-CODE = "import time\ndef open_source(profile, clock, seed):\n    time.sleep(3600)\n"
+CODE = """
+import time
+class Box:
+    name, rate, waits = "box", 1000.0, False
+    def __init__(self, profile):
+        self.channels = tuple(c.info() for c in profile.channels)
+    def start(self):
+        time.sleep(3600)
+    def read(self, into): ...
+    def stop(self): ...
+    def close(self): ...
+def open_source(profile, clock, seed):
+    if profile.instruments["source"].get("hangs") != "start":
+        time.sleep(3600)
+    return Box(profile)
+"""
 
 
 SENTENCE = "Still waiting for the source (driver 'never') to open."
@@ -63,7 +78,7 @@ def test_given_a_driver_that_hangs_when_somebody_waits_then_it_is_named_and_can_
 
     with pytest.raises(GivenUp):
         open_guarded(load_rig(stuck), waiting=waiting)
-    assert heard[-1] == "the source (driver 'never')"
+    assert heard[-1] == "the source (driver 'never') to open"
     assert time.monotonic() - begin < guarded.OPENING_SECONDS / 2
     assert not [child for child in multiprocessing.active_children() if child.name == "rig"]
 
@@ -75,3 +90,24 @@ def test_given_a_driver_that_hangs_when_a_command_waits_then_one_sentence_says_s
     with pytest.raises(InstrumentError, match="in vain for the source"):
         open_for_command(load_rig(stuck), False, 0)
     assert capsys.readouterr().err.count(f"shakedown: {SENTENCE} Ctrl-C gives it up.\n") == 1
+
+
+def test_given_a_source_that_hangs_when_it_is_started_then_it_is_named_and_can_be_given_up(
+    stuck: Path,
+) -> None:
+    begin, heard = time.monotonic(), []
+
+    def waiting(what: str) -> None:
+        heard.append(what)
+        if what.endswith("to start"):
+            raise GivenUp
+
+    stuck.write_text(f'{RIG}hangs = "start"\n')
+    rig = open_guarded(load_rig(stuck), waiting=waiting)
+    try:
+        with pytest.raises(GivenUp):
+            rig.source.start()
+    finally:
+        rig.close()
+    assert heard[-1] == "the source (driver 'never') to start"
+    assert time.monotonic() - begin < guarded.OPENING_SECONDS / 2

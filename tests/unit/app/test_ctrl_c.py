@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from app.ctrl_c import CtrlC
+from app.ctrl_c import CtrlC, check_noted
 
 
 def press() -> None:
@@ -39,3 +39,12 @@ def test_given_ctrl_c_again_after_waiting_then_it_interrupts_at_once() -> None:
         press()
         with pytest.raises(KeyboardInterrupt):
             press()
+
+
+def test_given_ctrl_c_that_was_noted_then_who_was_not_given_it_can_ask_too() -> None:
+    check_noted()  # nobody notes anything
+    with CtrlC():
+        check_noted()
+        press()
+        with pytest.raises(KeyboardInterrupt):
+            check_noted()

@@ -397,6 +397,20 @@ def test_given_a_source_that_hangs_while_the_drive_plays_then_the_drive_is_tripp
     assert (stop.kind, stop.sample) == ("trip", 50)  # the recording knows where
 
 
+def test_given_a_drive_while_nobody_reads_the_source_then_it_is_tripped(
+    served: Callable[[Box], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A generator plays on its own clock, whether the acquisition runs or has ended."""
+    monkeypatch.setattr(stall, "BLIND_SECONDS", 0.3)
+    server, drive = served(Box(garbage)).server, Drive()
+    server._exciter = drive
+    server._publish()
+    wait_until(lambda: drive.reasons)
+    assert drive.reasons == [
+        f"{BLAMED} has not been read for 0 s, so nobody saw whether a channel passes its limit"
+    ]
+
+
 def test_given_a_process_that_was_frozen_then_its_source_has_not_hung() -> None:
     watch, counts = stall.Stall(0.01), StreamCounts()
     assert watch.silent(counts, 100.0) == 0.0

@@ -109,3 +109,26 @@ def test_given_a_command_that_opens_the_window_then_each_entry_is_written_once(s
     written = logs.log_path().read_text().splitlines()
     assert [" window " in w for w in written] == [True, False]
     assert " command " in written[1] and written[1].endswith("after the window")
+
+
+def test_given_a_failure_that_comes_again_and_again_then_the_log_keeps_what_was_before_it(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A slot of a timer that fails ten times a second would turn all five logs over within minutes."""
+    monkeypatch.setattr(logs, "LARGEST", 2000)
+    stopped: list[BaseException] = []
+    undo = logs.begin_log("window", on_crash=stopped.append)
+    try:
+        logging.getLogger("drivers.test").info("what led to it")
+        for text in (*250 * ["0"], "none"):
+            try:
+                1 / int(text)
+            except (ZeroDivisionError, ValueError) as error:
+                sys.excepthook(type(error), error, error.__traceback__)
+        logs.flush_log()
+    finally:
+        undo()
+    written = "".join(file.read_text() for file in logs.log_path().parent.iterdir())
+    assert "what led to it" in written and len(stopped) == 251  # the drive is stopped each time
+    assert written.count("ZeroDivisionError: division by zero") == 1 and "for the 100th time" in written
+    assert written.count("Traceback") == 2 and "ValueError: invalid literal" in written
