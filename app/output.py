@@ -121,7 +121,7 @@ def as_words(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list | tuple):
-        return ", ".join(as_words(v) for v in value) or "–"
+        return "; ".join(as_words(v) for v in value) or "–"
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "–"
     return f"{value:.4g}" if isinstance(value, float) else printable(value)

@@ -139,7 +139,7 @@ def _sentence(change: Array, values: Array, names: Sequence[str], involved: list
         sign = "+" if ratio > 0 else "-"
         factor = "" if abs(abs(ratio) - 1) < _AS_ONE else f"{abs(ratio):.4g} "
         return f"{listed}: only {names[involved[0]]} {sign} {factor}{names[involved[1]]} is determined."
-    moves = ", ".join(f"{names[i]} by {w:.3g}" for i, w in zip(involved, weights, strict=True))
+    moves = "; ".join(f"{names[i]} by {w:.3g}" for i, w in zip(involved, weights, strict=True))
     return f"{listed} cannot be told apart: changing {moves} changes nothing that the sensors see."
 
 

@@ -173,7 +173,7 @@ def _driven_lines(power: Array, spacing: float, messages: list[str]) -> NDArray[
         raise DataError("The input has fewer than two lines in this period: it is no multisine.")
     even = lines % 2 == 0
     if 0 < np.count_nonzero(even) <= FEW * len(lines):
-        where = ", ".join(f"{line * spacing:.4g}" for line in lines[even])
+        where = "; ".join(f"{line * spacing:.4g}" for line in lines[even])
         messages.append(f"Not counted as driven, beside odd lines only: {where} Hz (hum of the mains?).")
         lines = lines[~even]
     return lines

@@ -94,7 +94,7 @@ def check_exponents(subject: Subject, spectrum: ModelSpectrum | None) -> Check:
         return Check(NAME, TITLE, "failed", "The model escapes: its motion grows without bound.")
     numbers = {f"model_{i}": float(v) for i, v in enumerate(spectrum.exponents, 1)}
     numbers |= {f"model_{i}_stderr": float(v) for i, v in enumerate(spectrum.stderr, 1)}
-    own = ", ".join(f"{v:.3g} ± {e:.1g}" for v, e in zip(spectrum.exponents, spectrum.stderr, strict=True))
+    own = "; ".join(f"{v:.3g} ± {e:.1g}" for v, e in zip(spectrum.exponents, spectrum.stderr, strict=True))
     said = f"The model's own spectrum is {own} per {subject.unit}. {spectrum.remark}".rstrip()
     measured = _estimate(subject, subject.states)
     if measured is None:

@@ -118,7 +118,7 @@ def _against_linearised(
     step = _STEP * _size_of_input(subject, still.inputs[source])
     curves = [linearised(still, e, given.frequency, source, output, step) for e in stable]
     best = int(np.argmin([_miss(given, c) for c in curves]))
-    where = ", ".join(f"{n} = {v:.3g}" for n, v in zip(subject.model.states, stable[best].state, strict=True))
+    where = "; ".join(f"{n} = {v:.3g}" for n, v in zip(subject.model.states, stable[best].state, strict=True))
     return _compared(subject, given, curves[best], f"the model linearised at {where}")
 
 

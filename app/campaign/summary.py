@@ -429,7 +429,7 @@ def _sentences(fit: FitSummary, several: bool) -> Iterable[str]:
             mean = f"{p.name} = {with_error(e.mean)} over {e.specimens} specimens"
             yield f"{prefix}{mean}; {spread}, {typical}."
         elif len(p.points) < FEWEST:
-            each = ", ".join(f"{_pm(point.value, point.error)} ({point.recording})" for point in p.points)
+            each = "; ".join(f"{_pm(point.value, point.error)} ({point.recording})" for point in p.points)
             yield from [f"{prefix}{p.name} = {each}."] if each else []
         if p.undetermined:
             left = f"{len(p.undetermined)} of {len(p.undetermined) + len(p.points)} fits"

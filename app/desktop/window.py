@@ -414,7 +414,7 @@ class MainWindow(QMainWindow):
 
     def _rig_delayed(self, what: str) -> None:
         self._waited = True
-        self.bench.say(f"Still waiting for {what} to open. The Rig page can give it up.", "warn")
+        self.bench.say(f"Still waiting for {what}. The Rig page can give it up.", "warn")
 
     def _tell_of_another(self) -> None:
         if not self._only.tryLock(0) and self._only.error() == QLockFile.LockError.LockFailedError:

@@ -77,6 +77,7 @@ def _convergence(axis: Any, result: Identification) -> None:
             steps, heights = apart(sizes) if key == "cost" else (range(1, len(sizes) + 1), sizes)
             axis.semilogy(steps, heights, "o-", ms=3.5)
             axis.set(xlabel="iteration", ylabel=words)
+            axis.xaxis.get_major_locator().set_params(integer=True)
             break
     else:
         axis.text(

@@ -8,7 +8,7 @@ from typing import Any
 
 def multiplier_words(pairs: list[list[float]]) -> str:
     """The first two multipliers, from their real and imaginary parts."""
-    return ", ".join(f"{re:.4g}" + (f"{im:+.3g}i" if im else "") for re, im in pairs[:2])
+    return "; ".join(f"{re:.4g}" + (f"{im:+.3g}i" if im else "") for re, im in pairs[:2])
 
 
 def largest_multiplier(pairs: list[list[float]]) -> str:

@@ -128,7 +128,7 @@ def _study(study: Study, several: bool) -> Iterator[Block]:
     if result.chosen:
         yield Paragraph(f"Method chosen: {result.chosen}", "small")
     if result.residual.figures():
-        text = ", ".join(f"{name} {value:.4g}" for name, value in result.residual.figures().items())
+        text = "; ".join(f"{name} {value:.4g}" for name, value in result.residual.figures().items())
         yield Paragraph(f"Residual: {text}.", "small")
     yield Picture(
         lambda figure: _identification_figure(figure, study),
@@ -190,7 +190,7 @@ def _correlations(result: Identification) -> Iterator[Block]:
     names, r = list(result.parameters), covariance / np.outer(scale, scale)
     strong = [(abs(r[i, j]), i, j) for i in range(len(names)) for j in range(i) if abs(r[i, j]) > 0.9]
     if strong:
-        told = ", ".join(
+        told = "; ".join(
             f"{names[j]} and {names[i]} ({r[i, j]:+.3f})" for _, i, j in sorted(strong, reverse=True)[:6]
         )
         yield Paragraph(f"Strongly correlated estimates: {told}.", "small")
@@ -302,7 +302,7 @@ def _orbits(found: OrbitsFound, several: bool) -> Iterator[Block]:
                 str(o.start),
                 f"{100 * o.closure:.2g} %",
                 str(o.count),
-                ", ".join(_complex(m) for m in o.multipliers) or "–",
+                "; ".join(_complex(m) for m in o.multipliers) or "–",
             ]
             for o in shown
         ],

@@ -69,7 +69,8 @@ def _block(block: Block) -> str:
         case Heading(text, level):
             return f"<h{level}>{escape(text)}</h{level}>"
         case Paragraph(text, kind):
-            return f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>"
+            words = escape(text).replace("\n", "<br>")
+            return f'<p class="{kind}">{words}</p>' if kind else f"<p>{words}</p>"
         case Formulae(lines):
             return '<div class="formula">' + "".join(_formula(line) for line in lines) + "</div>"
         case Grid():

@@ -33,21 +33,23 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-_DECADES, _PER_DECADE = 9, 5  # of the numbers that are looked at, up and down from one, in both signs
-_ALONG = 24  # numbers along the range of each state and input
-_HALVINGS, _MOST_TRIED = 6, 1200  # of intervals in which a term turns by more than
-_WIDE = 0.4  # rad
-_STEP = 0.3  # rad between the numbers that the weak form compares
-_FEWEST, _MOST = 12, 120  # of them
-_FEWEST_SEEN = 3  # numbers that make a difference, or the shape makes none
-_STILL = 1e-3  # rad: a term that does not turn at all
+# A term with a number inside, along a record, is a vector of its samples. How far it turns (an angle in rad)
+# when the number changes tells how closely values of the number have to be tried.
+_DECADES, _PER_DECADE = 9, 5  # values on a logarithmic scale, up and down from one, of both signs
+_ALONG = 24  # values along the range of each state and input
+_WIDE = 0.4  # rad: an interval over which the term turns by more is halved ...
+_HALVINGS, _MOST_TRIED = 6, 1200  # ... so many times, as long as there are fewer values than this
+_STEP = 0.3  # rad between the values that the weak form compares
+_FEWEST, _MOST = 12, 120  # of these values
+_FEWEST_SEEN = 3  # values that must make a difference; else the number has no effect in the record
+_STILL = 1e-3  # rad: the term does not turn at all
 _SAMPLES = 800  # of a run that are looked at for this
-_SELDOM = 0.01  # share of the samples below which a term is not told by a number
+_SELDOM = 0.01  # share of the samples: a value that changes the term in fewer of them tells nothing
 _ALIKE = 0.9995  # cosine above which a term is another one of the library
 _SAME = 1.0 - 1e-9  # cosine of two terms that are one
-_JUMP = 1.0  # rad between neighbouring numbers: beyond, the record does not follow the term
-_HUGE = 1e60  # of a term that has run away
-_FAR = 30.0  # factor by which a known part may differ from the rate in size
+_JUMP = 1.0  # rad between neighbouring values: beyond, as at a pole, one term tells nothing of the other
+_HUGE = 1e60  # a term beyond this has run away; its square would overflow
+_FAR = 30.0  # factor by which the known part of an equation may differ in size from the rate it makes up
 _DELAYS, _CLEARLY = 26, 10.0  # delays that are compared, and the misfit by which one must be better
 _ROUNDS = 2  # over all numbers
 _FLOOR = 1e-5  # of the eigenvalues of the weak form's moments

@@ -44,9 +44,10 @@ TONES = "tones"  # finding: outputs whose residuals hold a tone
 FAULT = "channel fault"  # finding: kind, channel and size of the offset or delay that explains most
 RARE = 1e-3  # probability of chance below which a test speaks against the model
 NOISELESS = 1e-5  # of an output's spread: a residual below it shows no noise
-_ALIKE = 0.9  # of the surest delay's |t| from which another channel's delay is the same to the data
-_NEARLY = 0.75  # of the surest |t|, from which on a high-pass is to be thought of as well
-_CLEARLY = 0.6  # of a sensor's curve's |t|, from which on something else is suspected before the sensor
+# Faults and missing terms compete by their |t|. Beside the surest one counts, from this share of its |t| on:
+_ALIKE = 0.9  # a delay of another channel: an input that comes early and an output that comes late look alike
+_NEARLY = 0.75  # a high-pass in a sensor: about resonance it looks like a delay
+_CLEARLY = 0.6  # anything else where a bent sensor is the surest: a sensor is suspected last
 
 
 @dataclass(frozen=True, eq=False)

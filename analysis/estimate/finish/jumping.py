@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-_FOLLOWS = 10.0  # times chi-square of the path, at which a motion from its end is still worth a search
-_AS_WELL = 1.1  # ... and with which it takes the path's place: it is exact where the path is not
+# One motion begun where the path ended is fitted if its chi-square is below _FOLLOWS times the path's, and
+# takes the path's place if it comes down to _AS_WELL times: it meets the jumps exactly, the path does not.
+_FOLLOWS, _AS_WELL = 10.0, 1.1
 _TOLERANCE = 1e-6  # relative error a step
 
 

@@ -26,17 +26,19 @@ from analysis.estimate.start import Start
 
 Array = NDArray[np.float64]
 
-_INFLATED = 50.0  # variance over that with all others known, from which on the parameter is held elsewhere
-_STEPS = ((-0.16, 0.19), (-0.29, 0.41), (-0.5, 1.0))  # of the estimate by which it is moved
-_WALKED = 20_000  # values measured, beyond which only the last of them are tried: narrow valleys are many
+# A parameter is held elsewhere where its variance is so many times what it would be with all others known.
+_INFLATED = 50.0
+_STEPS = ((-0.16, 0.19), (-0.29, 0.41), (-0.5, 1.0))  # of the estimate, by which it is moved down and up
+_WALKED = 20_000  # measured values beyond which only the longest of these steps are tried: each is a fit
 _FAR = 4.0  # standard errors: a parameter that differs by as many is another number
-_PROMISED = 3.0  # share of the promised rise of chi-square that must be there: one in so many
+_PROMISED = 3.0  # a fit is a rival if chi-square rises by less than one third of what the error bar promises
 # A fit that follows the record as well is close to it after a few steps; one that cannot would take them all.
-_FIRST_LOOK, _HOPELESS = 6, 100.0  # steps, and rise of chi-square over what is no choice, to give up at
+# So it is given up if after the first steps chi-square has risen by so many times what noise alone may do.
+_FIRST_LOOK, _HOPELESS = 6, 100.0
 # The beginning of a record may exclude a rival before the rest is looked at: a fifth, within these samples.
 _EXCERPT, _LONGEST_EXCERPT, _SHARE = 1000, 20_000, 5
-_CHANCE = 8.0  # rise of chi-square beyond the best of several chances that is still no choice
-FALL = -1.0  # change of chi-square from which on down other numbers are better, and not only as good
+_CHANCE = 8.0  # added to the rise of chi-square that the best of several draws of noise makes up for
+FALL = -1.0  # a change of chi-square below this makes other numbers better, and not only as good
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +86,7 @@ def _covariance(fitted: Fitted, held: int) -> Array:
 
 
 def _held_at(fitted: Fitted, held: int, change: float, progress: Progress) -> tuple[float, Fitted | None]:
-    """The fit with a parameter changed so much, and its rise of chi-square; None if that is a choice."""
+    """The rise of chi-square with a parameter changed so much, and that fit; None where data exclude it."""
     covariance, chance = _covariance(fitted, held), no_choice(fitted)
     moved = fitted.estimate + change * covariance / covariance[held]
     if _fails_on_an_excerpt(fitted, held, moved, progress):

@@ -21,7 +21,9 @@ from analysis.simulation.simulate import simulate
 
 Array = NDArray[np.float64]
 
-_STEADY = 0.06  # change of the size between the halves of a record that keeps its size: 0.7 after three more
+# A record keeps its size if its halves differ by less than this share. A motion that dies out by as much from
+# half to half has lost a third (0.94^6 = 0.7) after three more records, less than _KEPT allows.
+_STEADY = 0.06
 _STARTS = 5  # states of the fitted motion, one at the end of each fifth
 _MOVED = (0.95, 1.05)  # their distances from the motion's mean, over those in the fit
 _LONGER = 3  # lengths of the record for which the model is run on; its size counts in the last of them

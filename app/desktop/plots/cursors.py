@@ -123,4 +123,4 @@ def difference(x: tuple[float, float], y: tuple[float, float], units: tuple[str,
     parts.append(f"{dy:.4g} {upwards}".rstrip())
     if y[0]:
         parts.append(f"ratio {y[1] / y[0]:.4g}")
-    return ", ".join(parts)
+    return "; ".join(parts)

@@ -71,7 +71,7 @@ class SpecimenLine(QWidget):
                 profile, which = self._clamped(measured), f"Specimen {measured}, which the fit in hand is of"
         truth = true_parameters(profile)
         told = [_beside(name, truth[name], found.get(name)) for name in scatters(profile)]
-        self.words.setText(sentence(f"{which}: {', '.join(told)}."))
+        self.words.setText(sentence(f"{which}: {'; '.join(told)}."))
         self.reveal_button.setEnabled(False)
 
     def _fit_of_rig(self) -> tuple[Identification, int] | None:
@@ -95,9 +95,14 @@ class SpecimenLine(QWidget):
             self.bench.rig.open(self.bench.rig.name)
 
 
+def _firm(text: str) -> str:
+    """Words that no line is broken in."""
+    return text.replace(" ", "\u00a0")
+
+
 def _beside(name: str, truth: float, found: Estimate | None) -> str:
     """A true value, with as many digits as the found one beside it."""
     if found is None or not found.stderr > 0:
-        return f"{name} = {truth:.5g}"
+        return _firm(f"{name} = {truth:.5g}")
     value, _, _ = with_bounds(truth, found.stderr, found.stderr)
-    return f"{name} = {value} (found {with_error(found)})"
+    return f"{_firm(f'{name} = {value}')} ({_firm(f'found {with_error(found)}')})"

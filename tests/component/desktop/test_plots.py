@@ -250,7 +250,7 @@ def test_given_two_cursors_then_they_stand_on_samples_and_tell_difference_ratio_
         line.sigPositionChangeFinished.emit(line)
     assert [line.value() for line in plot.cursors.lines] == pytest.approx([0.2, 0.7])
     drop, ratio = np.exp(-0.7) - np.exp(-0.2), np.exp(-0.5)
-    words = f"B − A: 0.5 s (2 Hz), {drop:.4g} mm, ratio {ratio:.4g}".replace(" -", " −")
+    words = f"B − A: 0.5 s (2 Hz); {drop:.4g} mm; ratio {ratio:.4g}".replace(" -", " −")
     assert plot.readout.text() == words
     qtbot.keyClick(plot, "x")
     assert plot.cursors is None and plot.readout.text() == ""

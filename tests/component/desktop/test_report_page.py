@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -71,3 +72,20 @@ def test_given_fits_of_another_record_then_they_are_no_part_of_the_report(
     assert window.page is page and not page.ticks["fits"].isChecked()
     qtbot.mouseClick(words["Its periodic orbits"], Qt.MouseButton.LeftButton)
     assert window.page is window.pages["orbits"]
+
+
+def test_given_the_same_fit_twice_then_the_report_has_it_once(
+    make_window: Callable[..., MainWindow], tmp_path: Path
+) -> None:
+    window = make_window("report", begin=False)
+    page, bench = window.page, window.bench
+    assert isinstance(page, ReportPage)
+    bench.take_record(Record.from_arrays(100.0, {"x": np.zeros(9)}), "run1", tmp_path / "run1.h5")
+    first, other = (
+        Identification("path", "spring", True, {"k": Estimate.normal(k, 0.1)}) for k in (4.0, 5.0)
+    )
+    for fit in (first, other, replace(first)):
+        bench.take_result(fit)
+    found = page.findings()
+    assert found is not None
+    assert [study.result.parameters["k"].value for study in found.studies] == [5.0, 4.0]

@@ -68,14 +68,14 @@ def test_given_more_samples_than_pixels_then_cursors_stand_on_samples(view: Reco
     assert view.cursors is not None
     assert [line.value() for line in view.cursors.lines] == pytest.approx([50.0, 150.0124], abs=1e-9)
     low, high = moved(np.array([50.0, 150.0124]))
-    assert words == f"B − A: 100 s (0.009999 Hz), {high - low:.4g} mm, ratio {high / low:.4g}".replace(
+    assert words == f"B − A: 100 s (0.009999 Hz); {high - low:.4g} mm; ratio {high / low:.4g}".replace(
         "-", "−"
     )
     assert (
         "x: B − A" in view.readout.toolTip()
-        and "v: B − A: 100 s (0.009999 Hz), 300 m/s" in view.readout.toolTip()
+        and "v: B − A: 100 s (0.009999 Hz); 300 m/s" in view.readout.toolTip()
     )
-    assert "300 m/s, ratio 3" in drag(view, (a, b), row=1)  # the row that was dragged is told
+    assert "300 m/s; ratio 3" in drag(view, (a, b), row=1)  # the row that was dragged is told
 
 
 def test_given_a_crosshair_on_an_envelope_then_every_lane_tells_its_sample(view: RecordView) -> None:

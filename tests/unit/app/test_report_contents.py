@@ -15,6 +15,8 @@ from matplotlib.text import Text
 from PyQt6.QtCore import QLocale
 
 from analysis import DataError, Estimate, Excitation, Identification, Record
+from analysis.base.identification import Residual
+from app.figures.identification import draw_identification
 from app.report import write_document
 from app.report.blocks import Document, Grid, Heading, Paragraph, Picture
 from app.report.content import document
@@ -133,3 +135,29 @@ def test_given_names_with_points_when_localised_then_only_the_numbers_around_the
     assert told == Grid(["", "k"], [["f2.5", "2,5"], ["4,5 s", "-1,5"]], "of f2.5: 0,5", numeric=(1,))
     printed = localised_block(Grid(["", "k"], [["eq. 4.1", "2.5"]], "table 4.2", numeric=(1,)), as_it_stands)
     assert printed == Grid(["", "k"], [["eq. 4.1", "2,5"]], "table 4.2", numeric=(1,))
+
+
+def test_given_numbers_in_a_row_then_their_separator_is_no_decimal_mark() -> None:
+    QLocale.setDefault(QLocale("de_DE"))
+    try:
+        residual = Residual(chi2=2.5, dof=3, rms={"x": 0.25, "v": 1.5})
+        fit = Identification("path", "spring", True, {"k": Estimate.normal(2.0, 0.1)}, residual=residual)
+        made = [localised_block(b) for b in document(Findings("t", studies=[Study(fit)])).blocks]
+    finally:
+        QLocale.setDefault(QLocale("C"))
+    (told,) = [b.text for b in made if isinstance(b, Paragraph) and b.text.startswith("Residual")]
+    assert "rms x 0,25; rms v 1,5" in told and not re.search(r"\d, ", told)
+
+
+def test_given_words_in_lines_then_they_stay_in_lines(tmp_path: Path) -> None:
+    html, _ = write_document(Document("t", blocks=[Paragraph("one <\ntwo")]), tmp_path / "report")
+    assert "<p>one &lt;<br>two</p>" in html.read_text(encoding="utf-8")
+
+
+def test_given_a_short_search_then_its_steps_are_counted_in_whole_ones() -> None:
+    history = [{"step": 0.3}, {"step": 0.001}]
+    fit = Identification("path", "spring", True, {"k": Estimate.normal(2.0, 0.1)}, history=history)
+    figure = Figure()
+    draw_identification(figure, fit, {})
+    ticks = next(a for a in figure.axes if a.get_xlabel() == "iteration").get_xticks()
+    assert all(float(tick).is_integer() for tick in ticks)
