@@ -48,7 +48,7 @@ def test_given_a_slot_that_fails_then_a_word_the_drive_stopped_and_the_log(
 ) -> None:
     window, said = shaking
     QTimer.singleShot(0, _fail)
-    QTimer.singleShot(5, _fail)  # the same again is not said again
+    QTimer.singleShot(5, _fail)  # the same again is not said again, nor written with its traceback
     qtbot.waitUntil(lambda: window.bench.rig.drive_status().latched, timeout=LONG)
     assert window.isVisible()
     assert "ZeroDivisionError" in window.bench.rig.drive_status().reason
@@ -59,7 +59,7 @@ def test_given_a_slot_that_fails_then_a_word_the_drive_stopped_and_the_log(
     assert window.stack.rect().contains(window.notice.geometry())  # also beside the bar of the stopped drive
     assert text.heightForWidth(text.width()) <= text.height() < 2 * text.heightForWidth(text.width())
     flush_log()
-    assert log_path().read_text().count("ZeroDivisionError: in a slot") == 2
+    assert log_path().read_text().count("ZeroDivisionError: in a slot") == 1
     _fail_in_a_thread(qtbot, said)
 
 
