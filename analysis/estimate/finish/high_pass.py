@@ -17,6 +17,7 @@ from analysis.base.gaps import filled
 from analysis.estimate.finish.linearised import Linearisation, Regression
 from analysis.estimate.finish.missing_terms import tested
 from analysis.estimate.finish.score import Missing, output_columns
+from analysis.signal.recursion import first_order
 
 if TYPE_CHECKING:
     from analysis.estimate.finish.fitted import Fitted
@@ -88,12 +89,10 @@ def _frequency(rows: Sequence[Array], linear: Sequence[Linearisation]) -> float:
 
 def _slow_parts(row: Array, times: Array, frequency: float) -> Array:
     """What each filter takes away [N, corners], begun long ago at the mean of what it sees first."""
-    from scipy.signal import lfilter
-
     found = np.empty((len(row), len(_CORNERS)))
     interval = float(times[1] - times[0]) if len(times) > 1 else 0.0
     for j, corner in enumerate(_CORNERS):
         kept = float(np.exp(-corner * frequency * interval))
         first = float(np.mean(row[: max(int(1.0 / max(1.0 - kept, 1e-9)), 1)]))
-        found[:, j] = lfilter([1.0 - kept], [1.0, -kept], row, zi=np.array([kept * first]))[0]
+        found[:, j] = first_order(kept, (1.0 - kept) * row, first)
     return found

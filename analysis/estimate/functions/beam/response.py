@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.signal.recursion import first_order
+
 Array = NDArray[np.float64]
 Complex = NDArray[np.complex128]
 _ROUNDING = 1e-13  # of the largest eigenvalue: what a sum of squares in floating point may be off by
@@ -135,7 +137,6 @@ def filtered(poles: Complex, samples: Array, dt: float) -> tuple[Complex, Comple
     The samples are joined by a cubic spline; exact for it, any step width.
     """
     from scipy.interpolate import CubicSpline
-    from scipy.signal import lfilter
 
     count = len(samples)
     if count < 4:
@@ -150,9 +151,9 @@ def filtered(poles: Complex, samples: Array, dt: float) -> tuple[Complex, Comple
     derivative = np.zeros_like(response)
     drive, drive_slope = weight.T @ pieces, slope.T @ pieces
     for k, factor in enumerate(decay):
-        response[k, 1:] = lfilter([1.0], [1.0, -factor], drive[k])
+        response[k, 1:] = first_order(factor, drive[k])
         pushed = drive_slope[k] + factor * dt * response[k, :-1]
-        derivative[k, 1:] = lfilter([1.0], [1.0, -factor], pushed)
+        derivative[k, 1:] = first_order(factor, pushed)
     return response, derivative
 
 
