@@ -7,6 +7,7 @@ The Makefile calls this; without `make` (Windows) call it yourself.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -49,11 +50,19 @@ def run(*command: object, **settings: str) -> None:
     """A command of the environment, from the project's root; the program ends where it fails."""
     # A start without compiled bytecode costs three times as much; more BLAS threads than one cost, too.
     kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    done = subprocess.run(
+    begun = subprocess.Popen(
         [str(part) for part in command], cwd=ROOT, env={**kept, "OPENBLAS_NUM_THREADS": "1", **settings}
     )
-    if done.returncode:
-        sys.exit(done.returncode)
+    code = end_of(begun)
+    if code:
+        sys.exit(code)
+
+
+def end_of(process: subprocess.Popen[bytes]) -> int:
+    """Its exit code. Ctrl-C reaches it, too; it may have a shaker to ramp down, so it is waited for."""
+    while True:
+        with contextlib.suppress(KeyboardInterrupt):
+            return process.wait()
 
 
 def tool(name: str) -> Path:

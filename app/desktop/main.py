@@ -11,6 +11,7 @@ from PyQt6.QtGui import QPixmapCache
 from PyQt6.QtWidgets import QApplication
 
 from app.desktop.crash import CrashDesk
+from app.desktop.ending_signals import EndingSignals
 from app.desktop.theme import Theme
 from app.desktop.window import MainWindow
 from app.desktop.workbench import Workbench
@@ -31,7 +32,7 @@ def build(settings: Settings | None = None) -> MainWindow:
 
 
 def start(rig: str | None = None, files: list[str] | None = None) -> int:
-    """Run the desktop until its window is closed."""
+    """Run the desktop until its window is closed; the exit code."""
     app = QApplication(sys.argv[:1])
     app.setApplicationName("Shakedown")
     app.setDesktopFileName("shakedown")
@@ -41,11 +42,12 @@ def start(rig: str | None = None, files: list[str] | None = None) -> int:
     while True:
         window = build(settings)
         settings.rig, rig = rig or settings.rig, None  # asked for: it goes before the project's own
-        crashes = CrashDesk(window.bench)
+        crashes, signals = CrashDesk(window.bench), EndingSignals(window)
         window.show_page(settings.page)
         window.show()
         QTimer.singleShot(0, partial(window.begin, files or []))  # after the first paint
-        code = app.exec()
+        code = app.exec() or signals.code
+        signals.end()
         crashes.end()
         ended = window.next_project is None
         sip.delete(window)  # while the application lives: what it draws with is gone after it

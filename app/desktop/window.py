@@ -73,6 +73,7 @@ class MainWindow(QMainWindow):
             config_folder().mkdir(parents=True, exist_ok=True)
         self._only = QLockFile(str(config_folder() / "window.lock"))  # held by the first window
         self._escape_closes = False  # the press of Esc under way closes a list, a menu or a dialog
+        self._unasked = False  # it is closed without a question
         self._waited = False  # for a rig that takes long to open
         self._ahead = timer(self, AHEAD, self._build_ahead)
         self._build()
@@ -490,7 +491,8 @@ class MainWindow(QMainWindow):
     def closeEvent(self, event: QCloseEvent | None) -> None:
         assert event is not None
         rig = self.bench.rig
-        if (rig.recording or rig.sequencer.running) and not self._confirmed_end():
+        busy = rig.recording or rig.sequencer.running
+        if busy and not self._unasked and not self._confirmed_end():
             event.ignore()
             return
         app = QApplication.instance()
@@ -503,6 +505,11 @@ class MainWindow(QMainWindow):
         self.bench.close()
         self._only.unlock()
         event.accept()
+
+    def close_unasked(self) -> None:
+        """Close as if "Save and close" were the answer: nobody is there to be asked."""
+        self._unasked = True
+        self.close()
 
     def _confirmed_end(self) -> bool:
         box = QMessageBox(self)

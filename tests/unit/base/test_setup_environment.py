@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import os
+import signal
+import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -42,3 +46,14 @@ def test_given_a_python_that_makes_no_environments_then_nothing_is_begun(
 def test_given_words_that_it_does_not_know_then_it_says_those_that_it_does(words: list[str]) -> None:
     with pytest.raises(SystemExit, match=r"setup \| check \| test"):
         setup_environment.main(words)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a POSIX signal")
+def test_given_ctrl_c_while_a_command_runs_then_the_command_ends_it_in_its_own_time() -> None:
+    """subprocess.run kills it 0.25 s after Ctrl-C; a window ramps its shaker down and saves."""
+    slow = "import signal, time; signal.signal(signal.SIGINT, lambda *_: None); time.sleep(1.5); exit(7)"
+    program = f"import setup_environment as s, sys\ns.run(sys.executable, '-c', {slow!r})"
+    with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, start_new_session=True) as process:
+        time.sleep(0.7)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(30) == 7
