@@ -81,6 +81,8 @@ class Residual:
     noise: dict[str, float] = field(default_factory=dict)  # standard deviation by output, known or estimated
     r2: dict[str, float] = field(default_factory=dict)  # share of each output's variance that is explained
     other: dict[str, float] = field(default_factory=dict)  # a method's own measures, by name
+    held_out_r2: dict[str, float] = field(default_factory=dict)  # the same share of data that were not fitted
+    missed: float = math.nan  # systematic part, rms over the spread: share of the motion the model misses
 
     @property
     def per_dof(self) -> float:
@@ -137,20 +139,19 @@ class Identification:
         """Share of the motion that a model called `close` is said to miss; None of any other."""
         if self.verdict != "close":
             return None
-        share = _numbers({"": self.extra.get("missed share")})
-        return share[0] if share else 0.0
+        return self.residual.missed if math.isfinite(self.residual.missed) else 0.0
 
     @property
     def headline(self) -> str:
         """The verdict in words, with the share of the variance explained and the share that is missed."""
-        r2 = _numbers(self.extra.get("R2"))
+        left = self.residual
+        r2 = [share for share in left.r2.values() if math.isfinite(share)]
         figures = [f"R² {_nines(min(r2))}"] if r2 else []
-        predicted = _numbers(self.extra.get("held out R2"))
+        predicted = [share for share in left.held_out_r2.values() if math.isfinite(share)]
         if predicted:
             figures.append(f"{_nines(min(predicted))} on a held-out fifth")
-        if self.verdict in ("close", "misses"):
-            missed = _numbers({"": self.extra.get("missed share")})
-            figures += [f"{100 * share:.2g} % of the motion missed" for share in missed]
+        if self.verdict in ("close", "misses") and math.isfinite(left.missed):
+            figures.append(f"{100 * left.missed:.2g} % of the motion missed")
         words = {
             "fits": "fits the data to their noise",
             "close": "is close: explains the data but for a small part, error bars widened",
@@ -204,12 +205,6 @@ class Identification:
         rows = [f"  {name:12s} {with_error(e)} {e.unit}".rstrip() for name, e in self.parameters.items()]
         notes = [f"  ! {text}" for text in (*self.reasons, *self.undetermined, *self.warnings)]
         return "\n".join([head, *rows, *notes])
-
-
-def _numbers(found: Any) -> list[float]:
-    """The finite numbers of a mapping in ``extra``, which a file may have filled with anything."""
-    values = found.values() if isinstance(found, Mapping) else ()
-    return [float(v) for v in values if isinstance(v, int | float) and math.isfinite(v)]
 
 
 def _nines(share: float) -> str:
@@ -293,6 +288,11 @@ def _plain(number: float, digits: int) -> str:
     return f"{round(number, digits):.{max(digits, 0)}f}"
 
 
+# What older files have among the findings: fields of the result, and figures of its residual.
+_FIELDS = ("chosen", "recordings")
+_FIGURES = {"R2": "r2", "held out R2": "held_out_r2", "missed share": "missed"}
+
+
 def _today(raw: Any) -> Any:
     """The data of a result file as they are written today; older ones are brought into that form."""
     if not isinstance(raw, dict):
@@ -306,9 +306,13 @@ def _today(raw: Any) -> Any:
     if isinstance(residual, dict) and not set(residual) <= {f.name for f in fields(Residual)}:
         new["residual"] = _residual_by_field(residual)
     extra = raw.get("extra")
-    if isinstance(extra, dict):  # older: fields of their own lay among the method's findings
-        new["extra"] = {k: v for k, v in extra.items() if k not in ("chosen", "recordings")}
-        new |= {k: extra[k] for k in ("chosen", "recordings") if k in extra}
+    if isinstance(extra, dict):  # older: what has fields of its own lay among the method's findings
+        new["extra"] = {k: v for k, v in extra.items() if k not in (*_FIELDS, *_FIGURES)}
+        new |= {k: extra[k] for k in _FIELDS if k in extra}
+        figures = {name: extra[k] for k, name in _FIGURES.items() if k in extra}
+        left = new.get("residual", {})
+        if figures and isinstance(left, dict):
+            new["residual"] = figures | left
     return new
 
 

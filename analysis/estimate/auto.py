@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from analysis.base.errors import Cancelled, ModelError, ShakedownError
 from analysis.base.progress import Progress
 from analysis.estimate.finish.fit import fit
-from analysis.estimate.finish.fitted import RIVALS, Fitted
+from analysis.estimate.finish.fitted import Fitted
 from analysis.estimate.finish.judge import absurd
 from analysis.estimate.identifiability import covariance_of
 from analysis.estimate.observability import observability
@@ -157,14 +157,12 @@ class _Portfolio:
             raise ShakedownError(" ".join(self.failures))
         best = self._best()
         chosen = f"{best.name}: {best.evidence.words}" + "".join(f"; {f}" for f in self.failures)
-        findings = {**best.fitted.start.findings, "chosen": chosen, "tried": self.tried + self.failures}
+        findings = {**best.fitted.start.findings, "tried": self.tried + self.failures}
         if before:
             findings["before the fit"] = before
-        rivals = self.rivals(best)
-        if rivals:
-            findings[RIVALS] = rivals
         words = [] if best.fitted.converged else best.fitted.start.warnings  # of a start that was left behind
         start = replace(best.fitted.start, findings=findings, warnings=words, finishable=True)
+        start = replace(start, chosen=chosen, rivals=self.rivals(best))
         return replace(start, fitted=replace(best.fitted, start=start))
 
 

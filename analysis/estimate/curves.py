@@ -361,10 +361,10 @@ class _Fit:
         warnings += [f"The sign of {name} is not told: {-values[name]:.4g} is as good." for name in signless]
         return Identification(
             METHOD, self.model.name, self.converged, estimates, self.iterations, self.evaluations,
-            Residual(chi2, dof, other={"share of the force missed": share}),
+            Residual(chi2, dof, other={"share of the force missed": share}, missed=share),
             [f"The curves do not determine {', '.join(undetermined)}."] if undetermined else [],
             warnings, verdict, reasons, wider.tolist(),
-            extra={"missed share": share, "points": int(sum(len(_points(s)) for s in self.sets))},
+            extra={"points": int(sum(len(_points(s)) for s in self.sets))},
             model_text=self.model.with_values(values).to_toml(),
             references=["Krack, Gross, Harmonic Balance for Nonlinear Vibration Problems, Springer, 2019"],
         )  # fmt: skip

@@ -171,7 +171,7 @@ def _linearised(fitted: Fitted, piece: Piece) -> tuple[Array, Array, Array, Arra
     F, G = np.zeros((N, n, n)), np.zeros((N, n, len(fitted.unknowns)))
     H, D = np.zeros((N, q, n)), np.zeros((N, q, len(fitted.unknowns)))
     p = np.ascontiguousarray(fitted.values[piece.record, :k])
-    steps = max(int(fitted.findings.get("steps", 1)), _LEAST_STEPS)
+    steps = max(fitted.steps, _LEAST_STEPS)
     inputs, V = run.inputs, np.empty((n, n + len(wrt)))
     out, by_state, by_parameter = np.empty(q), np.empty((q, n)), np.empty((q, k))
     at = inputs.values(piece.times)

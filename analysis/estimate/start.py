@@ -31,6 +31,14 @@ class OwnEstimate:
     units: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class OtherReading:
+    """How else inputs can be read between their samples, and what the unknowns move by to that."""
+
+    kind: str
+    shift: Sequence[float] | None  # None: the data prove the other one
+
+
 @dataclass(frozen=True, eq=False)
 class Start:
     """Where a method has come to: parameters and states to start the maximum likelihood from."""
@@ -52,6 +60,10 @@ class Start:
     finishable: bool = True  # False: the method found that maximum likelihood would make no sense
     verdict: str | None = None  # of a method that judges by itself, for ``reasons``; None: it does not
     reasons: list[str] = field(default_factory=list)
+    chosen: str = ""  # why this method, where that was left to the program
+    rivals: Sequence[str] = ()  # sentences on other numbers that follow the record as well
+    jumps: Sequence[float] = ()  # times at which the record was cut
+    other_reading: OtherReading | None = None  # of the inputs, that was left for a better one
     findings: dict[str, Any] = field(default_factory=dict)  # what else was found, JSON values only
     curves: dict[str, Curve] = field(default_factory=dict)
     references: Sequence[str] = ()

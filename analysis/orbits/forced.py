@@ -192,7 +192,7 @@ def _group(points, columns, multiple, per_period, tolerance):  # type: ignore[no
         c = columns[a]
         prime = True
         for shift in range(1, multiple):
-            if multiple % shift == 0 and _apart(points, c, c, shift * per_period, length, n, tolerance):
+            if multiple % shift == 0 and _agree(points, c, c, shift * per_period, length, n, tolerance):
                 prime = False
                 break
         if not prime:
@@ -202,7 +202,7 @@ def _group(points, columns, multiple, per_period, tolerance):  # type: ignore[no
             turn = (c - other) % per_period
             for shift in range(multiple):
                 # Both run over the same phases: the other starts ``turn`` columns into its segment.
-                if _apart(points, c, other, turn + shift * per_period, length, n, tolerance):
+                if _agree(points, c, other, turn + shift * per_period, length, n, tolerance):
                     group[a] = g
                     break
             if group[a] >= 0:
@@ -215,7 +215,7 @@ def _group(points, columns, multiple, per_period, tolerance):  # type: ignore[no
 
 
 @njit(cache=True, nogil=True)
-def _apart(points, a, b, shift, length, n, tolerance):  # type: ignore[no-untyped-def]
+def _agree(points, a, b, shift, length, n, tolerance):  # type: ignore[no-untyped-def]
     """True when segment a and segment b turned by shift agree: mean squared distance below the tolerance."""
     limit = tolerance * length * n
     total = 0.0

@@ -203,9 +203,9 @@ def row_of(outcome: Outcome) -> dict[str, Any]:
     if outcome.status != DONE:
         return row | {"sentence": outcome.sentence}
     found: Mapping[str, Any] = json.loads(outcome.result)
-    extra = found["extra"]
-    scores = [v for v in _table(extra, "left out R2", "held out R2").values() if isinstance(v, float)]
     residual = found["residual"]
+    shares = found["extra"].get("left out R2") or residual["held_out_r2"]
+    scores = [v for v in shares.values() if isinstance(v, float)]
     return row | {
         "converged": found["converged"],
         "verdict": found["verdict"],
@@ -218,13 +218,6 @@ def row_of(outcome: Outcome) -> dict[str, Any]:
         "rms": residual["rms"],
         "dof": residual["dof"],
     }
-
-
-def _table(extra: Mapping[str, Any], *names: str) -> Mapping[str, Any]:
-    for name in names:
-        if isinstance(found := extra.get(name), dict) and found:
-            return found
-    return {}
 
 
 def _stored(folder: Path) -> Iterator[str]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from analysis.base.identification import Z95, Estimate, Identification, Residual
 from analysis.base.words import rounded
+from analysis.estimate.finish.evidence import Figures
 from analysis.estimate.finish.fitted import Fitted, Piece
 from analysis.estimate.finish.judge import Judgement
 from analysis.estimate.finish.smooth_curves import with_smoothness
@@ -51,7 +52,8 @@ def assemble(fitted: Fitted, judgement: Judgement, options: Mapping[str, Any]) -
     if start.method != "path":
         findings["start"] = {"method": start.method, "parameters": _start_values(experiment, start)}
     findings |= start.findings
-    chosen = str(findings.pop("chosen", ""))
+    if start.jumps:
+        findings["jumps"] = list(start.jumps)
     return Identification(
         method=start.method,
         model=experiment.given.name,
@@ -59,7 +61,7 @@ def assemble(fitted: Fitted, judgement: Judgement, options: Mapping[str, Any]) -
         parameters=parameters,
         iterations=fitted.iterations + start.iterations,
         evaluations=fitted.evaluations + start.evaluations,
-        residual=_residual(fitted),
+        residual=_residual(fitted, judgement.figures),
         undetermined=undetermined_words(
             with_smoothness(fitted), fitted.estimate, fitted.names, _expected(fitted)
         ),
@@ -69,7 +71,7 @@ def assemble(fitted: Fitted, judgement: Judgement, options: Mapping[str, Any]) -
         covariance=covariance.tolist(),
         history=fitted.history,
         curves={**start.curves, **judgement.curves},
-        chosen=chosen,
+        chosen=start.chosen,
         extra=findings,
         options=dict(options),
         model_text=experiment.given.text,
@@ -191,7 +193,7 @@ def _expected(fitted: Fitted) -> Array:
     return np.array([guesses[u.index] if u.kind == "parameter" else 0.0 for u in fitted.unknowns])
 
 
-def _residual(fitted: Fitted) -> Residual:
+def _residual(fitted: Fitted, figures: Figures) -> Residual:
     rms, noise, r2 = {}, {}, {}
     counts = samples_by_record(fitted)
     for i, name in enumerate(fitted.experiment.model.outputs):
@@ -203,7 +205,9 @@ def _residual(fitted: Fitted) -> Residual:
             noise[name] = float(np.sqrt(np.sum(counts[:, i] * fitted.sigma[:, i] ** 2) / counts[:, i].sum()))
             spread = float(np.std(data[there]))
             r2[name] = 1.0 - (rms[name] / spread) ** 2 if spread > 0 else math.nan
-    return Residual(fitted.chi2, float(fitted.dof), rms, noise, r2)
+    return Residual(
+        fitted.chi2, float(fitted.dof), rms, noise, r2, held_out_r2=figures.held_out_r2, missed=figures.missed
+    )
 
 
 def samples_by_record(fitted: Fitted) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,15 +39,32 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 _MOST_TESTED = 100_000  # samples in which missing terms are looked for
-RESIDUAL = "residual over noise"  # finding: of each output
-TONES = "tones"  # finding: outputs whose residuals hold a tone
-FAULT = "channel fault"  # finding: kind, channel and size of the offset or delay that explains most
 RARE = 1e-3  # probability of chance below which a test speaks against the model
 NOISELESS = 1e-5  # of an output's spread: a residual below it shows no noise
 # Faults and missing terms compete by their |t|. Beside the surest one counts, from this share of its |t| on:
 _ALIKE = 0.9  # a delay of another channel: an input that comes early and an output that comes late look alike
 _NEARLY = 0.75  # a high-pass in a sensor: about resonance it looks like a delay
 _CLEARLY = 0.6  # anything else where a bent sensor is the surest: a sensor is suspected last
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What the score test names: a delay [time], an offset [the channel's unit] or a drift [that a time]."""
+
+    kind: str
+    channel: str
+    size: float
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The numbers behind a verdict by which it is decided what else is tried and said."""
+
+    missed: float = np.nan  # systematic part of the residual over the spread, worst output
+    held_out_r2: dict[str, float] = field(default_factory=dict)  # by output, of data that were not fitted
+    over_noise: dict[str, float] = field(default_factory=dict)  # residual over the sensor's noise, by output
+    tones: list[str] = field(default_factory=list)  # outputs whose residuals hold a tone
+    fault: Fault | None = None  # of a channel, that explains the residual best
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,24 +217,28 @@ class Evidence:
         alike = [m.name if m.place == sure[0].place else f"{m.name} in {m.place}" for m in others]
         return [missing_words(sure[0], alike)]
 
-    def _fault_figures(self) -> dict[str, Any]:
-        if self.fault is None:
-            return {}
-        return {"kind": self.fault.name, "channel": self.fault.place, "size": self.fault.coefficient}
+    def figures(self) -> Figures:
+        """The numbers that decide."""
+        fault = self.fault
+        return Figures(
+            self.missed,
+            {} if self.prediction is None else self.prediction.r2,
+            {name: n.ratio for name, n in self.noise.items() if np.isfinite(n.ratio)},
+            sorted(self.tones),
+            None if fault is None else Fault(fault.name, fault.place, fault.coefficient),
+        )
 
-    def figures(self) -> dict[str, Any]:
-        """The numbers as they are kept in a result."""
+    def findings(self) -> dict[str, Any]:
+        """The others, as a result lists them."""
+        figures = self.figures()
         return {
-            "R2": self.r2,
-            "missed share": self.missed,
             "whiteness": {name: w.probability for name, w in self.white.items()},
-            RESIDUAL: {name: n.ratio for name, n in self.noise.items() if np.isfinite(n.ratio)},
+            "residual over noise": figures.over_noise,
             "outliers": {name: n.outliers for name, n in self.noise.items() if n.outliers},
-            TONES: sorted(self.tones),
-            FAULT: self._fault_figures(),
+            "tones": figures.tones,
+            "channel fault": {} if figures.fault is None else asdict(figures.fault),
             "input trace": self.input_trace,
             "drive": self.drive,
-            "held out R2": {} if self.prediction is None else self.prediction.r2,
             "held out rms": {} if self.prediction is None else self.prediction.rms,
             "missing terms": [
                 {"term": m.name, "in": m.place, "t": m.t, "coefficient": m.coefficient, "share": m.share}

@@ -10,7 +10,6 @@ from analysis.base.identification import Identification
 from analysis.base.progress import SILENT, Progress
 from analysis.estimate.finish.angles import in_the_guess_turn
 from analysis.estimate.finish.assemble import assemble
-from analysis.estimate.finish.evidence import FAULT, RESIDUAL, TONES
 from analysis.estimate.finish.fit import MOST_ITERATIONS, fit
 from analysis.estimate.finish.fitted import Fitted
 from analysis.estimate.finish.hum import hum_words, without_hum
@@ -83,14 +82,14 @@ def _mended(
     experiment: Experiment, fitted: Fitted, judgement: Judgement, progress: Progress
 ) -> tuple[Fitted, Judgement]:
     """The fit with a fault of the record found and counted in, if nothing speaks against it then."""
-    if judgement.findings.get(FAULT):
+    if judgement.figures.fault is not None:
         found = with_sensor_faults(experiment, fitted, judgement, progress)
         if found is not None:
             return found
     ways: list[Mending] = []
-    if judgement.findings.get(TONES):
+    if judgement.figures.tones:
         ways.append((without_hum, hum_words))
-    if max(judgement.findings.get(RESIDUAL, {}).values(), default=0.0) > _ABOVE_NOISE:
+    if max(judgement.figures.over_noise.values(), default=0.0) > _ABOVE_NOISE:
         ways.append((cut_at_jumps, jump_words))
     for mend, words in ways:
         other = mend(fitted, progress)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-RIVALS = "rivals"  # finding of a start: sentences on other numbers that follow the record as well
-
 
 @dataclass(frozen=True, eq=False)
 class Piece:
@@ -65,11 +63,19 @@ class Fitted:
     history: list[dict[str, float]]
     message: str
     pieces: tuple[Piece, ...]
-    findings: dict[str, float] = field(default_factory=dict)  # of the engine: steps, defect
+    steps: int = 1  # of the integration in each sample interval
+    defect: float | None = None  # by which the path misses the equations, relative; None: they hold exactly
+    segments: int = 1  # each with an initial state of its own
 
     @property
     def names(self) -> list[str]:
         return [unknown.name for unknown in self.unknowns]
+
+    @property
+    def findings(self) -> dict[str, float]:
+        """Of the engine, as a result lists them."""
+        found = {"steps": float(self.steps), "segments": float(self.segments)}
+        return found if self.defect is None else {**found, "defect": self.defect}
 
     @property
     def inputs_estimated(self) -> bool:

@@ -18,14 +18,13 @@ from analysis.base.progress import Progress
 from analysis.estimate.finish.fit import fit
 from analysis.estimate.finish.fitted import Fitted
 from analysis.estimate.finish.judge import Judgement
-from analysis.estimate.start import Start
+from analysis.estimate.start import OtherReading, Start
 from analysis.experiment import Experiment
 
 Array = NDArray[np.float64]
 
 _WORDS = {"hold": "as held", "linear": "as straight lines"}
 _AS_LIKELY = "follows the record as well as read as a smooth curve"
-_OTHER = "other reading"  # finding: the reading that was left, and what the unknowns move by to it
 _HELD_LATE = 0.5  # samples by which a held input acts later than a smooth one
 _ALIKE = 1.1  # times the misfit: the motion was not lost between the readings
 _EQUALLY = 15.0  # of chi-square between two readings that the data do not choose between
@@ -40,8 +39,8 @@ def in_the_better_reading(given: Experiment, fitted: Fitted, progress: Progress)
     if gain <= 0.0:
         return fitted
     shift = (fitted.estimate - smooth.estimate).tolist() if gain < _EQUALLY else None
-    found = {**fitted.start.findings, _OTHER: {"kind": fitted.experiment.conditions.inputs, "shift": shift}}
-    return replace(smooth, start=replace(fitted.start, findings=found))
+    left = OtherReading(fitted.experiment.conditions.inputs, shift)
+    return replace(smooth, start=replace(fitted.start, other_reading=left))
 
 
 def with_other_reading(
@@ -52,12 +51,12 @@ def with_other_reading(
     if judgement.verdict not in ("fits", "close"):
         return judgement
     inputs = " and ".join(fitted.experiment.model.inputs)
-    left = fitted.start.findings.get(_OTHER)
+    left = fitted.start.other_reading
     if left is not None and fitted.experiment.conditions.inputs == "auto":
-        if left["shift"] is None or len(left["shift"]) != len(fitted.estimate):
+        if left.shift is None or len(left.shift) != len(fitted.estimate):
             return judgement
-        read = f"Read {_WORDS[left['kind']]} between the samples, {inputs}"
-        return _unsure(judgement, np.array(left["shift"]), f"{read} {_AS_LIKELY}")
+        read = f"Read {_WORDS[left.kind]} between the samples, {inputs}"
+        return _unsure(judgement, np.array(left.shift), f"{read} {_AS_LIKELY}")
     smooth = _smooth(given, fitted, progress)
     if smooth is None:
         return judgement

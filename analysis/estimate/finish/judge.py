@@ -18,8 +18,8 @@ from analysis.base.identification import Z95, Curve
 from analysis.base.progress import SILENT, Progress
 from analysis.base.words import rounded
 from analysis.estimate.finish.errors import ROUNDING, ErrorBars, asked_by, error_bars, noiseless_bars
-from analysis.estimate.finish.evidence import NOISELESS, RARE, Evidence, gather
-from analysis.estimate.finish.fitted import RIVALS, Fitted
+from analysis.estimate.finish.evidence import NOISELESS, RARE, Evidence, Figures, gather
+from analysis.estimate.finish.fitted import Fitted
 from analysis.estimate.finish.laws import law_words
 from analysis.estimate.finish.missing_force import missing_force
 from analysis.estimate.finish.rivals import Rival, rival
@@ -58,7 +58,8 @@ class Judgement:
     covariance: Array  # [P, P] as reported; undetermined unknowns have infinite variance
     quantile: Array  # [P] half-width of the 95 % interval over the standard error
     warnings: list[str] = field(default_factory=list)
-    findings: dict[str, Any] = field(default_factory=dict)  # figures behind the verdict, JSON values only
+    figures: Figures = field(default_factory=Figures)  # numbers behind the verdict
+    findings: dict[str, Any] = field(default_factory=dict)  # others that a result lists, JSON values only
     curves: dict[str, Curve] = field(default_factory=dict)  # what is missing, where something is
     better: Start | None = None  # other numbers that follow the record better: the fit is to go on from there
 
@@ -71,7 +72,7 @@ def judge(fitted: Fitted, progress: Progress = SILENT) -> Judgement:
         return _ideal(fitted, _unusable(fitted, fitted.converged))
     evidence = gather(fitted)
     # a search among rounding errors has nowhere to end; a path may still miss its equations
-    rounding = evidence.noiseless and fitted.findings.get("defect", 0.0) < NOISELESS
+    rounding = evidence.noiseless and (fitted.defect or 0.0) < NOISELESS
     unusable = _unusable(fitted, fitted.converged or rounding)
     bars = noiseless_bars(fitted) if evidence.noiseless else error_bars(fitted, evidence, progress)
     elsewhere = None if unusable else _elsewhere(fitted, progress)
@@ -85,7 +86,7 @@ def judge(fitted: Fitted, progress: Progress = SILENT) -> Judgement:
     for i in (*_undetermined(fitted), *(elsewhere.concerned if elsewhere else ())):
         covariance[i, i] = np.inf
     quantile = np.full(len(fitted.estimate), bars.errors.quantile)
-    findings = {**evidence.figures(), **bars.figures()}
+    findings = {**evidence.findings(), **bars.figures()}
     curves: dict[str, Curve] = {}
     reasons += _far_from_guess(fitted)
     if evidence.lacking and verdict != "fits" and not unusable:
@@ -98,7 +99,16 @@ def judge(fitted: Fitted, progress: Progress = SILENT) -> Judgement:
     elif verdict in ("fits", "close"):
         warnings = law_words(fitted, evidence, bars.errors.stderr)
     return Judgement(
-        verdict, reasons, bars.estimate, covariance, quantile, warnings, findings, curves, better
+        verdict,
+        reasons,
+        bars.estimate,
+        covariance,
+        quantile,
+        warnings,
+        evidence.figures(),
+        findings,
+        curves,
+        better,
     )
 
 
@@ -184,7 +194,7 @@ def _unusable(fitted: Fitted, ended: bool) -> list[str]:
         )
     if fitted.dof <= 0:
         words.append(f"There are no more samples than unknowns ({len(fitted.estimate)}).")
-    return [*words, *_on_an_edge(fitted), *fitted.start.findings.get(RIVALS, []), *absurd(fitted)]
+    return [*words, *_on_an_edge(fitted), *fitted.start.rivals, *absurd(fitted)]
 
 
 def _undetermined(fitted: Fitted) -> list[int]:
@@ -230,7 +240,7 @@ def _on_an_edge(fitted: Fitted) -> list[str]:
     It lies where a stiff motion turns away (on an unstable rest, such as that of a fast reaction below zero),
     to which a free first value of a hidden state is drawn, as nothing else determines it.
     """
-    if fitted.engine != "shooting" or not fitted.findings.get("steps", 1.0) > MOST_SUBSTEPS:
+    if fitted.engine != "shooting" or not fitted.steps > MOST_SUBSTEPS:
         return []
     sharpest, words = _RESOLVED**-2, ""
     for piece in fitted.pieces:

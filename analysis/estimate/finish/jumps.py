@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-JUMPS = "jumps"  # finding: times at which the record was cut
-
 _MOST_JUMPS = 2  # more of them would hide a model that misses a stretch of large motion
 _STANDS_OUT = 1.3  # residual of the worst part over the middle one of the parts
 _AT_NOISE = 1.3  # residual of the rest over the noise that the samples show
@@ -58,14 +56,12 @@ def cut_at_jumps(fitted: Fitted, progress: Progress = SILENT) -> Fitted | None:
         times.append(float(found.experiment.runs[number].times[stop]))
     if not times:
         return None
-    start = replace(fitted.start, findings={**fitted.start.findings, JUMPS: times})
-    return replace(found, start=start)
+    return replace(found, start=replace(fitted.start, jumps=times))
 
 
 def jump_words(fitted: Fitted) -> list[str]:
     """Where the record was cut, in a sentence."""
-    times = fitted.start.findings.get(JUMPS, [])
-    places = ", ".join(f"{t:.4g}" for t in sorted(times))
+    places = ", ".join(f"{t:.4g}" for t in sorted(fitted.start.jumps))
     return [
         f"The motion jumps just before t = {places} (samples lost and not marked, or a knock): before and "
         "after it was fitted with states of their own."

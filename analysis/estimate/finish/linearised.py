@@ -280,7 +280,7 @@ def joined(regressions: Sequence[Regression]) -> tuple[Array, Array]:
 def linearisations(fitted: Fitted, cuts: int = 1) -> list[Linearisation]:
     """The pieces of a fit, linearised; ``cuts``: each in that many parts with initial states of their own."""
     kernels = fitted.experiment.model.kernels()
-    steps = int(fitted.findings.get("steps", 1))
+    steps = fitted.steps
     spread = _DIFFUSE * np.ptp(np.hstack([piece.states for piece in fitted.pieces]), axis=1)
     spread[spread == 0] = _DIFFUSE
     model = fitted.experiment.model

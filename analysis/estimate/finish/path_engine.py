@@ -203,7 +203,9 @@ def fitted_path(
         found.history,
         found.message,
         tuple(pieces),
-        {"steps": float(found.steps), "defect": found.defect, "segments": float(len(segments))},
+        int(found.steps),
+        found.defect,
+        len(segments),
     )
 
 

@@ -7,7 +7,7 @@ errors of the others are those with it unknown.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from analysis.base.progress import SILENT, Progress
 from analysis.estimate.finish.channels import DELAY, DRIFT, OFFSET, looks_held
-from analysis.estimate.finish.evidence import FAULT
+from analysis.estimate.finish.evidence import Fault
 from analysis.estimate.finish.fit import optimum_near
 from analysis.estimate.finish.fitted import Fitted
 from analysis.estimate.finish.input_reading import in_the_better_reading
@@ -30,24 +30,15 @@ _MOST_FAULTS = 4  # an offset and a delay of two channels
 _LEAST_DELAY = 0.05  # samples: less may be anything, such as noise on an input that was said to be exact
 
 
-@dataclass(frozen=True)
-class Fault:
-    """What the score test names: a delay [time], an offset [the channel's unit] or a drift [that a time]."""
-
-    kind: str
-    channel: str
-    size: float
-
-
 def with_sensor_faults(
     given: Experiment, fitted: Fitted, judgement: Judgement, progress: Progress = SILENT
 ) -> tuple[Fitted, Judgement] | None:
     """The fit with the faults that its judgement names as unknowns; None unless nothing speaks against it."""
     faults: list[Fault] = []
     for _ in range(_MOST_FAULTS):
-        if not judgement.findings.get(FAULT):
+        if judgement.figures.fault is None:
             return None
-        faults.append(Fault(**judgement.findings[FAULT]))
+        faults.append(judgement.figures.fault)
         found = _with_fault(fitted, faults[-1], progress)
         if found is None:
             return None

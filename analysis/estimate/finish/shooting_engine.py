@@ -167,10 +167,8 @@ def _fitted(
         history,
         "",
         tuple(pieces),
-        {
-            "steps": float(problem.substeps or _stable_substeps(problem, found)),
-            "segments": float(len(places)),
-        },
+        int(problem.substeps or _stable_substeps(problem, found)),
+        segments=len(places),
     )
 
 

@@ -8,12 +8,12 @@ docs/explanation/verdict.md for the words of the verdict.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.base.identification import Identification
 from analysis.base.words import rounded
 from analysis.estimate.finish.evidence import NOISELESS, RARE
 from analysis.estimate.finish.judge import SMALL_SHARE
@@ -88,7 +88,15 @@ class Verdict:
     verdict: str
     reasons: list[str]
     widening: float = 1.0
-    findings: dict[str, Any] = field(default_factory=dict)
+    missed: float = np.nan  # share of the motion, where something is missed
+    r2: dict[str, float] = field(default_factory=dict)  # share of each channel's variance that is explained
+    over_noise: dict[str, float] = field(default_factory=dict)  # what is left over the noise, by channel
+
+    def written(self, result: Identification) -> Identification:
+        """The result with the verdict, its reasons and its figures."""
+        residual = replace(result.residual, missed=self.missed, r2=self.r2)
+        extra = {**result.extra, "residual over noise": self.over_noise}
+        return replace(result, verdict=self.verdict, reasons=self.reasons, residual=residual, extra=extra)
 
 
 def own_noise(rows: Sequence[Array]) -> tuple[float, float]:
@@ -105,28 +113,29 @@ def judge_left(
 ) -> Verdict:
     """The verdict. ``structure``: sentences on why no such function can follow the motion (it misses)."""
     channels = [c for c in channels if any(np.isfinite(row).any() for row in c.residuals)]
-    findings: dict[str, Any] = {
-        "R2": {c.name: 1.0 - (c.rms / c.spread) ** 2 for c in channels if c.spread > 0},
-        "residual over noise": {c.name: c.ratio for c in channels if np.isfinite(c.ratio)},
-    }
+    told = Verdict(
+        "fits",
+        [],
+        r2={c.name: 1.0 - (c.rms / c.spread) ** 2 for c in channels if c.spread > 0},
+        over_noise={c.name: c.ratio for c in channels if np.isfinite(c.ratio)},
+    )
     if not converged:
         words = "The search did not end: the curves are where it stopped."
-        return Verdict("cannot tell", [words, *structure], 1.0, findings)
+        return replace(told, verdict="cannot tell", reasons=[words, *structure])
     if undetermined:
-        return Verdict("cannot tell", [*undetermined, *structure], 1.0, findings)
+        return replace(told, verdict="cannot tell", reasons=[*undetermined, *structure])
     if channels and max(c.rms / max(c.spread, 1e-300) for c in channels) < NOISELESS:
         words = "The record shows no noise: what is left is the rounding of the functions."
-        return Verdict("fits", [words], 1.0, findings)
+        return replace(told, reasons=[words])
     against = [words for c in channels for words in _against(c)]
     missed = max((c.missed for c in channels), default=0.0)
     widening = float(np.sqrt(max((_inflation(c) for c in channels), default=1.0)))
-    if structure:
-        findings["missed share"] = missed
-        return Verdict("misses", [*structure, *against], widening, findings)
-    if against:
-        findings["missed share"] = missed
-        return Verdict("misses" if missed > SMALL_SHARE else "close", against, widening, findings)
-    return Verdict("fits", [_for(c) for c in channels], 1.0, findings)
+    if structure or against:
+        verdict = "misses" if structure or missed > SMALL_SHARE else "close"
+        return replace(
+            told, verdict=verdict, reasons=[*structure, *against], widening=widening, missed=missed
+        )
+    return replace(told, reasons=[_for(c) for c in channels])
 
 
 def _against(left: Left) -> list[str]:

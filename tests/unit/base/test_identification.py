@@ -47,12 +47,15 @@ def test_given_a_file_of_an_older_program_when_read_then_every_number_has_its_fi
                      "x offset": {"value": 0.4, "stderr": 0.1, "lower": 0.2, "upper": 0.6, "unit": "mm"},
                      "x drift[2]": {"value": 0.1, "stderr": 0.1, "lower": -0.1, "upper": 0.3, "unit": ""}},
       "residual": {"chi2": 90.0, "dof": 100.0, "chi2/dof": 0.9, "rms x": 0.3, "noise x": 0.31, "J": 4.0},
-      "extra": {"chosen": "weak, because", "recordings": [{"file": "a.csv", "sha256": "0"}], "spacing": 3}}"""
+      "extra": {"chosen": "weak, because", "recordings": [{"file": "a.csv", "sha256": "0"}], "spacing": 3,
+                "R2": {"x": 0.97}, "held out R2": {"x": 0.96}, "missed share": 0.12}}"""
     old = Identification.from_json(text)
     assert list(old.parameters) == ["c", "offset x", "drift x[2]"]
     assert (old.residual.chi2, old.residual.dof, old.residual.per_dof) == (90.0, 100.0, 0.9)
     assert (old.residual.rms, old.residual.noise) == ({"x": 0.3}, {"x": 0.31})
     assert old.residual.other == {"J": 4.0} and old.extra == {"spacing": 3}
+    left = old.residual
+    assert (left.r2, left.held_out_r2, left.missed) == ({"x": 0.97}, {"x": 0.96}, 0.12)
     assert old.chosen == "weak, because" and old.recordings[0]["file"] == "a.csv"
     assert old.verdict == "" and math.isnan(old.parameters["c"].stderr_ideal)
     assert Identification.from_json(old.to_json()) == old
@@ -113,7 +116,21 @@ def test_given_a_normal_estimate_then_its_interval_covers_two_standard_errors() 
     assert not estimate.covers(1.2)
 
 
-def test_given_a_file_with_nonsense_among_its_findings_then_its_headline_leaves_that_out() -> None:
-    findings = {"R2": {"x": "high", "v": 0.5}, "held out R2": [1, 2], "missed share": {"x": 1}}
-    result = Identification("path", "Duffing", True, {}, verdict="close", extra=findings)
-    assert result.headline.endswith("(R² 0.5)")
+@pytest.mark.parametrize(
+    "figure", ['"R2": {"x": "high"}', '"held out R2": [1, 2]', '"missed share": {"x": 1}']
+)
+def test_given_an_older_file_with_nonsense_for_a_figure_then_it_is_refused(figure: str) -> None:
+    head = '{"method": "path", "model": "Duffing", "converged": true, "parameters": {}, "verdict": "close"'
+    with pytest.raises(DataError, match="not a result"):
+        Identification.from_json(f'{head}, "extra": {{{figure}}}}}')
+
+
+def test_given_figures_then_the_headline_tells_them_for_the_worst_output() -> None:
+    left = Residual(r2={"x": 0.95, "v": 0.5, "w": math.nan}, held_out_r2={"x": 0.4, "v": 0.9}, missed=0.0312)
+    result = Identification("path", "Duffing", True, {}, residual=left, verdict="close")
+    assert result.headline.endswith("(R² 0.5, 0.4 on a held-out fifth, 3.1 % of the motion missed)")
+    assert result.stated_miss == 0.0312
+    fits = Identification("path", "Duffing", True, {}, residual=left, verdict="fits")
+    assert fits.stated_miss is None and "missed" not in fits.headline
+    unknown = Identification("path", "Duffing", True, {}, verdict="close")
+    assert unknown.stated_miss == 0.0 and unknown.headline.endswith("widened")

@@ -26,7 +26,7 @@ from analysis.estimate.finish.errors import (
     error_bars,
     noiseless_bars,
 )
-from analysis.estimate.finish.evidence import Evidence, _excerpts, _white_part, lacking
+from analysis.estimate.finish.evidence import Evidence, Figures, _excerpts, _white_part, lacking
 from analysis.estimate.finish.honest import (
     Errors,
     _chance,
@@ -329,7 +329,7 @@ def test_given_numbers_that_nobody_can_use_then_it_is_said_why() -> None:
         information=np.diag([121.0, 26.0]),
         dof=5,
         engine="path",
-        start=about(findings={}),
+        start=about(rivals=()),
         experiment=about(model=model_of(1.0, 2.0)),
     )
     assert _unusable(fitted, True) == []
@@ -513,9 +513,10 @@ def test_given_an_output_with_gaps_then_its_residual_is_that_of_the_samples_ther
         pieces=[about(residuals=left, run=run, record=0, first=0, stop=4)],
         sigma=np.array([[0.9, 1.0]]), chi2=3.3, dof=2,
     )  # fmt: skip
-    found = _residual(fitted)
+    found = _residual(fitted, Figures(0.25, {"x": 0.75}))
     assert found.rms == {"x": 1.0} and found.noise == {"x": 0.9}
     assert found.r2["x"] == pytest.approx(1 - 1 / np.var([5.0, 1.0, 3.0]))
+    assert (found.missed, found.held_out_r2) == (0.25, {"x": 0.75})
 
 
 def test_given_a_regression_then_one_infinite_error_spoils_it_and_a_missing_one_does_not() -> None:

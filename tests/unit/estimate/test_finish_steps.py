@@ -22,7 +22,7 @@ from analysis.estimate.finish.assemble import (
 from analysis.estimate.finish.autoregression import Autoregression, fit_autoregression
 from analysis.estimate.finish.channels import _missing
 from analysis.estimate.finish.errors import ErrorBars, error_bars
-from analysis.estimate.finish.evidence import FAULT, RESIDUAL, TONES, Evidence, _percent, missing_words
+from analysis.estimate.finish.evidence import Evidence, Fault, Figures, _percent, missing_words
 from analysis.estimate.finish.finish import finish
 from analysis.estimate.finish.fitted import Fitted
 from analysis.estimate.finish.judge import Judgement, _far_from_guess, judge
@@ -53,22 +53,26 @@ def unknown(name: str, index: int = 0, kind: str = "parameter", record: int = -1
 def fitted_of(**given: Any) -> Fitted:
     """A fit of which nothing but this is known."""
     plain = dict.fromkeys(Fitted.__dataclass_fields__) | {
-        "findings": {}, "pieces": (), "converged": True, "message": "", "history": [], "start": START,
+        "steps": 1, "segments": 1, "pieces": (),
+        "converged": True, "message": "", "history": [], "start": START,
         "input_covariance": 0.0,
     }  # fmt: skip
     return Fitted(**cast(Any, plain | given))
 
 
 START = Start("weak", np.zeros((1, 2)))
+LATE, NOTHING = Fault("delay", "x", 0.1), Figures()
 EXPERIMENT = about(given=about(free=["c"]), conditions=about(per_record=()))
 
 
 class Steps:
     """The finish with fits that are numbered: 1 from the start, 2 from its better motion, 3 and on mended."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, verdicts: dict[int, str], **findings: Any) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, verdicts: dict[int, str], figures: Figures = NOTHING
+    ) -> None:
         self.asked: list[str] = []
-        self.verdicts, self.findings = verdicts, findings
+        self.verdicts, self.figures = verdicts, figures
         self.better: Fitted | None = None
         self.mended: dict[str, Any] = dict.fromkeys(("fault", "hum", "jumps"))
         replaced = {
@@ -96,9 +100,7 @@ class Steps:
 
     def _judge(self, fitted: Fitted) -> Judgement:
         none = np.zeros(0)
-        return Judgement(
-            self.verdicts[fitted.iterations], ["why"], none, none, none, findings=dict(self.findings)
-        )
+        return Judgement(self.verdicts[fitted.iterations], ["why"], none, none, none, figures=self.figures)
 
     def run(self, start: Start = START) -> tuple[Fitted, Judgement]:
         found = cast(Any, finish(EXPERIMENT, start, SILENT, options={"a": 1}))
@@ -109,7 +111,7 @@ class Steps:
 def test_given_a_fit_to_the_noise_then_it_has_converged_and_nothing_else_is_tried(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    steps = Steps(monkeypatch, {1: "fits"}, **{TONES: ["x"], RESIDUAL: {"x": 9.0}, FAULT: {"kind": "delay"}})
+    steps = Steps(monkeypatch, {1: "fits"}, Figures(over_noise={"x": 9.0}, tones=["x"], fault=LATE))
     assert steps.run()[0].converged and steps.asked == ["fit"]
     for converged, kept in ((False, ""), (True, "slow")):
         made = fitted_of(iterations=1, converged=converged, message="slow")
@@ -133,18 +135,18 @@ def test_given_a_fit_that_is_poor_then_its_start_is_looked_at_unless_it_was_made
 
 
 @pytest.mark.parametrize(
-    ("findings", "asked"),
+    ("figures", "asked"),
     [
-        ({RESIDUAL: {"x": 1.0, "y": 1.09}}, []),
-        ({RESIDUAL: {"x": 1.0, "y": 1.11}}, ["jumps"]),
-        ({TONES: ["x"]}, ["hum"]),
-        ({FAULT: {"kind": "delay"}, TONES: ["x"], RESIDUAL: {"x": 2.0}}, ["fault", "hum", "jumps"]),
+        (Figures(over_noise={"x": 1.0, "y": 1.09}), []),
+        (Figures(over_noise={"x": 1.0, "y": 1.11}), ["jumps"]),
+        (Figures(tones=["x"]), ["hum"]),
+        (Figures(over_noise={"x": 2.0}, tones=["x"], fault=LATE), ["fault", "hum", "jumps"]),
     ],
 )
 def test_given_a_fault_of_the_record_then_it_counts_only_if_nothing_speaks_against_it_then(
-    monkeypatch: pytest.MonkeyPatch, findings: dict[str, Any], asked: list[str]
+    monkeypatch: pytest.MonkeyPatch, figures: Figures, asked: list[str]
 ) -> None:
-    steps = Steps(monkeypatch, {1: "close", 3: "close", 4: "fits"}, **findings)
+    steps = Steps(monkeypatch, {1: "close", 3: "close", 4: "fits"}, figures)
     steps.mended |= {"hum": fitted_of(iterations=3), "jumps": fitted_of(iterations=4)}
     fitted, judgement = steps.run()
     assert steps.asked == ["fit", "no worse", *asked]

@@ -20,14 +20,14 @@ from analysis.estimate.finish import rivals as rivals_module
 from analysis.estimate.finish import sensor_faults as faults_module
 from analysis.estimate.finish.channels import _of_output, looks_held
 from analysis.estimate.finish.errors import _parts
-from analysis.estimate.finish.evidence import FAULT, Evidence, gather
+from analysis.estimate.finish.evidence import Evidence, Fault, Figures, gather
 from analysis.estimate.finish.judge import Judgement
 from analysis.estimate.finish.jumps import _size, _without, jump_words
 from analysis.estimate.finish.linearised import Regression
 from analysis.estimate.finish.missing_terms import input_correlation
 from analysis.estimate.finish.rivals import rival
 from analysis.estimate.finish.score import Scores
-from analysis.estimate.finish.sensor_faults import Fault, _with_fault, _words, with_sensor_faults
+from analysis.estimate.finish.sensor_faults import _with_fault, _words, with_sensor_faults
 from analysis.experiment import Conditions
 
 
@@ -233,8 +233,8 @@ def test_given_faults_one_after_the_other_then_they_count_if_nothing_is_left_in_
 
     def judged(verdict: str) -> Judgement:
         none = np.zeros(0)
-        findings = {FAULT: {"kind": "offset", "channel": "x", "size": 0.1}}
-        return Judgement(verdict, ["why"], none, none, none, findings=findings)
+        figures = Figures(fault=Fault("offset", "x", 0.1))
+        return Judgement(verdict, ["why"], none, none, none, figures=figures)
 
     monkeypatch.setattr(
         faults_module, "_with_fault", lambda *_: number if (number := next(fits)) < lost else None
@@ -277,7 +277,7 @@ def test_given_a_jump_then_the_record_is_cut_around_it_and_short_ends_are_given_
     rows = np.array([[2.0, np.nan, -2.0], [1.0, 1.0, 1.0], [np.nan] * 3])
     assert _size(about(residuals=rows), np.array([1.0, 0.25, 1.0])) == pytest.approx(4.0)
     assert _size(about(residuals=rows[2:]), np.ones(1)) == 0.0
-    fitted = about(start=about(findings={"jumps": [21.25, 3.5]}))
+    fitted = about(start=about(jumps=[21.25, 3.5]))
     assert "just before t = 3.5, 21.25 (" in jump_words(fitted)[0]
 
 

@@ -13,6 +13,7 @@ from scipy.stats import norm
 
 from analysis import identify
 from analysis.base.record import Record
+from analysis.estimate.finish.assemble import assemble
 from analysis.estimate.finish.evidence import gather
 from analysis.estimate.finish.fit import fit
 from analysis.estimate.finish.fitted import Fitted
@@ -74,8 +75,8 @@ def test_given_a_right_model_and_white_noise_then_it_fits_with_the_ideal_errors(
         found = fitted(duffing(), *right, np.random.default_rng(seed).standard_normal(N))
         judged = judge(found)
         assert judged.verdict == "fits", judged.reasons
-        assert judged.findings["R2"]["x"] == pytest.approx(1 - 0.02**2, abs=1e-4)
-        assert judged.findings["held out R2"]["x"] == pytest.approx(1 - 0.02**2, abs=2e-4)
+        assert assemble(found, judged, {}).residual.r2["x"] == pytest.approx(1 - 0.02**2, abs=1e-4)
+        assert judged.figures.held_out_r2["x"] == pytest.approx(1 - 0.02**2, abs=2e-4)
         assert judged.covariance == pytest.approx(np.linalg.inv(found.information), rel=0.15)
         off.append(z_values(judged.estimate, judged.covariance))
     assert 0.5 < np.sqrt(np.mean(np.square(off))) < 1.5
@@ -173,7 +174,7 @@ def test_given_a_linear_model_of_a_nonlinear_motion_then_it_misses(right):
     linear = duffing({"x": "v", "v": "f - c*v - k*x - 0*k3"}, k3=0.0, k={"guess": 8.0}, c={"guess": 0.5})
     judged = judge(fitted(linear, *right, np.random.default_rng(1).standard_normal(N)))
     assert judged.verdict in ("misses", "cannot tell")
-    assert judged.findings["missed share"] > 0.17
+    assert judged.figures.missed > 0.17
 
 
 def test_given_the_noise_is_known_and_smaller_then_the_residual_is_held_against_it(right):
@@ -193,7 +194,7 @@ def test_given_uniform_noise_as_of_quantisation_then_its_size_is_not_overrated(r
     size = 0.02 * right[1][0].std()
     judged = judge(fitted(duffing(), *right, uniform, Conditions(denoise=False, noise={"x": size})))
     assert judged.verdict == "fits", judged.reasons
-    assert judged.findings["residual over noise"]["x"] == pytest.approx(1.0, abs=0.06)
+    assert judged.figures.over_noise["x"] == pytest.approx(1.0, abs=0.06)
 
 
 def test_given_units_that_contradict_then_the_verdict_knows(right):

@@ -39,11 +39,8 @@ def judged(result: Identification, task: Problem, fit: Fit) -> Identification:
         verdict = _with_stated(verdict, stated)
     factor = verdict.widening
     return replace(
-        result,
+        verdict.written(result),
         warnings=[*result.warnings, *(s.words() for s in stated if s.unchecked), *_slender(task, fit)],
-        verdict=verdict.verdict,
-        reasons=verdict.reasons,
-        extra={**result.extra, **verdict.findings},
         curves={name: _widened(curve, factor) for name, curve in result.curves.items()},
         parameters={name: _broader(e, factor) for name, e in result.parameters.items()},
     )
@@ -168,9 +165,11 @@ def _with_responses(verdict: Verdict, task: Problem, fit: Fit) -> Verdict:
 def _missed(verdict: Verdict, words: str, share: float, far: float) -> Verdict:
     """The verdict where more is missed than was stated; ``far``: the share beyond which it is not close."""
     misses = share > far or verdict.verdict == "misses"
-    findings = {**verdict.findings, "missed share": max(share, _share(verdict))}
     return replace(
-        verdict, verdict="misses" if misses else "close", reasons=[words, *verdict.reasons], findings=findings
+        verdict,
+        verdict="misses" if misses else "close",
+        reasons=[words, *verdict.reasons],
+        missed=float(np.fmax(share, verdict.missed)),
     )
 
 
@@ -180,8 +179,8 @@ def _with_stated(verdict: Verdict, stated: list[Stated]) -> Verdict:
     if not words:
         return verdict
     moved = max(abs(s.shift * s.moves) for s in stated if s.doubted)
-    findings = {**verdict.findings, "missed share": max(_share(verdict), moved)}
-    return replace(verdict, verdict="close", reasons=[*words, *verdict.reasons], findings=findings)
+    missed = float(np.fmax(verdict.missed, moved))
+    return replace(verdict, verdict="close", reasons=[*words, *verdict.reasons], missed=missed)
 
 
 def _slender(task: Problem, fit: Fit) -> list[str]:
@@ -200,10 +199,6 @@ def _slender(task: Problem, fit: Fit) -> list[str]:
         f"Shear and rotary inertia lower the frequency of mode {highest} by some {100 * lower:.2g} %: count "
         f"them with shear = {_SHEAR:g} in [section] (E over kappa G of a solid steel section)."
     ]
-
-
-def _share(verdict: Verdict) -> float:
-    return float(verdict.findings.get("missed share", 0.0))
 
 
 def _widened(curve: Curve, factor: float) -> Curve:

@@ -47,10 +47,7 @@ def judged(result: Identification, found: Recovery) -> Identification:
         others = [d.words for d in named if d.words not in history]
         verdict = replace(verdict, reasons=[*verdict.reasons, *others])
     return replace(
-        result,
-        verdict=verdict.verdict,
-        reasons=verdict.reasons,
-        extra={**result.extra, **verdict.findings},
+        verdict.written(result),
         curves={name: _widened(curve, verdict) for name, curve in result.curves.items()},
         parameters={name: _broader(e, verdict) for name, e in result.parameters.items()},
     )
