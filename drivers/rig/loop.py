@@ -18,6 +18,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from drivers.base.converter import check_bits
 from drivers.base.protocols import InstrumentError, LoopStatus
 
 _log = logging.getLogger(__name__)
@@ -76,6 +77,13 @@ class LoopTiming:
     missed: float = 0.0  # share of deadlines that are missed: the correction before it stays
     bits: int = 24  # of the converter that makes the drive
     channels: bool = False  # record target, correction and state of the loop
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.jitter < math.inf:
+            raise InstrumentError(f"The loop's jitter must be at least 0 s, not {self.jitter:g}.")
+        if not 0 <= self.missed <= 1:
+            raise InstrumentError(f"The share of missed deadlines lies between 0 and 1, not {self.missed:g}.")
+        check_bits("The converter of the drive", self.bits)
 
 
 class ControlLoop:
@@ -151,7 +159,7 @@ class ControlLoop:
             self._take_over()
             if not playing:
                 self._let_go("the drive ended")
-                self._applied = 0.0
+                self._applied = self._let_go_from = 0.0
                 return 0.0
             turned = (phase - self._phase) % TWO_PI if math.isfinite(self._phase) else 0.0
             self._phase = phase

@@ -89,6 +89,10 @@ class ChannelProfile:
             raise RigError(
                 f"channel '{self.name}': the sensitivity must not be 0 and the range must be positive."
             )
+        if not 0 <= self.noise < math.inf:
+            raise RigError(
+                f"channel '{self.name}': noise must be a number of at least 0, not {self.noise:g}."
+            )
         if self.limit is not None and not self.limit > 0:
             raise RigError(f"channel '{self.name}': the limit must be positive, not {self.limit:g}.")
 
@@ -413,6 +417,8 @@ def build(kind: Callable[..., T], table: Any, where: str) -> T:
         wanted = str(known[name].type)
         if wanted in ("float", "float | None") and not _is_number(value):
             raise RigError(f"{where}: {name} must be a number, not {_shown(value)}.")
+        if wanted == "int" and (isinstance(value, bool) or not isinstance(value, int)):
+            raise RigError(f"{where}: {name} must be a whole number, not {_shown(value)}.")
     return kind(**table)
 
 

@@ -8,18 +8,21 @@ from typing import Any
 
 from analysis import Model
 from drivers.base.clock import Clock
+from drivers.base.converter import check_bits
 from drivers.library import load_model
 from drivers.rig.loop import LoopTiming
-from drivers.rig.profile import RigError, RigProfile, build
+from drivers.rig.profile import RigError, RigProfile, build, positive
 from drivers.virtual.plant import EndStop, Plant, Shaker, Specimen
 from drivers.virtual.rig import VirtualExciter, VirtualRig, VirtualSensor
 
 STEPS_A_SECOND = 3000.0  # of the integration, at least
+MOST_STEPS_A_SECOND = 1e7  # more than any machine integrates
 
 
 def open_source(profile: RigProfile, clock: Clock | None, seed: int) -> VirtualRig:
     table = profile.instruments["source"]
-    bits = int(table.get("bits", 24))
+    bits = table.get("bits", 24)
+    check_bits("The converter of [instruments.source]", bits)
     sensors = [
         VirtualSensor(
             table["wiring"][c.name], c.sensitivity, c.zero, _offset(table, c.name), c.noise, c.range, bits
@@ -58,7 +61,15 @@ def open_plant(profile: RigProfile, table: Mapping[str, Any] | None = None) -> P
     if "stop" in specimen:
         specimen["stop"] = build(EndStop, specimen["stop"], "specimen.stop")
     part = build(Specimen, {"model": model, **specimen}, "specimen")
-    steps = max(1, round(float(table.get("steps_a_second", STEPS_A_SECOND)) / profile.rate))
+    steps_a_second = positive(
+        "[instruments.source] steps_a_second", table.get("steps_a_second", STEPS_A_SECOND)
+    )
+    if steps_a_second > MOST_STEPS_A_SECOND:
+        raise RigError(
+            f"[instruments.source] steps_a_second must be {MOST_STEPS_A_SECOND:g} at most, "
+            f"not {steps_a_second:g}."
+        )
+    steps = max(1, round(steps_a_second / profile.rate))
     return Plant(part, build(Shaker, table["shaker"], "shaker"), profile.rate, steps)
 
 

@@ -24,6 +24,7 @@ from analysis.base.compiling import njit
 from analysis.model.kernels import RHS_TYPE
 
 Array = NDArray[np.float64]
+STABLE_STEP = 2.785  # times the lag: with longer steps of Runge-Kutta 4 a decay grows
 _VECTOR, _MATRIX = types.float64[::1], types.float64[:, ::1]
 
 
@@ -127,6 +128,15 @@ class Plant:
         self.specimen, self._model = specimen, specimen.model
         if shaker.lag <= 0:
             raise ModelError("The shaker's lag must be a positive time.")
+        if not np.isfinite(shaker.gain):
+            raise ModelError(f"The shaker's gain must be a finite number, not {shaker.gain:g}.")
+        if not shaker.travel > 0:
+            raise ModelError(f"The shaker's travel must be a positive length, not {shaker.travel:g}.")
+        if STABLE_STEP * shaker.lag < 1 / (rate * steps):
+            raise ModelError(
+                f"A shaker's lag of {shaker.lag:g} s is too short for {rate * steps:g} steps a second: "
+                f"at least {1 / (STABLE_STEP * rate * steps):.2g} s, or more steps_a_second."
+            )
         self._kernels = self._model.kernels()
         self._values = np.ascontiguousarray(self._model.values(dict(specimen.values)))
         self._mix = _mix(specimen)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
+from analysis import ShakedownError
 from analysis.model import Model
 from drivers.base.clock import InstantClock
 from drivers.base.waveform import Sine
@@ -241,6 +242,7 @@ TEXT = (Path(str(rig_files()["two_well_beam"]))).read_text(encoding="utf-8")
         ("x = \"x\", f", "f", "connected to nothing"),
         ('kind = "sine"', 'kind = "square"', "No waveform"),
         ("noise = 0.0024", "noise = true", "must be a number"),
+        ("noise = 0.0024", "noise = -0.1", "noise must be a number of at least 0"),
         ("[limits]", "[limits", "line"),
     ],
 )  # fmt: skip
@@ -252,6 +254,30 @@ def test_given_a_broken_profile_then_one_sentence_names_the_place(
         rig_from_text(TEXT.replace(before, after, 1), "beam", "beam.toml")
     assert words in str(error.value) and str(error.value).startswith("beam.toml")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ("bits = 12", "bits = 0", "whole number of bits"),
+        ("bits = 12", "bits = 12.5", "whole number of bits"),
+        ("bits = 12", "bits = 5000", "whole number of bits"),
+        ("travel = ", "travel = -", "travel must be a positive length"),
+        ("lag = 0.0005", "lag = 1e-9", "more steps_a_second"),
+        ("steps_a_second = 6000", "steps_a_second = 1e15", "steps_a_second must be"),
+        ("jitter = 0.0003", "jitter = -1.0", "jitter must be at least 0"),
+        ("missed = 0.001", "missed = 2.0", "between 0 and 1, not 2"),
+        ("bits = 16", "bits = 0", "whole number of bits"),
+        ("bits = 16", "bits = 1.5", "must be a whole number"),
+    ],
+)
+def test_given_a_virtual_part_that_cannot_be_then_the_rig_is_not_opened_and_one_sentence_says_why(
+    before: str, after: str, words: str
+) -> None:
+    assert before in TEXT
+    with pytest.raises(ShakedownError) as error:
+        open_rig(rig_from_text(TEXT.replace(before, after, 1), "beam"), InstantClock())
+    assert words in str(error.value) and "\n" not in str(error.value)
 
 
 def test_given_an_unknown_rig_then_the_nearest_is_named() -> None:

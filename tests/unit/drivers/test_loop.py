@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from drivers.base.clock import InstantClock
 from drivers.base.protocols import InstrumentError, Modulated, status_of
 from drivers.base.waveform import Sine
+from drivers.rig.loop import ControlLoop
 from drivers.rig.profile import Rig, load_rig, open_rig
 
 STOP_SAMPLES = 19  # 100 ms at 187.5 Hz
@@ -203,3 +204,17 @@ def test_when_a_drive_is_stopped_armed_and_played_again_then_the_controller_of_b
     assert exciter.loop_status().reason == "the drive was stopped"  # type: ignore[attr-defined]
     _close(rig, Given(lambda i: 0.2))
     assert _read(rig, 40)["correction"][-1] == 0.2
+
+
+def test_when_a_drive_ends_while_a_controller_corrects_then_the_next_one_begins_without_its_correction() -> (
+    None
+):
+    """As an NI rig asks its loop, for every sample: what was left to let go must not wait for a drive."""
+    loop = ControlLoop(187.5, ["x"])
+    loop.close(Given(lambda i: 0.4))
+    samples = np.zeros(1)
+    loop.went_out(loop.step(samples, 0.0, 1.0, True), 0.005)
+    assert loop.step(samples, 0.1, 1.0, False) == 0.0
+    loop.went_out(0.0, 0.005)
+    assert [loop.step(samples, 0.2 + 0.1 * i, 1.0, True) for i in range(20)] == [0.0] * 20
+    assert loop.status().reason == "the drive ended"
