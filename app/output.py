@@ -11,10 +11,10 @@ import json
 import math
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TextIO
 
-from analysis import Progress, Step
+from analysis import Progress, ShakedownError, Step
 
 # Control characters, marks that turn or hide text, and what is no character: all that a terminal would obey
 # or a reader could be misled by. Line feed and tab are left to those who print tables.
@@ -101,6 +101,24 @@ def write_json(target: str | None, payload: Any) -> bool:
     with replaced(target) as partial:
         partial.write_text(text + "\n", encoding="utf-8")
     return False
+
+
+def tried(work: Callable[[], object], problems: list[str]) -> object:
+    """What the work gives; where it fails its sentence joins ``problems``, and None.
+
+    For the end of an experiment: one file that cannot be written must not cost what was measured.
+    """
+    try:
+        return work()
+    except ShakedownError as error:
+        problems.append(str(error))
+        return None
+
+
+def show_problems(problems: Sequence[str]) -> None:
+    """Each on a line of its own, where errors go."""
+    for words in problems:
+        sys.stderr.write(f"shakedown: {words}\n")
 
 
 def plain(value: Any) -> Any:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING, Any
 
 from analysis import DataError
 from app import project_names as names
 from app.holding.study import Study
 from app.holding.told import measured_multiplier, multiplier_words
-from app.holding.work import HoldRequest, HoldWork
+from app.holding.work import UNASKED, HoldRequest, HoldWork
 from app.loop_session import LoopSession
-from app.output import FORCE_BUT_RECORDINGS, add_json_option, plain, table, terminal_progress, write_json
+from app.output import (
+    FORCE_BUT_RECORDINGS,
+    add_json_option,
+    plain,
+    show_problems,
+    table,
+    terminal_progress,
+    tried,
+    write_json,
+)
 from app.rig_access import add_virtual_options, asked_profile, check_free, recording_file
 
 if TYPE_CHECKING:
@@ -63,9 +71,11 @@ def run(args: argparse.Namespace) -> int:
             _show_targets(payload)
         return 0
     result = _on_the_rig(profile, study, request, args, progress)
-    if not write_json(args.json, plain(result)):
+    unwritten: list[str] = []
+    if not tried(lambda: write_json(args.json, plain(result)), unwritten):
         _show(result)
-    if result["problem"]:
+    show_problems(unwritten)
+    if result["problem"] or unwritten:
         return 1
     return 0 if result["held"] else 3
 
@@ -120,7 +130,7 @@ def _show(result: dict[str, Any]) -> None:
     for file in result["files"]:
         print(file)
     if result["problem"]:
-        print(f"shakedown: {result['problem']}", file=sys.stderr)
+        show_problems([result["problem"]])
 
 
 def _show_orbits(orbits: list[dict[str, Any]]) -> None:
@@ -133,7 +143,7 @@ def _show_orbits(orbits: list[dict[str, Any]]) -> None:
     print(table(["orbit", "k", "verdict", "wait", "periods", "mean control %", "floor %", "rms %",
                  "model's multipliers", "on the orbit"], rows))  # fmt: skip
     for o in orbits:
-        if o["verdict"] != "held":
+        if o["verdict"] != "held" or o["reason"] == UNASKED:
             print(f"! orbit {o['number']}: {o['verdict']}: {o['reason']}.")
 
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING, Any
 
 from analysis import DataError, Estimate, with_error
 from app import project_names as names
 from app.loop_session import LoopSession
-from app.output import FORCE_BUT_RECORDINGS, add_json_option, plain, table, terminal_progress, write_json
+from app.output import (
+    FORCE_BUT_RECORDINGS,
+    add_json_option,
+    plain,
+    show_problems,
+    table,
+    terminal_progress,
+    tried,
+    write_json,
+)
 from app.rig_access import add_virtual_options, asked_profile, check_free, recording_file
 from app.tracking.request import Kind, TrackChannels, TrackRequest, check_model, track_channels
 from app.tracking.told import STABILITY, told_branch, write_table
@@ -85,12 +93,13 @@ def run(args: argparse.Namespace) -> int:
     work = TrackWork(session.bench, profile, channels, request, session.progress)
     session.run(work.run, "tracking is over")
     result = told_branch(work, profile, channels, model, session.files, session.problem)
-    if work.branch is not None and work.branch.points:
-        _write(work.branch, channels, model, args)
-    if not write_json(args.json, plain(result)):
+    problems = [session.problem] if session.problem else []
+    if not tried(lambda: write_json(args.json, plain(result)), problems):
         _show(result)
-    if session.problem:
-        print(f"shakedown: {session.problem}", file=sys.stderr)
+    if work.branch is not None and work.branch.points:
+        _write(work.branch, channels, model, args, problems)
+    show_problems(problems)
+    if problems:
         return 1
     return 0 if result["verdict"] == "tracked" else 3
 
@@ -127,14 +136,19 @@ def _model(args: argparse.Namespace, channels: TrackChannels) -> Model:
 
 
 def _write(
-    branch: TrackedBranch, channels: TrackChannels, model: Model | None, args: argparse.Namespace
-) -> None:
+    branch: TrackedBranch, channels: TrackChannels, model: Model | None, args: argparse.Namespace,
+    problems: list[str],
+) -> None:  # fmt: skip
     if args.table:
-        write_table(branch, channels, args.table)
+        tried(lambda: write_table(branch, channels, args.table), problems)
     if args.plot:
-        from app.figures.tracked import save_tracked
+        tried(lambda: _draw(branch, channels, model, args.plot), problems)
 
-        save_tracked(branch, channels.labels, _model_line(branch, channels, model), args.plot)
+
+def _draw(branch: TrackedBranch, channels: TrackChannels, model: Model | None, path: str) -> None:
+    from app.figures.tracked import save_tracked
+
+    save_tracked(branch, channels.labels, _model_line(branch, channels, model), path)
 
 
 def _model_line(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -9,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from analysis import DataError, Progress, Step
+from analysis import DataError, Progress, ShakedownError, Step
 from app.holding.study import Study, pairs
 
 if TYPE_CHECKING:
+    from analysis.holding.completed import CompletedModel
     from analysis.holding.dither_fit import DitherResult
     from analysis.holding.hold import HeldOrbit
     from analysis.holding.plant import LoopPlant
@@ -55,6 +57,8 @@ class HoldState:
 
 
 UNCHECKED = "held, not checked"  # until the completed model has been asked whether it is the specimen's
+UNASKED = "no completed model could be computed to tell whether it is the specimen's own orbit"
+NO_ANSWER = (ShakedownError, np.linalg.LinAlgError)  # of a computation that must not cost what was held
 ELSEWHERE = (
     "no motion of the model, completed by what the record shows it to miss, looks like the one that was held"
 )
@@ -233,24 +237,35 @@ class HoldWork:
         """With the rig at rest: the orbits and their multipliers by the model with what the record shows it
         to miss.
         """
-        from analysis.holding.completed import FARTHEST, completed_models, completed_orbit
+        from analysis.holding.completed import completed_models
 
         held = {number: orbit for number, orbit in self._held.items() if orbit.held}
-        completed = completed_models(self._study.subject, self._plant) if held else []
+        with contextlib.suppress(*NO_ANSWER):
+            completed = completed_models(self._study.subject, self._plant) if held else []
+            for told in self._done:
+                if told["number"] in held and completed:
+                    with contextlib.suppress(*NO_ANSWER):
+                        told |= self._completed(held[told["number"]], completed)
         for told in self._done:
-            if told["number"] not in held:
-                continue
-            if completed:
-                found = completed_orbit(self._plant, held[told["number"]], completed)
-                if not found.away < FARTHEST:
-                    told |= {"verdict": "another orbit", "reason": ELSEWHERE}
-                    continue
-                told |= {"multipliers": pairs(found.multipliers)}
-                told |= {"multiplier_errors": found.multiplier_errors}
-                told |= {"states": dict(zip(self._study.model.states, found.states, strict=True))}
-                if not self._plant.modes:  # else the channels show those too
-                    told |= {"orbit": _in_channels(self._plant, found.shown, found.band)}
-            told["verdict"] = "held"
+            if told["verdict"] == UNCHECKED:
+                told |= {"verdict": "held", "reason": UNASKED}
+
+    def _completed(self, held: HeldOrbit, completed: Sequence[CompletedModel]) -> dict[str, Any]:
+        """What the completed models say of an orbit that was held."""
+        from analysis.holding.completed import FARTHEST, completed_orbit
+
+        found = completed_orbit(self._plant, held, completed)
+        if not found.away < FARTHEST:
+            return {"verdict": "another orbit", "reason": ELSEWHERE}
+        told: dict[str, Any] = {
+            "verdict": "held",
+            "multipliers": pairs(found.multipliers),
+            "multiplier_errors": found.multiplier_errors,
+            "states": dict(zip(self._study.model.states, found.states, strict=True)),
+        }
+        if not self._plant.modes:  # else the channels show those too
+            told["orbit"] = _in_channels(self._plant, found.shown, found.band)
+        return told
 
     def result(self, files: Sequence[str], problem: str) -> dict[str, Any]:
         """What is written to the result's file; ``problem``: why it ended early, in words."""

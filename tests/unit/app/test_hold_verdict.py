@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from analysis import Progress
+from analysis import DataError, Progress
 from analysis.holding import completed
 from analysis.holding.plant import ActuatorPath
-from app.holding.work import ELSEWHERE, UNCHECKED, HoldRequest, HoldWork
+from app.holding.work import ELSEWHERE, UNASKED, UNCHECKED, HoldRequest, HoldWork
+from app.output import tried, write_json
 
 
 def _work() -> HoldWork:
@@ -49,3 +51,30 @@ def test_given_an_orbit_that_was_held_then_it_counts_when_it_has_been_compared(
     told = work.result([], "")
     assert [o["verdict"] for o in told["orbits"]] == verdicts and told["held"] == verdicts.count("held")
     assert (told["orbits"][0]["reason"] == ELSEWHERE) == (verdicts[0] == "another orbit")
+    assert (told["orbits"][0]["reason"] == UNASKED) == (not models)
+
+
+@pytest.mark.parametrize("fails", ["completed_models", "completed_orbit"])
+@pytest.mark.parametrize("error", [DataError("No."), np.linalg.LinAlgError("singular")], ids=str)
+def test_when_the_completed_model_cannot_be_computed_then_what_was_held_is_kept_and_told(
+    monkeypatch: pytest.MonkeyPatch, fails: str, error: Exception
+) -> None:
+    def fail(*args: object) -> None:
+        raise error
+
+    monkeypatch.setattr(completed, "completed_models", lambda subject, plant: [1])
+    monkeypatch.setattr(completed, fails, fail)
+    work = _work()
+    work.complete()
+    told = work.result([], "")["orbits"][0]
+    assert (told["verdict"], told["reason"]) == ("held", UNASKED)
+
+
+def test_when_a_result_cannot_be_written_then_its_sentence_is_kept_and_nothing_is_lost(
+    tmp_path: Path,
+) -> None:
+    problems = ["The drive was stopped."]
+    missing = tmp_path / "gone" / "held.json"
+    assert tried(lambda: write_json(str(missing), {"held": 1}), problems) is None
+    assert len(problems) == 2 and str(missing) in problems[1]
+    assert tried(lambda: 3, problems) == 3 and len(problems) == 2
