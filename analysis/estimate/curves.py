@@ -10,7 +10,7 @@ the model passes the measured amplitudes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from analysis.base.progress import SILENT, Progress
 from analysis.dynamics.imposed import DecayingMotion, DecayingMotions, ImposedMotion, ImposedMotions
 from analysis.estimate.identifiability import pseudo_inverse
 from analysis.experiment.curves import MeasuredCurve, MeasuredDecay
+from analysis.experiment.units import check_curve_units
 from analysis.model import Model
 
 Array = NDArray[np.float64]
@@ -70,6 +71,10 @@ class _CurveData:
         # the skew of the two channels is common to all points: one unknown, as large as the phases' errors
         self.skewed = bool(np.isfinite(curve.phase).any() and np.isfinite(curve.force).any())
         self._skew_error = float(np.median(self._errors["phase"]) / np.median(2 * np.pi * curve.frequency))
+
+    @property
+    def units(self) -> tuple[str, str]:
+        return self.curve.amplitude_unit, self.curve.force_unit
 
     def solve(self, p: Array) -> bool:
         """The motions at all points; False where the model has none somewhere."""
@@ -150,6 +155,10 @@ class _DecayData:
         self._p: Array = np.empty(0)
         self._weights = np.empty(0), np.empty(0)
 
+    @property
+    def units(self) -> tuple[str, str]:
+        return self.decay.amplitude_unit, self.decay.force_unit
+
     def solve(self, p: Array) -> bool:
         found = self._family(p, self._motions)
         if found is None:
@@ -222,10 +231,45 @@ def identify_curves(
     names = list(model.free)
     if not names:
         raise ModelError(f"{model.name} has no parameter to be identified.")
+    unlike = [words for one in data for words in check_curve_units(model, one)]
+    fit = _fitted(model, names, data, progress)
+    result = fit.result()
+    result = replace(result, warnings=[*unlike, *result.warnings])
+    turned = _told_other_way(fit, data, progress) if result.usable else ""
+    return replace(result, verdict="cannot tell", reasons=[turned]) if turned else result
+
+
+def _fitted(
+    model: Model, names: list[str], data: Sequence[MeasuredCurve | MeasuredDecay], progress: Progress
+) -> _Fit:
     sets = [_CurveData(model, d) if isinstance(d, MeasuredCurve) else _DecayData(model, d) for d in data]
     fit = _Fit(model, names, sets)
     fit.run(progress)
-    return fit.result()
+    return fit
+
+
+def _told_other_way(fit: _Fit, data: Sequence[MeasuredCurve | MeasuredDecay], progress: Progress) -> str:
+    """A sentence where phases that count a lag as positive would explain signs that nobody expected.
+
+    With them turned round a displacement tells the same stiffness and the damping of the other sign: the fit
+    is as good. Only guesses tell which of the two is meant.
+    """
+    against = fit.against_guess()
+    if not against or all(isinstance(d, MeasuredDecay) or np.isnan(d.phase).all() for d in data):
+        return ""
+    turned = [replace(d, phase=-d.phase) if isinstance(d, MeasuredCurve) else d for d in data]
+    try:
+        other = _fitted(fit.model, fit.names, turned, progress)
+    except DataError:
+        return ""
+    if other.against_guess() or other.chi2() > fit.chi2() + SAME_CHI2:
+        return ""
+    name = against[0]
+    return (
+        f"{name} has another sign than its guess ({fit.value(name):.4g}); with the phases counted the other "
+        f"way round, a lag positive, it is {other.value(name):.4g} and the curves are met as well. If the "
+        "table counts so, call its column 'phase lag'; else give a guess with the sign that is meant."
+    )
 
 
 class _Fit:
@@ -261,7 +305,7 @@ class _Fit:
         if not self._solve(self.p):
             raise DataError(
                 f"{self.model.name} with its guesses has no motion of the measured amplitude and "
-                "frequency at some point: give better guesses."
+                f"frequency at some point: give better guesses{self._in_units()}."
             )
         for _ in range(OUTER):  # the weights hold the model's slopes: computed anew until they stay
             before = self.p[self.columns].copy()
@@ -271,6 +315,11 @@ class _Fit:
             if self.converged and np.abs(moved).max() < MOVED:
                 break
         self._all(fresh=True)
+
+    def _in_units(self) -> str:
+        """The units of the data, where the model does not say its own: it is the likeliest mistake."""
+        told = [unit for one in self.sets for unit in one.units if unit]
+        return f", in the units of the data ({', '.join(dict.fromkeys(told))})" if told else ""
 
     def _descend(self, progress: Progress) -> None:
         """Levenberg-Marquardt with the weights as they are."""
@@ -368,6 +417,18 @@ class _Fit:
             model_text=self.model.with_values(values).to_toml(),
             references=["Krack, Gross, Harmonic Balance for Nonlinear Vibration Problems, Springer, 2019"],
         )  # fmt: skip
+
+    def value(self, name: str) -> float:
+        return float(self.p[list(self.model.parameters).index(name)])
+
+    def chi2(self) -> float:
+        r, _, _ = self._all()
+        return float(r @ r)
+
+    def against_guess(self) -> list[str]:
+        """Free parameters whose sign is not that of their guess."""
+        guesses = dict(zip(self.model.parameters, self.model.values(), strict=True))
+        return [name for name in self.names if guesses[name] * self.value(name) < 0]
 
     def _signless(self, chi2: float) -> list[str]:
         """Parameters whose sign the curves do not tell: fundamentals of a mirrored specimen are the same."""

@@ -34,6 +34,8 @@ class MeasuredCurve:
     force_error: Array = field(default_factory=lambda: np.empty(0))
     output: str = ""  # the model's output that was measured
     source: str = ""  # where it comes from, in words
+    amplitude_unit: str = ""  # as the data say; empty: they do not
+    force_unit: str = ""
 
     def __post_init__(self) -> None:
         count = len(self.frequency)
@@ -59,10 +61,8 @@ class MeasuredCurve:
 
     def taken(self, rows: Any) -> MeasuredCurve:
         """Some of the points."""
-        arrays = {
-            f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name not in ("output", "source")
-        }
-        return replace(self, **arrays)
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return replace(self, **{n: v[rows] for n, v in values.items() if isinstance(v, np.ndarray)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +76,8 @@ class MeasuredDecay:
     frequency_error: Array = field(default_factory=lambda: np.empty(0))
     output: str = ""
     source: str = ""
+    amplitude_unit: str = ""
+    force_unit: str = ""  # a free motion has none
 
     def __post_init__(self) -> None:
         count = len(self.time)

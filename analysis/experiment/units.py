@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from analysis.base.errors import DataError
+
 if TYPE_CHECKING:
     from analysis.base.record import Record
+    from analysis.experiment.curves import MeasuredCurve, MeasuredDecay
     from analysis.model import Model
 
 _NONE = {"", "1", "-", "–"}  # ways to write that a quantity has no unit
@@ -43,6 +46,25 @@ def unit_words(model: Model, record: Record, sure: bool = False) -> list[str]:
                 f"The record has {name} in {found}, the model in {wanted}: numbers are not converted, so the "
                 "parameters' units do not hold. Change one of the two."
             )
+    return words
+
+
+def check_curve_units(model: Model, curve: MeasuredCurve | MeasuredDecay) -> list[str]:
+    """A sentence for each unit of a curve that is written otherwise than the model's; where its size is
+    another one, such as mm for m, it is refused.
+    """
+    output = curve.output or model.outputs[0]
+    words = []
+    for what, name, found in (
+        ("amplitude", output, curve.amplitude_unit), ("force", model.inputs[0], curve.force_unit),
+    ):  # fmt: skip
+        wanted = model.unit(name)
+        if not _differ(found, wanted):
+            continue
+        told = f"{curve.source or 'The curve'} has its {what} in {found}, the model '{name}' in {wanted}"
+        if _of_other_size(found, wanted):
+            raise DataError(f"{told}: write one of the two in the other's unit.")
+        words.append(f"{told}: numbers are not converted, so the parameters' units may not hold.")
     return words
 
 

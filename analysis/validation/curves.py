@@ -9,6 +9,7 @@ import numpy as np
 from analysis.base.errors import ShakedownError
 from analysis.dynamics.imposed import ImposedMotion, ImposedMotions
 from analysis.experiment.curves import MeasuredCurve
+from analysis.experiment.units import check_curve_units
 from analysis.model import Model
 from analysis.validation.check import MEASURED, MODEL, Check, Panel, Trace, graded, impossible
 
@@ -33,6 +34,7 @@ def _checked(model: Model, curves: Sequence[MeasuredCurve]) -> Check:
     squares, total, weighed, lost = 0.0, 0.0, [], 0
     traces = []
     for curve in curves:
+        check_curve_units(model, curve)
         solver = ImposedMotions(model, curve.output or model.outputs[0])
         motion: ImposedMotion | None = None
         own = np.full(len(curve), np.nan)

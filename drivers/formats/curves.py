@@ -2,13 +2,14 @@
 with times instead of a force.
 
 Columns are found by their names, whatever else the table holds; units in square brackets: frequencies in Hz
-or rad/s, phases in rad or deg. Comma, semicolon or tab between columns; lines that start with # or % are
-comments.
+or rad/s, phases in rad or deg. Comma, semicolon or tab between columns, decimal commas where it is not the
+comma; lines that start with # or % are comments. A `phase lag` counts a lag as positive.
 """
 
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -23,6 +24,8 @@ Array = NDArray[np.float64]
 
 NAMES = ("frequency", "amplitude", "phase", "force")
 ALSO = {"freq": "frequency", "response": "amplitude", "excitation": "force", "t": "time"}
+LAGS = ("phase lag", "lag")  # of which a positive one is what a negative phase is
+LETTERS = {("f", "hz"): "frequency", ("f", "n"): "force"}  # titles that only their unit tells apart
 FACTORS = {
     ("frequency", "rad/s"): 1 / (2 * np.pi), ("frequency", "khz"): 1e3, ("time", "ms"): 1e-3,
     ("phase", "deg"): np.pi / 180, ("phase", "°"): np.pi / 180, ("phase", "degrees"): np.pi / 180,
@@ -45,7 +48,7 @@ def is_curve(path: Path | str) -> bool:
 
 def read_curve(path: Path | str, output: str = "") -> MeasuredCurve | MeasuredDecay:
     """The curve of a table, or the decay of one with times. ``output``: what its amplitude is of."""
-    found = _columns(path)
+    found, units = _columns(path)
     missing = [n for n in ("frequency", "amplitude") if n not in found]
     if missing:
         raise DataError(f"{Path(path).name} has no column '{missing[0]}'.")
@@ -56,24 +59,46 @@ def read_curve(path: Path | str, output: str = "") -> MeasuredCurve | MeasuredDe
     ef, ea, ep, eu = errors_of.values()
     name = Path(path).name
     if "time" in found:
-        return MeasuredDecay(found["time"], a, f, ea, ef, output, name)
-    return MeasuredCurve(f, a, p, u, ef, ea, ep, eu, output, name)
+        return MeasuredDecay(found["time"], a, f, ea, ef, output, name, units.get("amplitude", ""))
+    return MeasuredCurve(
+        f, a, p, u, ef, ea, ep, eu, output, name, units.get("amplitude", ""), units.get("force", "")
+    )
 
 
-def _columns(path: Path | str) -> dict[str, Array]:
-    """Columns by name, in Hz, rad and s; errors as `frequency_error`."""
+def _columns(path: Path | str) -> tuple[dict[str, Array], dict[str, str]]:
+    """Columns by name, in Hz, rad and s; errors as `frequency_error`. Units as told."""
     header, rows = _rows(path)
     found: dict[str, Array] = {}
+    units: dict[str, str] = {}
     for column, title in enumerate(header):
         name, unit, error = _plain(title)
+        lag = name in LAGS
+        name = "phase" if lag else name
         if name not in (*NAMES, "time"):
             continue
         values = np.array([_number(row[column], path) for row in rows])
         key = f"{name}_error" if error else name
         if key in found:
             raise DataError(f"{Path(path).name} has two columns '{key.replace('_', ' ')}'.")
-        found[key] = values * _factor(name, unit, title, path, values)
-    return found
+        if name in ("amplitude", "force"):
+            _check_linear(name, unit, path)
+            if units.setdefault(name, unit) != unit:
+                raise DataError(f"{Path(path).name}: {name} and its error have different units.")
+        found[key] = (
+            values * _factor(name, unit.lower(), title, path, values) * (-1.0 if lag and not error else 1.0)
+        )
+    return found, units
+
+
+def _check_linear(name: str, unit: str, path: Path | str) -> None:
+    """A level, or a ratio of the two, is not what the equations of a nonlinear specimen know."""
+    if unit.lower().startswith("db"):
+        raise DataError(f"{Path(path).name}: the {name} is in {unit}: write it in its unit, not as a level.")
+    if name == "amplitude" and re.search(r"/\s*(k|m)?(N|V|lbf)\b", unit):
+        raise DataError(
+            f"{Path(path).name}: an amplitude in {unit} is over the force: write amplitude and force "
+            "apart, as a nonlinear specimen's response is not in proportion."
+        )
 
 
 def write_curve(
@@ -102,6 +127,8 @@ def _rows(path: Path | str) -> tuple[list[str], list[list[str]]]:
         raise DataError(f"{Path(path).name} is not a table with a header and rows of numbers.")
     sign = max((",", ";", "\t"), key=lines[0].count)
     rows = [[cell.strip() for cell in row] for row in csv.reader(lines, delimiter=sign)]
+    if sign != ",":
+        rows[1:] = [[cell.replace(",", ".") for cell in row] for row in rows[1:]]
     if any(len(row) < len(rows[0]) for row in rows):
         raise DataError(f"{Path(path).name}: a row is shorter than the header.")
     return rows[0], rows[1:]
@@ -113,7 +140,8 @@ def _plain(title: str) -> tuple[str, str, bool]:
     words = text.lower().replace("_", " ").split()
     error = bool(words) and words[-1] in ("error", "stderr", "std")
     name = " ".join(words[:-1] if error else words)
-    return ALSO.get(name, name), unit.strip().lower(), error
+    unit = unit.strip()
+    return LETTERS.get((name, unit.lower()), ALSO.get(name, name)), unit, error
 
 
 def _factor(name: str, unit: str, title: str, path: Path | str, values: Array) -> float:

@@ -255,3 +255,51 @@ def test_when_a_model_is_validated_by_a_curve_then_the_right_one_passes_and_a_wr
     assert check_curves(model, {**TRUTH, "k3": 30.3}, [noisy]).numbers["over errors"] > 1.2
     assert check_curves(model, TRUTH, []).status == "not possible"
     assert check_curves(model, TRUTH, [replace(noisy, output="y")]).status == "not possible"
+
+
+def test_given_the_units_of_a_table_then_those_of_another_size_levels_and_ratios_are_refused(
+    tmp_path: Path, clean: MeasuredCurve
+) -> None:
+    text = TEXT + '[units]\nx = "m"\nf = "N"\n'
+    path = tmp_path / "lab.csv"
+    write_curve(clean, path, {"amplitude": "mm", "force": "N"}, {})
+    told = read_curve(path)
+    assert isinstance(told, MeasuredCurve) and (told.amplitude_unit, told.force_unit) == ("mm", "N")
+    with pytest.raises(DataError, match=r"lab.csv has its amplitude in mm, the model 'x' in m: write one"):
+        identify_curves(Model.from_toml(text), [told])
+    check = check_curves(Model.from_toml(text), TRUTH, [told])
+    assert check.status == "not possible" and "in mm" in check.sentence
+    for title, said in {
+        "amplitude [dB],force": "amplitude is in dB",
+        "amplitude,force [dB re 1 N]": "force is in dB",
+        "amplitude [mm/N],force": "over the force",
+    }.items():
+        path.write_text(f"frequency,{title}\n1,2,3\n")
+        with pytest.raises(DataError, match=said):
+            read_curve(path)
+
+
+def test_given_titles_and_numbers_as_other_laboratories_write_them_then_they_are_read(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "lab.txt"
+    path.write_text("f/Hz;amplitude/mm;phase lag/deg;F/N\n1,5;0,25;90;0,5\n1,6;0,5;45;0,75\n")
+    found = read_curve(path)
+    assert isinstance(found, MeasuredCurve) and is_curve(path)
+    assert np.allclose(found.frequency, [1.5, 1.6]) and np.allclose(found.amplitude, [0.25, 0.5])
+    assert np.allclose(found.phase, [-np.pi / 2, -np.pi / 4]) and np.allclose(found.force, [0.5, 0.75])
+
+
+def test_when_a_lag_is_counted_as_positive_then_it_is_asked_and_no_negative_damping_is_called_right(
+    clean: MeasuredCurve,
+) -> None:
+    """-0.2 met the curve as well as 0.2 does; a specimen that drives itself has a guess that says so."""
+    unbounded = TEXT.replace(", lower = 0, upper = 10 ", "")
+    noisy = _noisy(clean, 11)
+    turned = replace(noisy, phase=-noisy.phase)
+    found = identify_curves(Model.from_toml(unbounded), [turned])
+    assert found.verdict == "cannot tell" and "phase lag" in found.reasons[0]
+    assert identify_curves(Model.from_toml(unbounded), [noisy]).verdict == "fits"
+    own = Model.from_toml(unbounded.replace("c = { guess = 0.3", "c = { guess = -0.3"))
+    meant = identify_curves(own, [turned])
+    assert meant.verdict == "fits" and meant.parameters["c"].value == pytest.approx(-0.2, rel=0.03)
