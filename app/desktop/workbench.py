@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -314,12 +315,11 @@ class Workbench(QObject):
         record = self._record
         if record is None:
             return []
-        name = record.path.name if record.path is not None else ""
         own: list[Identification] = []
         for result in self.results:
-            files = [Path(str(r.get("file", ""))).name for r in result.recordings]
+            files = [Path(str(r.get("file", ""))) for r in result.recordings]
             newest = result is self.result and self._fitted is not None and self._fitted.is_same(record)
-            if name in files if files else newest:
+            if any(_names(file, record.path) for file in files) if files else newest:
                 own = [*(earlier for earlier in own if not _repeats(earlier, result)), result]
         return own
 
@@ -449,6 +449,17 @@ def restore(folder: Path, lost: str, progress: Progress) -> list[Path]:
     if lost and Path(lost).is_file() and Path(lost) not in done:
         done.append(Path(lost))
     return done
+
+
+def _names(file: Path, recording: Path | None) -> bool:
+    """Whether what a fit calls its recording is this one; one that is no longer there may have moved."""
+    if recording is None or file.name != recording.name:
+        return False
+    if not file.is_absolute():  # of a project or of the command line
+        return True
+    with contextlib.suppress(OSError):
+        return file == recording or not file.exists() or file.samefile(recording)
+    return False
 
 
 def _repeats(one: Identification, other: Identification) -> bool:

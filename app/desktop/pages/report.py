@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from dataclasses import replace
 from functools import partial
@@ -37,7 +38,7 @@ from app.desktop.widgets.basics import (
 )
 from app.desktop.widgets.question import NameDialog
 from app.desktop.widgets.verdictbanner import VerdictBanner
-from app.desktop.workbench import Workbench
+from app.desktop.workbench import RecordInHand, Workbench
 from app.report import templates, write_report
 from app.report.findings import Findings, Measured, OrbitsFound, Study
 
@@ -52,6 +53,7 @@ PARTS = (  # key in the report, words, page that makes it, how
 )
 MISSING = "Take a recording in hand first."
 TICKED = "Ticked: in the report. What is left out is named there."
+OUTDATED = "More was found since this report was written: write it again to have it in."
 NO_TEMPLATE = "none"
 PICTURES = "Pictures (*.png *.jpg *.jpeg)"
 
@@ -79,6 +81,11 @@ class ReportPage(Page):
     def __init__(self, bench: Workbench) -> None:
         super().__init__(bench)
         self.paths: tuple[Path, Path] | None = None
+        self._written: RecordInHand | None = None  # what the report in view is of
+        self._writing: RecordInHand | None = None
+        self._outdated = False  # something was found since the writing began
+        self._template = templates.Template()
+        self._filled = ""  # the title that the template gave
         theme = self.theme
         self.ticks: dict[str, QCheckBox] = {}
         contents = Card(theme, "Contents", "Ticked: will be in the report")
@@ -170,9 +177,12 @@ class ReportPage(Page):
         whole.addWidget(scroll)
         whole.addWidget(view, 1)
         self.body.addLayout(whole, 1)
+        for found_more in (bench.result_changed, bench.finding_changed):
+            found_more.connect(self._outdate)
         for signal in (bench.record_changed, bench.result_changed, bench.model_changed):
             signal.connect(self._follow)
         bench.finding_changed.connect(lambda _: self._follow())
+        self._take_words_of_template()
         self._follow()
 
     def on_show(self) -> None:
@@ -197,12 +207,41 @@ class ReportPage(Page):
             self.ticks[key].setToolTip(TICKED if on else "There is none yet.")
             set_role(self.ticks[key], "" if on else "absent")
         self.write_button.setEnabled(there["recording"] and self.job is None)
+        if self._written is not None and not self._written.is_same(bench.record):
+            self._put_away()
         if bench.record is None:
-            self.state.setText(MISSING)
-        elif self.job is None and self.paths is None:
-            if self.state.text() == MISSING:  # why a report could not be written stays
-                self.state.setText("")
-            self.title.setPlaceholderText(f"{bench.record.name}: identified and checked")
+            self._say(MISSING, "small")
+        elif self.state.text() == MISSING:  # why a report could not be written stays
+            self._say("", "small")
+        self._suggest_title()
+
+    def _suggest_title(self) -> None:
+        """Names the recording in hand and what is told of it, without a word about how it came out."""
+        record = self.bench.record
+        if record is None:
+            self.title.setPlaceholderText("Title of the report")
+            return
+        told = [key for key, tick in self.ticks.items() if tick.isEnabled() and tick.isChecked()]
+        what = "recording" if "fits" not in told else "fit and checks" if "checks" in told else "fit"
+        self.title.setPlaceholderText(f"{record.name}: {what}")
+        if self.title.text() == self._filled:  # nobody has changed what the template gave
+            self._fill_title()
+
+    def _outdate(self) -> None:
+        """Something was found: what is in view was written without it."""
+        self._outdated = True
+        if self.paths is not None:
+            self._say(OUTDATED, "small")
+
+    def _put_away(self) -> None:
+        """The report in view is of a recording that is no longer in hand; its files stay."""
+        self.paths = self._written = None
+        self.preview.clear()
+        set_role(self.preview, "")
+        self._say("", "small")
+        self.state.setToolTip("")
+        for part in (self.open_button, self.pdf_button, self.save_button):
+            part.setEnabled(False)
 
     def findings(self) -> Findings | None:
         """What there is to tell; the validation belongs to the last result."""
@@ -235,6 +274,7 @@ class ReportPage(Page):
     def _keep_choice(self) -> None:
         """The same parts are left out of the next report."""
         self.bench.settings.report_left_out = [k for k, tick in self.ticks.items() if not tick.isChecked()]
+        self._suggest_title()
 
     # -- templates
 
@@ -242,6 +282,9 @@ class ReportPage(Page):
         """Take over what a template says; the choice stays for the next start."""
         if name == NO_TEMPLATE:
             self.bench.settings.report_template = ""
+            if self.title.text() == self._filled:
+                self.title.clear()
+            self._template, self._filled = templates.Template(), ""
             return
         try:
             found = templates.load(name)
@@ -250,16 +293,34 @@ class ReportPage(Page):
             self.template.setCurrentText(NO_TEMPLATE)
             return
         self.bench.settings.report_template = name
-        record, project = self.bench.record, self.bench.project
-        recording = "" if record is None else record.name
-        self.title.setText(found.title_for(recording, "" if project is None else project.name))
+        self._template = found
+        self._fill_title()
         for key, tick in self.ticks.items():
             tick.setChecked(key not in found.without)
         if found.author:
             self.author.setText(found.author)
-        if found.notes and found.notes not in self.notes.toPlainText():
-            self.notes.setPlainText("\n".join(filter(None, (found.notes, self.notes.toPlainText()))))
+        self._take_notes()
         self.use_logo(found.logo)
+
+    def _fill_title(self) -> None:
+        """The template's title with the recording in hand."""
+        record, project = self.bench.record, self.bench.project
+        recording = "" if record is None else record.name
+        self._filled = self._template.title_for(recording, "" if project is None else project.name)
+        self.title.setText(self._filled)
+
+    def _take_notes(self) -> None:
+        own, standing = self.notes.toPlainText(), self._template.notes
+        if standing not in own:
+            self.notes.setPlainText("\n".join(filter(None, (standing, own))))
+
+    def _take_words_of_template(self) -> None:
+        """Title and standing words of the template of the last time; the rest of it is in the settings."""
+        name = self.bench.settings.report_template
+        if name:
+            with contextlib.suppress(ShakedownError):  # it is told when it is chosen anew
+                self._template = templates.load(name)
+                self._take_notes()
 
     def _ask_template(self) -> None:
         name = NameDialog(
@@ -286,6 +347,7 @@ class ReportPage(Page):
             self.bench.say(str(error), "bad")
             return
         settings.report_template = key
+        self._template, self._filled = template, self.title.text()
         self.template.clear()
         self.template.addItems([NO_TEMPLATE, *templates.names()])
         self.template.setCurrentText(key)
@@ -321,6 +383,7 @@ class ReportPage(Page):
         job.failed.connect(lambda text: self._say(text, "bad"))
         job.cancelled.connect(lambda: self._say("Cancelled.", "small"))
         job.ended.connect(self._ended)
+        self._writing, self._outdated = self.bench.record, False
         self.write_button.setEnabled(False)
 
     def _ended(self) -> None:
@@ -328,12 +391,17 @@ class ReportPage(Page):
         self._follow()
 
     def _done(self, paths: tuple[Path, Path]) -> None:
-        self.paths = paths
+        if self._writing is not None and not self._writing.is_same(self.bench.record):
+            self.bench.say(f"The report of {self._writing.name} is written: {paths[0]}.", "good")
+            return
+        self.paths, self._written = paths, self._writing
         room = max(300, self.preview.width() - self.theme.px(110))
         set_role(self.preview, "paper")  # white in any theme, like the file itself
         self.preview.setHtml(fitted(paths[0].read_text(encoding="utf-8"), room, self.theme.scale))
         folder = paths[0].parent
         self._say(f"Written: {paths[0].name} and {paths[1].name}, in the folder “{folder.name}”.", "good")
+        if self._outdated:
+            self._outdate()
         self.state.setToolTip(str(folder))
         for part in (self.open_button, self.pdf_button, self.save_button):
             part.setEnabled(True)

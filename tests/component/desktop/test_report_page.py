@@ -16,6 +16,7 @@ from analysis.base.identification import Estimate, Identification
 from app.desktop.pages.report import NO_TEMPLATE, ReportPage
 from app.desktop.window import MainWindow
 from app.report import templates
+from tests.waiting import LONG_MS as LONG
 
 
 def test_given_what_is_filled_in_when_saved_as_a_template_then_another_report_takes_it_over(
@@ -89,3 +90,58 @@ def test_given_the_same_fit_twice_then_the_report_has_it_once(
     found = page.findings()
     assert found is not None
     assert [study.result.parameters["k"].value for study in found.studies] == [5.0, 4.0]
+
+
+def test_given_a_written_report_when_another_record_comes_in_hand_then_title_and_view_are_not_of_the_first(
+    make_window: Callable[..., MainWindow], qtbot: QtBot, tmp_path: Path
+) -> None:
+    window = make_window("report", begin=False)
+    page, bench = window.page, window.bench
+    assert isinstance(page, ReportPage)
+    flat = Record.from_arrays(100.0, {"x": np.zeros(99)})
+    (tmp_path / "run1.h5").touch()  # its fingerprint is in the report
+    bench.take_record(flat, "run1", tmp_path / "run1.h5")
+    assert page.title.placeholderText() == "run1: recording"  # nothing is identified, and nothing checked
+    page.run()
+    qtbot.waitUntil(lambda: page.job is None, timeout=LONG)
+    assert "run1" in page.preview.toPlainText() and page.save_button.isEnabled()
+    bench.take_result(Identification("path", "spring", True, {"k": Estimate.normal(4.0, 0.1)}))
+    assert "write it again" in page.state.text()
+    assert page.title.placeholderText() == "run1: fit"
+    bench.take_record(flat, "run2", tmp_path / "run2.h5")
+    assert page.title.placeholderText() == "run2: recording"
+    assert not page.preview.toPlainText() and not page.save_button.isEnabled() and page.paths is None
+
+
+def test_given_a_template_then_the_title_follows_the_record_until_somebody_changes_it(
+    make_window: Callable[..., MainWindow],
+) -> None:
+    templates.save("ours", templates.Template("{recording}: acceptance", notes="By procedure 12."))
+    window = make_window("report", begin=False, report_template="ours")
+    page, bench = window.page, window.bench
+    assert isinstance(page, ReportPage)
+    assert page.notes.toPlainText() == "By procedure 12."
+    flat = Record.from_arrays(100.0, {"x": np.zeros(9)})
+    for name in ("run1", "run2"):
+        bench.take_record(flat, name)
+        assert page.title.text() == f"{name}: acceptance"
+    page.title.setText("Mine")
+    bench.take_record(flat, "run3")
+    assert page.title.text() == "Mine"
+
+
+def test_given_two_recordings_of_one_name_then_the_fits_of_one_are_not_in_the_report_of_the_other(
+    make_window: Callable[..., MainWindow], tmp_path: Path
+) -> None:
+    bench = make_window("report", begin=False).bench
+    flat = Record.from_arrays(100.0, {"x": np.zeros(9)})
+    paths = [tmp_path / folder / "run.h5" for folder in ("monday", "tuesday")]
+    for path in paths:
+        path.parent.mkdir()
+        path.touch()
+    bench.take_record(flat, "run", paths[0])
+    bench.take_result(Identification("path", "spring", True, {"k": Estimate.normal(4.0, 0.1)}))
+    bench.take_record(flat, "run", paths[1])
+    assert not bench.results_of_record()
+    paths[0].unlink()  # moved: known by its name alone
+    assert len(bench.results_of_record()) == 1
