@@ -34,17 +34,28 @@ class Cursors:
             for which, (place, name) in enumerate(zip(PLACES, "AB", strict=True)):
                 line = pg.InfiniteLine(
                     low + place * (high - low), 90, movable=True, label=name if row == 0 else None,
-                    pen=pg.mkPen(plot.theme.colours.accent, width=2),
-                    labelOpts={"position": 1.0, "anchors": BELOW, "color": plot.theme.colours.accent},
+                    labelOpts={"position": 1.0, "anchors": BELOW},
                 )  # fmt: skip
+                line.setZValue(11)  # before curves and markers: a dense signal would hide the letter
                 line.sigDragged.connect(lambda line, row=row, which=which: self._dragged(row, which))
                 line.sigPositionChangeFinished.connect(lambda _, which=which: self._snap(which))
                 item.addItem(line, ignoreBounds=True)
                 pair.append(line)
             self._rows.append(pair)
         self.lines = self._rows[0]
+        self.recolour()
         for which in range(2):
             self._snap(which)
+
+    def recolour(self) -> None:
+        """Take the colours of the theme."""
+        colours = self.plot.theme.colours
+        for line in (line for pair in self._rows for line in pair):
+            line.setPen(pg.mkPen(colours.accent, width=2))
+            if hasattr(line, "label"):
+                line.label.setColor(colours.accent)
+                line.label.fill = pg.mkBrush(colours.surface)
+                line.label.update()
 
     def remove(self) -> None:
         for item, pair in zip(self.plot.items, self._rows, strict=False):
@@ -84,9 +95,21 @@ class Cursors:
         self.plot.readout.setText(words[self.row])
         several = len([text for text in words if text]) > 1
         names = [item.getAxis("left").labelText.partition(" [")[0] for item in self.plot.items]
-        told = zip(names, words, strict=True)
-        lines = [f"{name}: {text}" if several else text for name, text in told if text]
+        told = enumerate(zip(names, words, strict=True))
+        lines = [
+            f"{name}: {text}; {self._ends(row)}" if several else f"{text}; {self._ends(row)}"
+            for row, (name, text) in told
+            if text
+        ]
         self.plot.readout.setToolTip("\n".join(lines))
+
+    def _ends(self, row: int) -> str:
+        """The values that the cursors stand on."""
+        item, unit = self.plot.items[row], self._units(row)[1]
+        points = [self.at(row, which) for which in range(2)]
+        values = [_value(item, "left", point[1]) for point in points if point is not None]
+        told = (f"{name} {value:.5g} {unit}".rstrip() for name, value in zip("AB", values, strict=False))
+        return sentence(", ".join(told))
 
     def _words(self, row: int) -> str:
         """From A to B in one row; nothing where it has no data."""
@@ -122,5 +145,5 @@ def difference(x: tuple[float, float], y: tuple[float, float], units: tuple[str,
         parts[0] += f" ({1 / abs(dx * (1e-3 if across == 'ms' else 1.0)):.4g} Hz)"
     parts.append(f"{dy:.4g} {upwards}".rstrip())
     if y[0]:
-        parts.append(f"ratio {y[1] / y[0]:.4g}")
+        parts.append(f"ratio {y[1] / y[0] + 0.0:.4g}")  # no minus before a zero
     return "; ".join(parts)

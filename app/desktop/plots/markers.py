@@ -57,10 +57,16 @@ class MarkerLines:
 
     def _line(self, item: pg.PlotItem, x: float, text: str) -> pg.InfiniteLine:
         options = {"position": 1.0, "anchors": [(0.0, 0.0), (1.0, 0.0)]}  # hangs from the upper edge
-        line = pg.InfiniteLine(x, 90, label=text or None, labelOpts=options)
+        line = pg.InfiniteLine(x, 90, label=_worded(text) or None, labelOpts=options)
         if text:
             line.label.setFont(self._theme.font(11))
             line.label.textItem.document().setDocumentMargin(1)  # a low row has room for the word alone
         line.setZValue(10)  # before the curves: a dense signal would hide line and word
         item.addItem(line, ignoreBounds=True)
         return line
+
+
+def _worded(text: str) -> str:
+    """The word at a line, which pyqtgraph takes for a format; of several lines the first."""
+    first, _, more = text.strip().partition("\n")
+    return f"{first.strip()}{' …' if more else ''}".replace("{", "{{").replace("}", "}}")

@@ -302,6 +302,10 @@ class Plot(Card):
         for item in self.items:
             self._colour_item(item)
         self.markers.recolour()
+        if self.cursors is not None:
+            self.cursors.recolour()
+        for line in (line for pair in self._lines for line in pair):
+            line.setPen(pg.mkPen(self.theme.colours.accent))
 
     def _colour_item(self, item: pg.PlotItem) -> None:
         c = self.theme.colours

@@ -24,6 +24,7 @@ from analysis.validation.residuals import WHITE
 from analysis.validation.response import check_response
 from app.desktop.pages.acquire import AcquirePage
 from app.desktop.plots.convergence import Convergence
+from app.desktop.plots.cursors import difference
 from app.desktop.plots.fitpicture import FitPlot, fit_text
 from app.desktop.plots.panel import PanelPlot
 from app.desktop.plots.plot import Axis, Plot
@@ -288,6 +289,40 @@ def test_given_a_marker_in_a_low_row_then_its_word_is_inside(plot: Plot, qtbot: 
     word = label.textItem.mapRectToScene(label.textItem.boundingRect())
     row = plot.item.getViewBox().sceneBoundingRect()
     assert row.height() < 40 and word.height() > 8 and row.adjusted(-1, -1, 1, 1).contains(word)
+
+
+@pytest.mark.parametrize(
+    ("word", "shown"),
+    [("step {1}", "step {1}"), ("{value} }{", "{value} }{"), ("tap\nwith the hammer", "tap …")],
+)
+def test_given_any_word_of_a_marker_then_it_stands_at_its_line_in_one_line(
+    plot: Plot, word: str, shown: str
+) -> None:
+    plot.markers.show([(0.5, word)])
+    plot.markers.move([0.6])
+    assert plot.markers.lines[0][0].label.textItem.toPlainText() == shown
+
+
+def test_given_cursors_when_the_colours_change_then_they_and_their_letters_follow(plot: Plot) -> None:
+    plot.toggle_cursors()
+    plot.theme.choose("dark")
+    assert plot.cursors is not None
+    for line in plot.cursors.lines:
+        accent, ground = (
+            pg.mkColor(c).name() for c in (plot.theme.colours.accent, plot.theme.colours.surface)
+        )
+        assert line.pen.color().name() == line.label.color.name() == accent
+        assert line.label.fill.color().name() == ground  # a dense signal behind does not hide it
+
+
+def test_given_cursors_then_the_help_gives_the_values_that_they_stand_on(plot: Plot) -> None:
+    plot.toggle_cursors()
+    assert plot.cursors is not None
+    plot.cursors._move(0, 0.25)
+    plot.cursors._move(1, 0.5)
+    plot.cursors.read()
+    assert plot.readout.toolTip().endswith(f"A {np.exp(-0.25):.5g} mm, B {np.exp(-0.5):.5g} mm")
+    assert difference((0.0, 1.0), (-2.0, 0.0), ("s", "V")).endswith("ratio 0")
 
 
 def test_given_misfits_of_two_measures_then_no_line_joins_them(qtbot: QtBot) -> None:
