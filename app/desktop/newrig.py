@@ -218,12 +218,8 @@ class NewRigDialog(QDialog):
         self.table.setShowGrid(False)
         row = QHBoxLayout()
         actions: tuple[tuple[str, Callable[[], object], str], ...] = (
-            ("Add", lambda: self._do(self.draft.with_channel), "One more channel at the next free input"),
-            (
-                "Duplicate",
-                lambda: self._do(lambda: self.draft.duplicated(self._row())),
-                "The same sensor once more",
-            ),
+            ("Add", self._add, "One more channel at the next free input"),
+            ("Duplicate", self._duplicate, "The same sensor once more"),
             (
                 "Remove",
                 lambda: self._do(lambda: self.draft.without(self._row())),
@@ -261,17 +257,27 @@ class NewRigDialog(QDialog):
         self._do(lambda: self.draft.moved(self._row(), by))
         self.table.setCurrentCell(min(max(row + by, 0), self.table.rowCount() - 1), 0)
 
-    def _do(self, change: Callable[[], RigDraft]) -> None:
-        """Change the channels; what cannot be is said."""
+    def _add(self) -> None:
+        if self._do(self.draft.with_channel):
+            self.table.setCurrentCell(self.table.rowCount() - 1, 0)
+
+    def _duplicate(self) -> None:
+        row = self.table.currentRow()
+        if self._do(lambda: self.draft.duplicated(self._row())):
+            self.table.setCurrentCell(row + 1, 0)
+
+    def _do(self, change: Callable[[], RigDraft]) -> bool:
+        """Change the channels; what cannot be is said. Whether it was done."""
         row = self.table.currentRow()
         try:
             self.draft = change()
         except ShakedownError as error:
             self._say(str(error))
-            return
+            return False
         self._fill_channels()
         self.table.setCurrentCell(min(max(row, 0), self.table.rowCount() - 1), 0)
         self._follow()
+        return True
 
     def _fill_channels(self) -> None:
         self._filling = True

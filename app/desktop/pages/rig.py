@@ -164,6 +164,7 @@ class RigPage(Page):
         name = self.name()
         if not name:
             return
+        self.self_test.show_rig(name)
         try:
             self.profile = load_rig(self._paths()[name])
         except ShakedownError as error:

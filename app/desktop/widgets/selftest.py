@@ -65,7 +65,14 @@ class SelfTest(Card):
         self._from: int | None = None  # first sample of the tone in its steady state
         self._asked = 0  # samples there were when the tone was asked for
         self._heard = False  # a drive has been playing since
+        self._chosen = self._tested = ""  # rigs: the one shown on the page, and the one that was heard
         self._watch = timer(self, 100, self._look)
+
+    def show_rig(self, name: str) -> None:
+        """The rig that is chosen on the page: what was heard on another one is not shown under its name."""
+        self._chosen = name
+        for part in (self.table, self.words, self.progress):
+            part.setVisible(self._tested in ("", name))
 
     def run(self) -> None:
         """Play the tone; the drive that ran before is ramped down by the driver."""
@@ -73,11 +80,16 @@ class SelfTest(Card):
         if rig.limits is None or not rig.running:
             self.bench.say("Open a rig with a shaker first.", "warn")
             return
+        if rig.name != self._chosen:  # nobody shakes a rig that is not the one in view
+            self.bench.say(f"Open this rig first: the tone would play on {rig.title}.", "warn")
+            return
         try:
             rig.play(Sine(rig.limits.peak * self.part.read() / 100, self.frequency.read()))
         except ShakedownError as error:
             self.bench.say(str(error), "bad")
             return
+        self._tested = self._chosen
+        self.show_rig(self._chosen)
         self.start.setEnabled(False)
         self.table.setRowCount(0)
         self.verdicts = {}

@@ -56,8 +56,13 @@ def test_given_an_instrument_then_a_rig_is_made_by_presses_and_only_with_the_lim
     dialog.devices.setCurrentRow(0)
     _press(dialog, qtbot, "Next")
     _press(dialog, qtbot, "Add")
+    assert dialog.table.currentRow() == dialog.table.rowCount() - 1  # the new one is chosen
+    made = [c.name for c in dialog.draft.channels]
+    dialog.table.setCurrentCell(0, 0)
     _press(dialog, qtbot, "Duplicate")
+    assert dialog.table.currentRow() == 1
     _press(dialog, qtbot, "Remove")
+    assert [c.name for c in dialog.draft.channels] == made  # it was the copy that went
     (tmp_path / "s.toml").write_text("[[sensors]]\n")
     dialog.import_sensors(tmp_path / "s.toml")
     assert "needs a name" in dialog.state.text()

@@ -211,6 +211,29 @@ def test_given_no_channel_of_the_drive_then_the_self_test_says_after_which_one_t
     assert cells["Offset"] == "0 V"
 
 
+def test_given_another_rig_in_view_then_the_self_test_neither_shakes_the_open_one_nor_shows_what_it_heard(
+    make_window: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = make_window("rig", start_shaking=False)
+    page, rig = window.page, window.bench.rig
+    assert isinstance(page, RigPage)
+    played: list[object] = []
+    monkeypatch.setattr(RigDesk, "play", lambda _, waveform: played.append(waveform))
+    rigs = list(rig_paths())
+    chosen = rigs.index(rig.name)
+    page.tabs.setCurrentWidget(page.self_test)
+    page.list.setCurrentRow((chosen + 1) % len(rigs))
+    page.self_test.run()
+    assert not played and rig.title in window.notice._text.text()
+    page.list.setCurrentRow(chosen)
+    page.self_test.run()
+    assert len(played) == 1 and page.self_test.table.isVisible()
+    page.list.setCurrentRow((chosen + 1) % len(rigs))
+    assert not page.self_test.table.isVisible() and not page.self_test.words.isVisible()
+    page.list.setCurrentRow(chosen)
+    assert page.self_test.table.isVisible()
+
+
 def test_given_a_decimal_comma_then_what_is_said_of_a_rig_has_it_too(
     make_window: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
