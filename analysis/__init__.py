@@ -34,6 +34,7 @@ _NAMES = {
     "estimate.discovery.library": "Library Shape monomials oscillator system",
     "estimate.discovery.selection": "Selection select_terms",
     "estimate.discovery.completion": "Completion complete",
+    "base.words": "percent",
     "base.identification": "Curve Estimate Identification Surface interval_ends with_bounds with_error",
     # does the model move as the specimen does
     "validation": "Check Panel Sweep Trace Validation validate",

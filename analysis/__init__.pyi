@@ -37,6 +37,7 @@ from analysis.base.record import Span as Span
 from analysis.base.record import moment_after as moment_after
 from analysis.base.record import time_after as time_after
 from analysis.base.version import __version__ as __version__
+from analysis.base.words import percent as percent
 from analysis.dynamics.bifurcation import bifurcation as bifurcation
 from analysis.dynamics.continuation import Branch as Branch
 from analysis.dynamics.continuation import BranchPoint as BranchPoint

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
 from analysis.base.parsing import parse_json, read_as
+from analysis.base.words import percent
 
 Z95 = 1.959963984540054  # two-sided 95 % point of the normal distribution
 
@@ -151,7 +152,7 @@ class Identification:
         if predicted:
             figures.append(f"{_nines(min(predicted))} on a held-out fifth")
         if self.verdict in ("close", "misses") and math.isfinite(left.missed):
-            figures.append(f"{100 * left.missed:.2g} % of the motion missed")
+            figures.append(f"{percent(left.missed)} of the motion missed")
         words = {
             "fits": "fits the data to their noise",
             "close": "is close: explains the data but for a small part, error bars widened",

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError, ModelError
 from analysis.base.identification import Estimate, Identification, Residual
 from analysis.base.progress import SILENT, Progress
+from analysis.base.words import percent
 from analysis.dynamics.imposed import DecayingMotion, DecayingMotions, ImposedMotion, ImposedMotions
 from analysis.estimate.identifiability import pseudo_inverse
 from analysis.experiment.curves import MeasuredCurve, MeasuredDecay
@@ -487,11 +488,11 @@ def _verdict(
         sentence = (
             f"Every curve is met within its errors (chi2/dof {reduced:.2f})."
             if told
-            else f"What is left, {100 * share:.2g} % of the force, shows no pattern along the curves."
+            else f"What is left, {percent(share)} of the force, shows no pattern along the curves."
         )
         return "fits", [sentence]
     words = (
-        f"The model misses {100 * share:.2g} % of the force along the curves: {np.sqrt(reduced):.1f} times "
+        f"The model misses {percent(share)} of the force along the curves: {np.sqrt(reduced):.1f} times "
         f"the errors told, neighbours correlated by {correlation:.2f}."
     )
     if share < CLOSE_SHARE:

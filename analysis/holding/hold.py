@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
 from analysis.base.progress import SILENT, Progress
+from analysis.base.words import percent
 from analysis.holding.correct import unforced
 from analysis.holding.holder import OrbitHolder
 from analysis.holding.linearise import Deviations, linearise
@@ -291,16 +292,16 @@ def verdict_of(mean: float, floor: float, control: float, scatter: float) -> tup
     """held, or what it was instead, with the reason in words."""
     if not (control < MOST_CONTROL and scatter < SCATTER):
         return "limit cycle", (
-            f"the corrections are {100 * control:.2g} % of the drive and the motion scatters by "
-            f"{100 * scatter:.2g} % of its spread: the loop moves the specimen"
+            f"the corrections are {percent(control)} of the drive and the motion scatters by "
+            f"{percent(scatter)} of its spread: the loop moves the specimen"
         )
     allowed = max(MEAN_CONTROL, FLOORS * floor)
     if not mean < allowed:
         return "invasive", (
-            f"a mean correction of {100 * mean:.2g} % of the drive stays (at most {100 * allowed:.2g} % "
+            f"a mean correction of {percent(mean)} of the drive stays (at most {percent(allowed)} "
             "would pass): the specimen has no such orbit by itself"
         )
-    return "held", f"mean correction {100 * mean:.2g} % of the drive, floor {100 * floor:.2g} %"
+    return "held", f"mean correction {percent(mean)} of the drive, floor {percent(floor)}"
 
 
 def mean_and_error(cycles: Array) -> tuple[Array, Array]:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError, ShakedownError
+from analysis.base.words import percent
 from analysis.estimate.methods import identify
 from analysis.holding.holder import Estimator
 from analysis.holding.mode_tones import record_without_modes
@@ -96,8 +97,8 @@ def _how_far(tuned: LoopPlant, surprise: float) -> str:
             "explains"
         )
     return (
-        f"in a radian of the drive it drifts off the record by {100 * tuned.process:.2g} % of the motion, "
-        f"{100 * LARGEST_GAP:.2g} % is the most that can be corrected"
+        f"in a radian of the drive it drifts off the record by {percent(tuned.process)} of the motion, "
+        f"{percent(LARGEST_GAP)} is the most that can be corrected"
     )
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
 from analysis.base.progress import SILENT, Progress
+from analysis.base.words import percent
 from analysis.reconstruct.embedding import delay_coordinates
 from analysis.reconstruct.prediction import prediction_error
 from analysis.signal.lines import Lines
@@ -93,7 +94,7 @@ class NeighbourTest:
     def __str__(self) -> str:
         return (
             f"{_QUARTER} times as many neighbours foretell it {self.gain:.2f} times as well, an eighth of a "
-            f"turn ahead to {100 * self.error:.2g} %, the sensor's noise being {100 * self.noise:.2g} %"
+            f"turn ahead to {percent(self.error)}, the sensor's noise being {percent(self.noise)}"
         )
 
 

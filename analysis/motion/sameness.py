@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.base.words import percent
 from analysis.motion.determinism import Space, with_phase
 from analysis.reconstruct.embedding import delay_coordinates
 from analysis.reconstruct.neighbours import build_tree, nearest_some
@@ -36,7 +37,7 @@ class Sameness:
     def __str__(self) -> str:
         return (
             f"the record shows more than one motion: what it does between {100 * self.begin:.3g} and "
-            f"{100 * self.end:.3g} % of its length hardly comes again ({100 * self.share:.2g} % of the "
+            f"{percent(self.end, 3)} of its length hardly comes again ({percent(self.share)} of the "
             "neighbours in phase space that one motion would have there); cut it where the motion changes"
         )
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
 from analysis.base.progress import SILENT, Progress
+from analysis.base.words import percent
 from analysis.motion.determinism import (
     NeighbourTest,
     Space,
@@ -192,7 +193,7 @@ def _regular(lines: Lines, dt: float, entropy: float) -> Motion:
     reasons: tuple[str, ...] = (reason,)
     if lines.wandering > _WANDERS:
         reasons += (
-            f"a line has a companion of {100 * lines.wandering:.2g} % closer than the record can tell apart: "
+            f"a line has a companion of {percent(lines.wandering)} closer than the record can tell apart: "
             "the motion changes slowly in size or phase, or two frequencies nearly coincide",
         )
         sizes = [float(np.std(part)) for part in np.array_split(lines.fitted, _BLOCKS)]
@@ -202,7 +203,7 @@ def _regular(lines: Lines, dt: float, entropy: float) -> Motion:
 
 
 def _nearly_regular(lines: Lines, noise: float, entropy: float) -> Motion:
-    share = f"{100 * lines.left_ahead:.2g} % of the variance"
+    share = f"{percent(lines.left_ahead)} of the variance"
     beside = f"{lines.left_ahead / noise:.2g} times the noise" if noise > 0 else "noise leaves none"
     reason = (
         f"spectral lines foretell all but {share} ({beside}): too much is left for a regular motion and too "

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from analysis.base.compiling import njit
 from analysis.base.errors import DataError
 from analysis.base.progress import SILENT, Progress
+from analysis.base.words import percent
 from analysis.orbits.closure import (
     ENOUGH,
     EPSILON,
@@ -169,8 +170,8 @@ class _Search:
         resolution = np.sqrt(2 * self.spread(2.0))
         if resolution > epsilon:
             texts.append(
-                f"The noise ({100 * np.sqrt(self.noise_square):.2g} % of the span) lets closure be judged "
-                f"only to {100 * resolution:.2g} %, not to the {100 * epsilon:g} % asked for."
+                f"The noise ({percent(np.sqrt(self.noise_square))} of the span) lets closure be judged "
+                f"only to {percent(resolution)}, not to the {100 * epsilon:g} % asked for."
             )
         missing = sorted(set(self.multiples.tolist()) - {o.multiple for o in orbits})
         if not orbits:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
 from analysis.base.record import Record
+from analysis.base.words import percent
 from analysis.signal.frequency_response import ratio_unit
 
 Array = NDArray[np.float64]
@@ -85,11 +86,6 @@ _NAMES = {
     "even": "even terms, such as an asymmetric stiffness",
     "any": "distortion at lines that were not driven",
 }
-
-
-def percent(share: float) -> str:
-    """A share with two digits."""
-    return f"{100 * share:.2g} %"
 
 
 def linear_approximation(

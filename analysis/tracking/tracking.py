@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError
+from analysis.base.words import percent
 from analysis.experiment.curves import MeasuredCurve
 from analysis.holding.dither import Dither, response
 from analysis.holding.stretch import Stretch
@@ -197,7 +198,7 @@ class Tracking:
             "incomplete" if reason else "moved" if check is not None and check.moved else "tracked"
         )
         if verdict == "moved" and check is not None:
-            reason = f"at half the ramp the branch lies elsewhere, by up to {100 * check.largest:.2g} %"
+            reason = f"at half the ramp the branch lies elsewhere, by up to {percent(check.largest)}"
         return TrackedBranch(plan, plant, points, folds, check, verdict, reason, spent)
 
     def _task(self, plan: Plan, plant: LinearPlant) -> Task:

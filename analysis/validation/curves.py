@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from analysis.base.errors import ShakedownError
+from analysis.base.words import percent
 from analysis.dynamics.imposed import ImposedMotion, ImposedMotions
 from analysis.experiment.curves import MeasuredCurve
 from analysis.experiment.units import check_curve_units
@@ -66,7 +67,7 @@ def _checked(model: Model, curves: Sequence[MeasuredCurve]) -> Check:
     over = float(np.sqrt(np.mean(np.square(weighed)))) if weighed else float("nan")
     status = "passed" if over < _WITHIN else graded(share, _NEAR, _FAR)
     errors = f", {over:.2g} times the errors told" if np.isfinite(over) else ""
-    words = f"Over {len(rows)} points the model misses {100 * share:.2g} % of the force{errors}."
+    words = f"Over {len(rows)} points the model misses {percent(share)} of the force{errors}."
     panel = Panel("Response over force", "force", "amplitude", tuple(traces))
     return Check(NAME, TITLE, status, words, {"missed share": share, "over errors": over}, rows, (panel,))
 

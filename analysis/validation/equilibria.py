@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import ShakedownError
+from analysis.base.words import percent
 from analysis.dynamics.equilibrium import Equilibrium, equilibria
 from analysis.signal.frequency_response import FrequencyResponse
 from analysis.validation.check import Check, graded, impossible
@@ -58,7 +59,7 @@ def check_equilibria(
     first = subject.model.states[0]
     modes = [
         f"at {first} = {e.state[0]:.3g}: {e.frequencies[0]:.4g} {unit}, "
-        f"damping {100 * e.damping_ratios[0]:.2g} %"
+        f"damping {percent(e.damping_ratios[0])}"
         for e in stable
     ]
     said = "Small motions of the model " + "; ".join(modes) if modes else "No rest of the model is stable"
@@ -71,7 +72,7 @@ def check_equilibria(
     frequency, damping = main_mode(measured)
     nearest = min(stable, key=lambda e: abs(float(e.frequencies[0]) - frequency))
     gap = abs(float(nearest.frequencies[0]) / frequency - 1)
-    words = f"{said} The transfer function shows {frequency:.4g} {unit} and {100 * damping:.2g} %."
+    words = f"{said} The transfer function shows {frequency:.4g} {unit} and {percent(damping)}."
     numbers = {
         "frequency": float(nearest.frequencies[0]),
         "measured_frequency": frequency,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import ShakedownError
+from analysis.base.words import percent
 from analysis.dynamics.shooting import periodic_orbit
 from analysis.model import Model
 from analysis.simulation.simulate import simulate
@@ -53,9 +54,7 @@ def check_held(subject: Subject, held: Sequence[HeldMotion]) -> Check:
     placed = graded(away, _CLOSE, _AWAY)
     status = max((counted, placed), key=ORDER.index)
     near = (
-        f", {100 * away:.2g} % of the span away ({over:.2g} times the errors of the averages)"
-        if found
-        else ""
+        f", {percent(away)} of the span away ({over:.2g} times the errors of the averages)" if found else ""
     )
     return Check(
         NAME, TITLE, status,

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from analysis.base.progress import SILENT, Progress
 from analysis.base.record import Record
+from analysis.base.words import percent
 from analysis.experiment import Conditions
 from analysis.experiment.curves import MeasuredCurve
 from analysis.model import Model
@@ -116,7 +117,7 @@ def judged(checks: tuple[Check, ...], stated: float | None = None) -> Validation
         words = f"The model is NOT validated: {_listed(names['failed'])} failed"
         return Validation(checks, False, f"{words}, {passed}.")
     if stated is not None:
-        share = f"beyond the {100 * stated:.2g} % that it misses" if stated > 0 else "here"
+        share = f"beyond the {percent(stated)} that it misses" if stated > 0 else "here"
         return Validation(checks, True, f"The model is close, as identified: nothing failed {share}{doubts}.")
     if lacking := _lacking(checks):
         words = f"The model is NOT validated: it is close, but {lacking}"

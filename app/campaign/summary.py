@@ -26,6 +26,7 @@ from analysis import (
     ShakedownError,
     change_points,
     control,
+    percent,
     random_effects,
     with_draws,
     with_error,
@@ -445,7 +446,7 @@ def _size(p: ParameterSummary) -> Callable[[float], str]:
     assert p.effects is not None
     mean = abs(p.effects.mean.value)
     if mean > 2 * max(p.effects.error, p.effects.between.value):
-        return lambda value: f"{100 * value / mean:.2g} %"
+        return lambda value: percent(value / mean)
     return lambda value: f"{value:.2g} {p.unit}".rstrip()
 
 

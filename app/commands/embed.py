@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from analysis import percent
 from app import project as projects
 from app import project_names as names
 from app.commands.project import keep_in_project
@@ -260,7 +261,7 @@ def _show(payload: dict[str, Any]) -> None:
         [
             "dimension",
             f"{payload['dimension']['value']}  (false neighbours "
-            f"{', '.join(f'{d}: {100 * f:.3g} %' for d, f in fractions.items())})",
+            f"{', '.join(f'{d}: {percent(f, 3)}' for d, f in fractions.items())})",
         ],
         ["singular values", f"{singular['rank']} of {singular['window']} above the noise floor"],
     ]

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from analysis import percent
 from app import project as projects
 from app import project_names as names
 from app.commands.project import keep_in_project
@@ -99,8 +100,8 @@ def _run_multisine(args: argparse.Namespace, records: list[Record]) -> None:
         f"{len(found.frequency)} driven lines from {found.frequency[0]:.4g} to {found.frequency[-1]:.4g} Hz, "
         f"{found.periods} periods, realisations: {found.realisations}"
     )
-    rows = [(d.kind, d.lines, d.rms, f"{100 * d.share:.2g} %", d.chance) for d in found.distortions]
-    rows.append(("noise", len(found.lines), float("nan"), f"{100 * found.noise_share:.2g} %", float("nan")))
+    rows = [(d.kind, d.lines, d.rms, percent(d.share), d.chance) for d in found.distortions]
+    rows.append(("noise", len(found.lines), float("nan"), percent(found.noise_share), float("nan")))
     print(table(("lines not driven", "number", "rms", "of the response", "chance by noise"), rows))
     for words in found.messages:
         print(f"! {words}")

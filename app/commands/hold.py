@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from analysis import DataError
+from analysis import DataError, percent
 from app import project_names as names
 from app.holding.study import Study
 from app.holding.told import measured_multiplier, multiplier_words
@@ -123,7 +123,7 @@ def _show(result: dict[str, Any]) -> None:
         print(f"loop: delay {1e3 * path['delay']:.3g} ms (its own clock: {own}, {loop['missed']} deadlines "
               f"missed), gain {path['gain']:.4g} a volt, lag {1e3 * path['lag']:.2g} ms")  # fmt: skip
     for mode in result["modes"]:
-        print(f"mode beside the model: {mode['frequency']:.4g} Hz, damping {100 * mode['damping']:.2g} %")
+        print(f"mode beside the model: {mode['frequency']:.4g} Hz, damping {percent(mode['damping'])}")
     if result["orbits"]:
         print(f"{result['held']} of {result['offered']} orbits held")
         _show_orbits(result["orbits"])

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis import DataError
+from analysis import DataError, percent
 from app import project_names as names
 from app.output import add_json_option, table, terminal_progress, write_json
 
@@ -199,7 +199,7 @@ def _show(plan: Plan, args: argparse.Namespace) -> None:
         "smaller by",
     )
     print(table(head, rows))
-    print(f"\nLimits are broken in {100 * plan.broken:.2g} % of the draws of the present uncertainty.")
+    print(f"\nLimits are broken in {percent(plan.broken)} of the draws of the present uncertainty.")
     for name, errors in plan.without.items():
         worse = errors / plan.predicted
         worst = int(worse.argmax())

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analysis import ShakedownError
+from analysis import ShakedownError, percent
 from app import project as projects
 from app import project_names as names
 from app.commands.project import keep_in_project
@@ -307,4 +307,4 @@ def _role(found: Selection, name: str) -> str:
 
 
 def _percent(share: float) -> str:
-    return "> 99.9 %" if share > 0.999 else f"{100 * share:.3g} %"
+    return "> 99.9 %" if share > 0.999 else percent(share, 3)

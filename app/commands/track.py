@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from analysis import DataError, Estimate, with_error
+from analysis import DataError, Estimate, percent, with_error
 from app import project_names as names
 from app.loop_session import LoopSession
 from app.output import (
@@ -174,7 +174,7 @@ def _show(result: dict[str, Any]) -> None:
 
 def _show_points(result: dict[str, Any]) -> None:
     linear, loop = result["linear"], result["loop"]
-    print(f"small motions: {linear['frequency']:.5g} Hz, damping {100 * linear['damping']:.3g} %; delay of "
+    print(f"small motions: {linear['frequency']:.5g} Hz, damping {percent(linear['damping'], 3)}; delay of "
           f"the loop {1e3 * linear['delay']:.3g} ms, {loop['missed']} deadlines missed")  # fmt: skip
     model = "model_force" in result["points"][0]
     columns = ["frequency Hz", "amplitude", "force", "phase rad", "", *(["model's force"] if model else [])]
@@ -187,7 +187,7 @@ def _show_points(result: dict[str, Any]) -> None:
     check = result["ramp_check"]
     if check is not None:
         print(f"half the ramp: {check['compared']} points again, largest difference "
-              f"{100 * check['largest']:.2g} %")  # fmt: skip
+              f"{percent(check['largest'])}")  # fmt: skip
 
 
 def _row(p: dict[str, Any], model: bool) -> list[str]:

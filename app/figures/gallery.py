@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis import percent
 from app.figures.style import COLOURS, SOFT
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def draw_gallery(
         name = f"period {orbit.multiple}" if orbit.multiple else f"{orbit.period:.1f} samples"
         axis.set_title(name, fontsize=8.5)
         axis.text(
-            0.5, -0.02, f"closes to {100 * orbit.closure:.2g} %, seen {orbit.count}×",
+            0.5, -0.02, f"closes to {percent(orbit.closure)}, seen {orbit.count}×",
             transform=axis.transAxes, ha="center", va="top", fontsize=7, color=SOFT,
         )  # fmt: skip
     figure.supxlabel(labels[0], fontsize=8)

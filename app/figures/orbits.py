@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis import percent
 from app.figures.saving import new_figure, save
 
 if TYPE_CHECKING:
@@ -36,9 +37,7 @@ def save_orbits(
         segment = points[:, orbit.segment]
         axis.plot(segment[0], segment[second], lw=1.0)
         name = f"period {orbit.multiple}" if orbit.multiple else f"period {orbit.period * dt:.4g} s"
-        axis.set(
-            title=f"{name}, closure {100 * orbit.closure:.2g} %", xlabel=labels[0], ylabel=labels[second]
-        )
+        axis.set(title=f"{name}, closure {percent(orbit.closure)}", xlabel=labels[0], ylabel=labels[second])
     for axis in panels[2 + len(chosen) :]:
         axis.set_visible(False)
     save(figure, path)

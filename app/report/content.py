@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis import Estimate, Identification, ShakedownError, __version__, interval_ends, with_error
+from analysis import Estimate, Identification, ShakedownError, __version__, interval_ends, percent, with_error
 from app.dates import moment_text
 from app.numbers import localised
 from app.output import as_words
@@ -300,7 +300,7 @@ def _orbits(found: OrbitsFound, several: bool) -> Iterator[Block]:
             [
                 str(o.multiple or f"{o.period:.2f}"),
                 str(o.start),
-                f"{100 * o.closure:.2g} %",
+                percent(o.closure),
                 str(o.count),
                 "; ".join(_complex(m) for m in o.multipliers) or "–",
             ]

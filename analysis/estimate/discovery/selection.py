@@ -24,6 +24,7 @@ from scipy.special import ndtr
 from analysis.base.identification import Z95, Estimate, Identification
 from analysis.base.progress import SILENT, Progress
 from analysis.base.record import Record
+from analysis.base.words import percent
 from analysis.estimate.discovery.choice import Choice
 from analysis.estimate.discovery.closed import ClosedCurve, closed_curve
 from analysis.estimate.discovery.library import Library
@@ -223,7 +224,7 @@ def _on_closed_curve(found: Selection) -> Selection:
     if result.verdict != "fits" or (found.weight >= _COIN and closed.decides(unknowns)):
         return replace(found, result=replace(result, warnings=[*result.warnings, closed.words]))
     if closed.decides(unknowns):
-        against = f"Other sets of terms are as likely as this one (its share is {100 * found.weight:.2g} %)."
+        against = f"Other sets of terms are as likely as this one (its share is {percent(found.weight)})."
     else:
         against = f"This equation has {unknowns} unknown numbers: nothing is left to test it by."
     reasons = [closed.words, against, *result.reasons]

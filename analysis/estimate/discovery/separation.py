@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.base.words import percent
+
 if TYPE_CHECKING:
     from analysis.estimate.discovery.scene import Scene
     from analysis.model import Model
@@ -32,8 +34,8 @@ def advice(scene: Scene, kept: Model, rival: Model, gap: float, price: float) ->
     size = max(there, key=lambda s: there[s] if math.isfinite(there[s]) else 0.0)
     if here > 0 and math.isfinite(there[size]) and there[size] > _HELPS * here:
         return (
-            f"A motion {_SIZES[size]} would tell: their rates then differ by {100 * there[size]:.2g} % of "
-            f"the spread, here by {100 * here:.2g} %."
+            f"A motion {_SIZES[size]} would tell: their rates then differ by {percent(there[size])} of "
+            f"the spread, here by {percent(here)}."
         )
     longer = (_CERTAIN + price) / max(abs(gap), 1.0)
     return f"More of the same would tell: about {max(longer, 1.5):.2g} times this length."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from analysis.base.words import percent
 from analysis.estimate.finish.autoregression import Autoregression
 from analysis.estimate.finish.channels import (
     DELAY,
@@ -360,7 +361,7 @@ def _percent(share: float) -> str:
     if 0.99 < share < 1.0:
         digits = min(max(int(np.ceil(-np.log10(1.0 - share))) - 1, 1), 6)
         return f"{100 * share:.{digits}f} %"
-    return f"{100 * share:.3g} %"
+    return percent(share, 3)
 
 
 def _p(probability: float) -> str:

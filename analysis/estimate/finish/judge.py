@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from analysis.base.identification import Z95, Curve
 from analysis.base.progress import SILENT, Progress
-from analysis.base.words import rounded
+from analysis.base.words import percent, rounded
 from analysis.estimate.finish.errors import ROUNDING, ErrorBars, asked_by, error_bars, noiseless_bars
 from analysis.estimate.finish.evidence import NOISELESS, RARE, Evidence, Figures, gather
 from analysis.estimate.finish.fitted import Fitted
@@ -142,7 +142,7 @@ def _verdict(
         )
         return ("close" if units else "fits"), [*units, words]
     if evidence.explained < _SIGNAL:
-        share = f"{100 * evidence.explained:.2g} %"
+        share = percent(evidence.explained)
         words = f"The model explains {share} of the variance: there is nothing to judge."
         return ("misses" if against else "cannot tell"), [words, *against]
     if not against:

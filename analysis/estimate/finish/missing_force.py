@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.identification import Z95, Curve
+from analysis.base.words import percent
 from analysis.estimate.finish.linearised import Linearisation, Regression
 from analysis.estimate.finish.missing_terms import Along, state_sizes, tested
 from analysis.estimate.finish.score import Missing, Scores, combined, force_columns
@@ -131,4 +132,4 @@ def _looks(name: str, x: Array, force: Array, likest: Missing, own: str) -> str:
         if agrees
         else ""
     )
-    return f"The missing force is {shape}most like {likest.name}: {100 * likest.share:.2g} % of the force."
+    return f"The missing force is {shape}most like {likest.name}: {percent(likest.share)} of the force."

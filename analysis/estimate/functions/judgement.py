@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.identification import Identification
-from analysis.base.words import rounded
+from analysis.base.words import percent, rounded
 from analysis.estimate.finish.evidence import NOISELESS, RARE
 from analysis.estimate.finish.judge import SMALL_SHARE
 from analysis.estimate.finish.sensor_noise import TOO_LARGE
@@ -143,7 +143,7 @@ def _against(left: Left) -> list[str]:
     if left.too_large:
         words.append(
             f"What is left of {left.name} is {rounded(left.ratio)} times the noise of its sensor: "
-            f"something is missing, {100 * left.missed:.2g} % of the motion."
+            f"something is missing, {percent(left.missed)} of the motion."
         )
     if left.probability < RARE:
         first = left.colour(1)[0]

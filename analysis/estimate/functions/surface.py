@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError, ModelError
 from analysis.base.identification import Curve, Residual
 from analysis.base.progress import Progress
+from analysis.base.words import percent
 from analysis.estimate.finish.judge import SMALL_SHARE
 from analysis.estimate.start import Start
 from analysis.experiment import Experiment, Run
@@ -133,7 +134,7 @@ def _start(options: RestoringForce, experiment: Experiment, progress: Progress) 
         extent = max(float(np.ptp(own)), float(np.ptp(found.mean)))
         figures["rms from the model / range"] = share = apart / extent if extent > 0 else 0.0
         verdict = "misses" if share > SMALL_SHARE else "close"
-        reasons = [f"The measured force differs from the model's by {100 * share:.2g} % of its range (rms)."]
+        reasons = [f"The measured force differs from the model's by {percent(share)} of its range (rms)."]
     return Start(
         "surface",
         model.values(),
@@ -163,7 +164,7 @@ def _by_direction(found: Surface) -> list[str]:
         return []
     return [
         f"The force depends on the direction of the motion (on average {mean:.3g} between the way up and the "
-        f"way down, {100 * share:.2g} % of its range): damping left in it, friction or hysteresis."
+        f"way down, {percent(share)} of its range): damping left in it, friction or hysteresis."
     ]
 
 

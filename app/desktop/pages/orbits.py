@@ -9,7 +9,7 @@ import numpy as np
 import pyqtgraph as pg
 from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QStackedWidget, QTabWidget, QVBoxLayout, QWidget
 
-from analysis import Estimate, Record, with_error
+from analysis import Estimate, Record, percent, with_error
 from app.desktop.page import Page
 from app.desktop.plots.closeup import CloseUp
 from app.desktop.plots.orbit import OrbitTile
@@ -289,5 +289,5 @@ def _words(orbit: Any, rate: float) -> tuple[str, ...]:
     if len(orbit.multipliers):
         multiplier = Estimate.normal(orbit.multipliers[0].real, orbit.multiplier_stderr)
         stable = f"multiplier {with_error(multiplier)}"
-    closure = f"closure {100 * orbit.closure:.2g} %, {orbit.count}×"
+    closure = f"closure {percent(orbit.closure)}, {orbit.count}×"
     return sentence(period), sentence(closure), sentence(stable)

@@ -9,7 +9,7 @@ import numpy as np
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QSplitter, QTableWidget, QVBoxLayout, QWidget
 
-from analysis import Identification, ShakedownError, Step
+from analysis import Identification, ShakedownError, Step, percent
 from app.desktop import looptasks
 from app.desktop.looptasks import HoldableOrbits
 from app.desktop.plots.heldorbit import HeldOrbitPlot
@@ -319,9 +319,9 @@ class HoldPanel(LoopPanel):
         if state.loop is not None:
             lines.append(loop_words(state.loop.state, state.loop.delay, state.loop.missed))
         if math.isfinite(state.control):
-            lines.append(f"Corrections {100 * state.control:.2g} % of the drive (rms).")
+            lines.append(f"Corrections {percent(state.control)} of the drive (rms).")
         if math.isfinite(state.mean_control):
-            lines.append(f"Mean {100 * state.mean_control:.2g} %, floor {100 * state.floor:.2g} %.")
+            lines.append(f"Mean {percent(state.mean_control)}, floor {percent(state.floor)}.")
         self.loop.setText(sentence(" ".join(lines)))
 
     def _take(self, told: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pyqtgraph as pg
 from PyQt6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
-from analysis import Identification, seconds_needed, with_error
+from analysis import Identification, percent, seconds_needed, with_error
 from app.desktop.livefit import LiveFit
 from app.desktop.plots.plot import Plot
 from app.desktop.widgets.basics import Card, add_row, button, form, label, sentence, set_role
@@ -197,7 +197,7 @@ def how_much_longer(result: Identification, seconds: float, target: float) -> st
     wanted = seconds_needed(np.array([e.value for e in found]), information, seconds, target)
     if not seconds < wanted < math.inf:
         return ""
-    return f" {100 * target:.3g} % in about {float(f'{wanted - seconds:.2g}'):g} s more."
+    return f" {percent(target, 3)} in about {float(f'{wanted - seconds:.2g}'):g} s more."
 
 
 def _relative(value: float, error: float) -> float:

@@ -17,7 +17,7 @@ from PyQt6.QtWidgets import (
     QWidget,
 )
 
-from analysis import Identification, Step, with_error
+from analysis import Identification, Step, percent, with_error
 from app.desktop import terms
 from app.desktop.terms import TONE, Candidate, Question
 from app.desktop.widgets.basics import (
@@ -335,7 +335,7 @@ def ranking(found: Selection) -> list[tuple[str, str, str]]:
         kept = name in found.kept
         candidate = candidates[name]
         term = (str(candidate) if several else candidate.term).replace("**", "^")
-        sure = "always" if name in found.library.always else "none" if found.caveat else percent(share)
+        sure = "always" if name in found.library.always else "none" if found.caveat else probability(share)
         fitted = found.result.parameters.get(name)
         number = f"{name} = {with_error(fitted)}" if kept and fitted is not None else "left out"
         inside = [n for n in found.library.shapes if kept and name in found.library.users(n)]
@@ -347,11 +347,11 @@ def ranking(found: Selection) -> list[tuple[str, str, str]]:
     return rows
 
 
-def percent(share: float) -> str:
+def probability(share: float) -> str:
     """A probability without more certainty than there is."""
     if share > 0.999:
         return "> 99.9 %"
-    return "< 0.1 %" if share < 0.001 else f"{100 * share:.3g} %"
+    return "< 0.1 %" if share < 0.001 else percent(share, 3)
 
 
 def rival_words(found: Selection) -> str:

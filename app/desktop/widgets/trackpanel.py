@@ -8,7 +8,7 @@ from typing import Any
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import QComboBox, QVBoxLayout, QWidget
 
-from analysis import Estimate, ShakedownError, with_error
+from analysis import Estimate, ShakedownError, percent, with_error
 from app.desktop import looptasks
 from app.desktop.plots.branch import BranchPlot
 from app.desktop.widgets.basics import (
@@ -256,7 +256,7 @@ def found_words(result: Mapping[str, Any]) -> list[str]:
     linear, check = result.get("linear"), result.get("ramp_check")
     words = []
     if linear is not None:
-        words.append(f"Small motions: {linear['frequency']:.5g} Hz, damping {100 * linear['damping']:.3g} %.")
+        words.append(f"Small motions: {linear['frequency']:.5g} Hz, damping {percent(linear['damping'], 3)}.")
     for fold in result["folds"]:
         unit = "Hz" if fold["over"] == "frequency" else result["units"]["force"]
         place = with_error(Estimate(fold["at"], fold["stderr"]))
@@ -267,8 +267,8 @@ def found_words(result: Mapping[str, Any]) -> list[str]:
         words.append("Motions: " + ", ".join(f"{n} {word}" for word, n in counts.items() if n) + ".")
     if check is not None:
         words.append(f"At half the speed {counted(check['compared'], 'point')} again, largest difference "
-                     f"{100 * check['largest']:.2g} %.")  # fmt: skip
+                     f"{percent(check['largest'])}.")  # fmt: skip
     forces = [p["force"] / p["model_force"] - 1 for p in result["points"] if p.get("model_force")]
     if forces:
-        words.append(f"Force against the model's: at most {100 * max(map(abs, forces)):.2g} % off.")
+        words.append(f"Force against the model's: at most {percent(max(map(abs, forces)))} off.")
     return words

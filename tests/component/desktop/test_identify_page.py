@@ -18,7 +18,7 @@ from analysis.base.progress import Progress
 from analysis.base.record import Excitation, Record
 from app.desktop import terms
 from app.desktop.pages.identify import IdentifyPage
-from app.desktop.widgets.termfinder import TERM, percent
+from app.desktop.widgets.termfinder import TERM, probability
 from app.desktop.window import MainWindow
 from drivers.formats import read
 from tests.waiting import LONG_MS as LONG
@@ -145,7 +145,7 @@ def test_given_channels_then_the_drive_and_the_scale_of_friction_are_guessed_fro
         terms.find_terms(record, asked, Progress())
     library = terms._library(replace(asked, drive="f"), record)
     assert library.inputs == {"f": "measured"} and set(library.equations) == {"x"}
-    assert (percent(0.9999), percent(1e-5), percent(0.123)) == ("> 99.9 %", "< 0.1 %", "12.3 %")
+    assert (probability(0.9999), probability(1e-5), probability(0.123)) == ("> 99.9 %", "< 0.1 %", "12.3 %")
 
 
 def test_given_a_channel_that_is_left_out_then_it_stays_so_until_a_record_has_it_anew(

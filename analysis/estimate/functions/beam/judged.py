@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.identification import Curve, Estimate, Identification
+from analysis.base.words import percent
 from analysis.estimate.finish.evidence import RARE
 from analysis.estimate.functions.beam.fit import Problem
 from analysis.estimate.functions.beam.frequency_responses import compare_response
@@ -98,7 +99,7 @@ def _with_frequencies(verdict: Verdict, task: Problem, fit: Fit) -> Verdict:
     statistic = float(np.sum((miss / beam.frequency_error) ** 2))
     probability = float(chdtrc(max(len(miss) - 1, 1), statistic))
     size = 100 * float(np.sqrt(np.mean(miss**2)))
-    stated = f"{100 * beam.frequency_error:.2g} %"
+    stated = percent(beam.frequency_error)
     if probability >= RARE:
         words = f"The measured frequencies are met within {size:.2g} % ({stated} stated)."
         return replace(verdict, reasons=[*verdict.reasons, words])
@@ -123,14 +124,14 @@ def _with_shapes(verdict: Verdict, task: Problem, fit: Fit) -> Verdict:
     size = np.array([np.sqrt(np.mean(row**2)) for row in rows]) * beam.shapes.error
     freedom = sum(len(row) - 1 for row in rows)
     probability = float(chdtrc(freedom, sum(float(row @ row) for row in rows)))
-    stated = f"{100 * beam.shapes.error:.2g} %"
+    stated = percent(beam.shapes.error)
     if probability >= RARE:
-        words = f"The measured mode shapes are met within {100 * size.max():.2g} % ({stated} stated)."
+        words = f"The measured mode shapes are met within {percent(size.max())} ({stated} stated)."
         return replace(verdict, reasons=[*verdict.reasons, words])
     worst = int(np.argmax(size))
     words = (
         f"The beam misses the measured mode shapes, most of all that of mode {numbers[worst] + 1}: by "
-        f"{100 * size[worst]:.2g} % of its largest value (rms) where {stated} was stated."
+        f"{percent(size[worst])} of its largest value (rms) where {stated} was stated."
     )
     return _missed(verdict, words, float(size.max()), _CLEAR_SHARE)
 
@@ -149,15 +150,13 @@ def _with_responses(verdict: Verdict, task: Problem, fit: Fit) -> Verdict:
     probability = float(chdtrc(freedom, sum(float(row @ row) for row in rows)))
     worst = int(np.argmax(size))
     measured = beam.responses[worst]
-    stated = f"{100 * measured.error:.2g} %"
+    stated = percent(measured.error)
     if probability >= RARE:
-        words = (
-            f"The measured frequency responses are met within {100 * size[worst]:.2g} % ({stated} stated)."
-        )
+        words = f"The measured frequency responses are met within {percent(size[worst])} ({stated} stated)."
         return replace(verdict, reasons=[*verdict.reasons, words])
     words = (
         f"The beam misses the measured frequency responses, most of all that at x = {measured.at:.4g} m: by "
-        f"{100 * size[worst]:.2g} % of its size (rms) where {stated} was stated."
+        f"{percent(size[worst])} of its size (rms) where {stated} was stated."
     )
     return _missed(verdict, words, float(size.max()), _CLEAR_SHARE)
 
@@ -196,7 +195,7 @@ def _slender(task: Problem, fit: Fit) -> list[str]:
     if lower < beam.frequency_error:
         return []
     return [
-        f"Shear and rotary inertia lower the frequency of mode {highest} by some {100 * lower:.2g} %: count "
+        f"Shear and rotary inertia lower the frequency of mode {highest} by some {percent(lower)}: count "
         f"them with shear = {_SHEAR:g} in [section] (E over kappa G of a solid steel section)."
     ]
 
