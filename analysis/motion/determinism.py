@@ -48,16 +48,19 @@ class SurrogateTest:
         return 1.0 / (len(self.surrogates) + 1)
 
     @property
+    def better(self) -> bool:
+        """Whether the record is foretold better than every surrogate, by however little."""
+        return bool(self.error < np.min(self.surrogates))
+
+    @property
     def rejected(self) -> bool:
         """Whether the record is foretold better than every surrogate, and clearly so."""
-        return bool(
-            self.error < np.min(self.surrogates) and self.error < _CLEARLY * np.median(self.surrogates)
-        )
+        return self.better and bool(self.error < _CLEARLY * np.median(self.surrogates))
 
     def __str__(self) -> str:
-        told = "foretold better than" if self.rejected else "foretold no better than"
+        told = "better than" if self.rejected else "hardly better than" if self.better else "no better than"
         return (
-            f"{told} {len(self.surrogates)} {self.kind} (error {self.error:.2g}, theirs "
+            f"foretold {told} {len(self.surrogates)} {self.kind} (error {self.error:.2g}, theirs "
             f"{np.median(self.surrogates):.2g}; level {100 * self.level:.0f} %)"
         )
 

@@ -31,6 +31,7 @@ from analysis.signal.far_correlation import far_correlation
 from analysis.signal.interpolation import MARGIN, sample_at
 from analysis.signal.lines import Lines, spectral_lines
 from analysis.signal.permutation_entropy import permutation_entropy
+from analysis.signal.repetition import Repetition, repetition
 from analysis.signal.timescale import mean_period, theiler_window
 
 Array = NDArray[np.float64]
@@ -41,9 +42,11 @@ _PER_TURN = 30.0  # samples a turn that are looked at; more only make the stretc
 _PER_TURN_FINE = 60.0  # the same for exponents
 _LINES = 16_384  # samples whose lines are sought
 _WALK = 2500  # values of the 0-1 test
+_PER_TURN_WALK = (4.0, 2.6)
 _REGULAR = 1e-3  # of the variance: what lines may leave of a regular motion, beyond noise (tori leave 1e-4)
 _NARROW = 0.02  # less than this left: a regular motion that wanders, or chaos of a narrow band
 _NOISES = 4.0  # times the variance of the noise that lines may leave
+_NOISES_AGAIN = 2.0  # ... and the record less itself a period later
 _WANDERS = 0.02  # companion over its line above which a regular motion is said to change
 _BEATS = 1.5  # largest over smallest size from which on a motion with such a companion is not called periodic
 _BLOCKS = 16  # of the record, whose sizes are compared
@@ -97,10 +100,10 @@ def examine(
     """Verdict on one channel sampled every ``dt``; ``period`` (samples) of the drive if there is one.
 
     In this order: a record that drifts has no attractor; one that spectral lines foretell to within the noise
-    is regular; one that its neighbours do not foretell better than surrogates is noise; one of which a
-    stretch never comes again shows several motions, of which nothing is told; what is left is chaotic if more
-    neighbours foretell it clearly better, down to the sensor's noise, all estimators find a positive exponent
-    and the 0-1 test agrees.
+    is regular, and so is one that comes again as a whole; one that its neighbours do not foretell better than
+    surrogates is noise; one of which a stretch never comes again shows several motions, of which nothing is
+    told; what is left is chaotic if more neighbours foretell it clearly better, down to the sensor's noise,
+    all estimators find a positive exponent and the 0-1 test agrees.
     """
     x = np.asarray(samples, dtype=np.float64)
     if len(x) < FEWEST:
@@ -124,18 +127,26 @@ def examine(
     entropy = permutation_entropy(thin, 4, max(round(mean_period(thin) / 8), 1))
     if lines.left_ahead < allowed < 0.5:
         return _regular(lines, stride * dt, entropy)
+    again = _again(thin, level)
+    if again is not None:
+        return _repeating(again, lines, stride * dt, entropy)
     if lines.left_ahead < _NARROW and allowed < 0.5:
         return _nearly_regular(lines, level**2 / float(np.var(x)), entropy)
     space = _space(thin, level, None if period is None else period / stride)
     recurrence = recurrence_quantities(delay_coordinates(thin, space.dimension, space.delay), space.theiler)
     progress.report(0.15, "Comparing with noise of the same spectrum")
     tests = tuple(surrogate_tests(thin, space, lines, rng, progress.part(0.15, 0.6)))
-    walk = zero_one(_walk(x, period), rng)
+    walk = max(zero_one(values, rng) for values in _walks(x, period))
     found = Motion(
         "cannot tell", (), lines, tests, None, walk, None, entropy, recurrence, far_correlation(thin)
     )
     told = tuple(str(test) for test in tests)
     if not found.deterministic:
+        if all(test.better for test in tests):
+            words = (
+                "no linear noise, but hardly foretold: a motion of many dimensions, or noise of another kind"
+            )
+            return replace(found, reasons=(words, *told))
         return replace(found, kind="noise", reasons=told)
     # What was read from neighbours is no sensor's noise of which anything else is known.
     known = 0.0 if coarse(x) and not measured.settled and noise is None else level
@@ -202,6 +213,30 @@ def _regular(lines: Lines, dt: float, entropy: float) -> Motion:
     return Motion(kind, reasons, lines, permutation_entropy=entropy)
 
 
+def _again(x: Array, noise: float) -> Repetition | None:
+    """After which time the whole record comes again, but for its noise; None if it does not."""
+    share = noise**2 / float(np.var(x))
+    if _NOISES * share > 0.5:
+        return None
+    return repetition(x, max(_REGULAR, _NOISES_AGAIN * share), max(int(mean_period(x) / 2), 2))
+
+
+def _repeating(again: Repetition, lines: Lines, dt: float, entropy: float) -> Motion:
+    """Of a record that comes again with more lines than are counted, as the answer to a multisine does."""
+    after = f"the whole record comes again after {again.period * dt:.6g} s"
+    if again.exact:
+        but = f"to {100 * again.left:.2g} % of the variance, {again.times} periods later as well"
+        return Motion("periodic", (f"{after}, {but}",), lines, permutation_entropy=entropy)
+    if again.once:
+        words = "once: it lasts too short to tell a periodic motion from one that nearly repeats"
+    else:
+        words = (
+            f"but for {100 * again.left:.2g} % of the variance, and after {again.times} such times but for "
+            f"{100 * again.left_last:.2g} %: a periodic motion that changes slowly, or several frequencies"
+        )
+    return Motion("cannot tell", (f"{after}, {words}",), lines, permutation_entropy=entropy)
+
+
 def _nearly_regular(lines: Lines, noise: float, entropy: float) -> Motion:
     share = f"{percent(lines.left_ahead)} of the variance"
     beside = f"{lines.left_ahead / noise:.2g} times the noise" if noise > 0 else "noise leaves none"
@@ -236,9 +271,14 @@ def _scaled(space: Space, factor: float) -> Space:
     return Space(space.dimension, max(delay, 1), theiler, horizon, None)
 
 
-def _walk(x: Array, period: float | None) -> Array:
-    """Values for the 0-1 test: four a turn, or one a drive period."""
+def _walks(x: Array, period: float | None) -> list[Array]:
+    """Values for the 0-1 test: four a turn and somewhat fewer, or one a drive period.
+
+    A regular motion is regular however it is sampled. But chaos whose turns take nearly the same time looks
+    regular in samples that are dense (Sprott O: 0.10 with four a turn, 0.6 with 2.6 a turn; tori below 0.1).
+    """
     if period is None:
-        return x[:: max(int(mean_period(x) / 4), 1)][:_WALK]
+        turn = mean_period(x)
+        return [x[:: max(int(turn / count), 1)][:_WALK] for count in _PER_TURN_WALK]
     places = np.arange(2.0, len(x) - MARGIN - 2, period)[:_WALK]
-    return np.asarray(sample_at(np.atleast_2d(x), places, np.empty((1, len(places)))))[0]
+    return [np.asarray(sample_at(np.atleast_2d(x), places, np.empty((1, len(places)))))[0]]

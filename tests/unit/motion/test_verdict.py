@@ -257,3 +257,44 @@ def test_given_a_period_then_the_record_comes_back_and_given_lorenz_or_noise_it_
     assert far_correlation(mixed) == pytest.approx(0.5, abs=0.03)
     assert far_correlation(lorenz(12_000, 0.03)[0]) < 0.3
     assert abs(far_correlation(rng.standard_normal(10_000))) < 0.1
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_given_the_answer_to_a_long_multisine_then_it_is_periodic_and_no_noise(noise: float) -> None:
+    """Ninety lines of random phases: more than are fitted, and one period looks like noise."""
+    t, rng = 2 * np.pi * np.arange(12_000) / 2503.7, np.random.default_rng(4)
+    x = np.cos(np.outer(t, np.arange(60, 150)) + rng.uniform(0, 2 * np.pi, 90)).sum(axis=1)
+    found = examine(x + noise * x.std() * rng.standard_normal(len(x)), 0.01)
+    assert found.kind == "periodic"
+    assert "comes again after 25.03" in found.reasons[0]
+
+
+def test_given_a_multisine_of_less_than_three_periods_then_it_cannot_tell() -> None:
+    t, rng = 2 * np.pi * np.arange(12_000) / 5003.7, np.random.default_rng(4)
+    x = np.cos(np.outer(t, np.arange(120, 300)) + rng.uniform(0, 2 * np.pi, 180)).sum(axis=1)
+    found = examine(x, 0.01)
+    assert found.kind == "cannot tell"
+    assert "too short" in found.reasons[0]
+
+
+def test_given_chaos_whose_turns_take_nearly_the_same_time_then_it_is_chaotic() -> None:
+    """Sprott's flow O (0.0496 by its variational equations): four samples a turn look regular."""
+
+    def rate(t: float, u: np.ndarray) -> list[float]:
+        return [u[1], u[0] - u[2], u[0] + u[0] * u[2] + 2.7 * u[1]]
+
+    times = 0.2 * np.arange(13_000)
+    x = solve_ivp(rate, (0, times[-1]), (0.1, 0.1, 0.1), "DOP853", times, rtol=1e-9, atol=1e-10).y[0][1000:]
+    found = examine(x, 0.2)
+    assert found.kind == "chaotic"
+    assert found.told is not None
+    assert found.told.lower < 0.0496 < found.told.upper
+
+
+def test_given_two_chaotic_motions_in_one_channel_then_they_are_not_called_noise() -> None:
+    """More than four dimensions: neighbours foretell little, but more than of any linear noise."""
+    x = lorenz(36_000, 0.03)[0]
+    found = examine(x[:12_000] + 0.7 * x[24_000:], 0.03)
+    assert found.kind == "cannot tell"
+    assert all(test.better for test in found.surrogates)
+    assert "hardly" in found.reasons[0]
