@@ -142,21 +142,12 @@ def examine(
     )
     told = tuple(str(test) for test in tests)
     if not found.deterministic:
-        if all(test.better for test in tests):
-            words = (
-                "no linear noise, but hardly foretold: a motion of many dimensions, or noise of another kind"
-            )
-            return replace(found, reasons=(words, *told))
-        return replace(found, kind="noise", reasons=told)
+        return _hardly_foretold(found)
     # What was read from neighbours is no sensor's noise of which anything else is known.
     known = 0.0 if coarse(x) and not measured.settled and noise is None else level
     neighbours = neighbour_test(thin, space, known)
     found = replace(found, neighbours=neighbours)
-    if neighbours is not None and neighbours.pushed:
-        words = "something besides a law drives it (random pushes, or noise of the sensor that is not white)"
-        return replace(found, reasons=(f"{words}: {neighbours}", *told))
-    if neighbours is not None and neighbours.unresolved:
-        words = "noise that changes slowly, or a motion of many dimensions that the record does not resolve"
+    if words := _lawless(neighbours):
         return replace(found, reasons=(f"{words}: {neighbours}", *told))
     stretch = sameness(thin, space)
     if stretch.changes:
@@ -166,6 +157,24 @@ def examine(
     white = level if measured.settled or noise is not None else 0.0  # else it may be the motion
     exponent = largest_of_all(x, dt, _scaled(space, stride / fine), fine, white, period)
     return judged(replace(found, reasons=told, exponent=exponent))
+
+
+def _hardly_foretold(found: Motion) -> Motion:
+    """Noise, unless the record is foretold better than every surrogate, if not clearly."""
+    told = tuple(str(test) for test in found.surrogates)
+    if not all(test.better for test in found.surrogates):
+        return replace(found, kind="noise", reasons=told)
+    words = "no linear noise, but hardly foretold: a motion of many dimensions, or noise of another kind"
+    return replace(found, reasons=(words, *told))
+
+
+def _lawless(neighbours: NeighbourTest | None) -> str:
+    """What else than a law of few dimensions the neighbours speak for; empty if nothing."""
+    if neighbours is not None and neighbours.pushed:
+        return "something besides a law drives it (random pushes, or noise of the sensor that is not white)"
+    if neighbours is not None and neighbours.unresolved:
+        return "noise that changes slowly, or a motion of many dimensions that the record does not resolve"
+    return ""
 
 
 def judged(found: Motion) -> Motion:
