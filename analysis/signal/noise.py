@@ -23,6 +23,7 @@ _QUICK_PIECE = 1024  # the same where the value alone is wanted
 _NO_LONGER_FALLS = 0.98  # level over that of the order below from which on only noise is left
 _NORMAL = 1.4826022185056018  # standard deviation over median absolute value of a normal variable
 _SETTLED = 1.02  # the level counts as settled within this factor of the lowest ...
+_ROBUST = 1.25  # standard error of ``robust_deviation`` over that of an rms, counted in 100 to 4000 normal numbers
 _CHANCE = 3.0  # ... or this over the root of the samples above 1: by so much the levels differ by chance
 
 
@@ -36,6 +37,11 @@ def robust_deviation(values: NDArray[np.float64]) -> float:
     square, which is the smaller one for uniform noise such as that of quantisation.
     """
     return min(median_deviation(values), float(np.sqrt(np.mean(values**2))))
+
+
+def robust_error(count: int) -> float:
+    """Relative standard error of ``robust_deviation`` of so many normal numbers."""
+    return _ROBUST / sqrt(2 * max(count, 1))
 
 
 def _level(differences: NDArray[np.float64], order: int) -> float:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.signal.noise import noise_of_records, robust_deviation
+from analysis.signal.noise import noise_of_records, robust_deviation, robust_error
 
 if TYPE_CHECKING:
     from analysis.estimate.finish.fitted import Fitted
@@ -72,7 +72,7 @@ def _beside(fitted: Fitted, output: int, row: Array, records: Sequence[int]) -> 
     sigma = float(fitted.sigma[records[0], output])
     residual = robust_deviation(row) * sigma
     outliers = int(np.sum(np.abs(row) * sigma > OUTLIER * residual)) if residual > 0 else 0
-    error = 1.17 / np.sqrt(2 * len(row)) * residual  # of a median deviation: 37 % efficient
+    error = robust_error(len(row)) * residual
     given = runs[0].noise[output]
     noise, spread, source = given, 0.0, "given"
     if not given > 0:  # nan: nobody said it

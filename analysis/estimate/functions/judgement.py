@@ -19,7 +19,7 @@ from analysis.estimate.finish.evidence import NOISELESS, RARE
 from analysis.estimate.finish.judge import SMALL_SHARE
 from analysis.estimate.finish.sensor_noise import TOO_LARGE
 from analysis.estimate.finish.whiteness import LAGS, autocorrelation, whiteness
-from analysis.signal.noise import noise_of_records, robust_deviation
+from analysis.signal.noise import noise_of_records, robust_deviation, robust_error
 
 Array = NDArray[np.float64]
 
@@ -63,8 +63,8 @@ class Left:
 
     @property
     def too_large(self) -> bool:
-        row = np.concatenate(self.errors)
-        error = np.hypot(1.17 / np.sqrt(2 * max(int(np.isfinite(row).sum()), 1)) * self.ratio, self.doubt)
+        count = int(np.isfinite(np.concatenate(self.errors)).sum())
+        error = np.hypot(robust_error(count) * self.ratio, self.doubt)
         return bool(self.ratio > TOO_LARGE and self.ratio - 1.0 > _SURE * error)
 
     @property

@@ -37,7 +37,14 @@ from analysis.estimate.finish.honest import (
     shift_test,
     spread_between,
 )
-from analysis.estimate.finish.judge import _at_bounds, _none_is_known, _unusable, _verdict, absurd
+from analysis.estimate.finish.judge import (
+    _at_bounds,
+    _none_is_known,
+    _undetermined,
+    _unusable,
+    _verdict,
+    absurd,
+)
 from analysis.estimate.finish.linearised import Regression
 from analysis.estimate.finish.rivals import _inflation, no_choice
 from analysis.estimate.finish.score import Missing, Scores
@@ -319,6 +326,23 @@ def test_given_a_motion_that_the_model_leaves_then_it_misses_unless_nothing_can_
 def model_of(*guesses: float) -> Any:
     parameters = {f"p{i}": about(value=g) for i, g in enumerate(guesses)}
     return about(parameters=parameters, equations=about(functions={}))
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "found"), [("parameter", 3e6, [1]), ("parameter", 1e6, []), ("offset", 3e6, [])]
+)
+def test_given_an_error_beyond_measure_then_a_parameter_is_undetermined(
+    kind: str, error: float, found: list[int]
+) -> None:
+    """In sizes of 2; a sensor's offset may be as unknown as it likes."""
+    fitted = about(
+        estimate=np.array([1.0, 2.0]),
+        unknowns=[unknown("a", index=0), unknown("b", index=1, kind=kind)],
+        names=["a", "b"],
+        information=np.diag([1.0, error**-2]),
+        experiment=about(model=model_of(1.0, 2.0)),
+    )
+    assert _undetermined(fitted) == found
 
 
 def test_given_numbers_that_nobody_can_use_then_it_is_said_why() -> None:

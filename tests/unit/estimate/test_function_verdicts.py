@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.special import ndtri
 
 from analysis.base.identification import Identification
 from analysis.base.progress import SILENT
@@ -195,3 +196,14 @@ def test_given_what_is_left_then_the_words_follow_its_size_and_colour() -> None:
     assert judge_left([left(white + 4 * waves)], True).verdict == "misses"
     assert judge_left([left(white)], False).verdict == "cannot tell"
     assert judge_left([left(white)], True, ["It cannot be."]).verdict == "misses"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "doubt", "large"), [(1.3, 0.0, False), (1.5, 0.0, True), (1.5, 0.2, False)]
+)
+def test_given_what_is_left_above_the_noise_then_its_own_error_is_counted(
+    ratio: float, doubt: float, large: bool
+) -> None:
+    """200 numbers: a standard error of 1.25 / 20 = 0.0625 of the ratio; four of them below and above it."""
+    row = ratio * ndtri((np.arange(200) + 0.5) / 200)  # of normal size, but for 1 %
+    assert Left("x", [row], [row], [row], 1.0, doubt).too_large == large

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from analysis.base.errors import DataError
-from analysis.signal.noise import noise_level, noise_levels
+from analysis.signal.noise import noise_level, noise_levels, robust_deviation, robust_error
 from tests.chaotic import duffing
 
 
@@ -57,3 +57,10 @@ def test_given_a_constant_then_there_is_no_noise_and_given_little_data_then_it_r
     assert noise_level(np.ones(1000)).value == 0
     with pytest.raises(DataError, match="samples"):
         noise_level(np.ones(50))
+
+
+@pytest.mark.parametrize("count", [100, 400, 4000])
+def test_given_normal_numbers_then_their_robust_deviation_scatters_as_stated(count: int) -> None:
+    draws = np.random.default_rng(5402).standard_normal((2000, count))
+    scatter = np.std([robust_deviation(row) for row in draws])
+    assert robust_error(count) == pytest.approx(scatter, rel=0.1)

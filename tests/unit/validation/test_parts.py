@@ -12,7 +12,7 @@ from analysis.base.errors import ShakedownError
 from analysis.base.progress import SILENT
 from analysis.orbits.orbit import PeriodicOrbit
 from analysis.reconstruct.exponents import LargestExponent
-from analysis.validation import bifurcation, exponents, orbits, response
+from analysis.validation import bifurcation, exponents, orbits, response, verdict
 from analysis.validation.check import Check
 from analysis.validation.section import _panels
 from analysis.validation.verdict import judged
@@ -227,3 +227,27 @@ def test_given_noisy_states_then_the_exponent_knows_their_noise_and_the_phase_of
     infinite = LargestExponent(np.inf, 0.1, "", np.zeros(2), np.zeros(2), (0.0, 1.0), 1, "")
     monkeypatch.setattr(exponents, "largest_exponent", lambda *_, **__: infinite)
     assert exponents._estimate(subject, states) is None
+
+
+@pytest.mark.parametrize(("fading", "largest"), [(False, 0.3), (True, 0.0)])
+def test_given_the_models_exponents_then_the_largest_says_how_long_its_response_is_compared(
+    monkeypatch: pytest.MonkeyPatch, fading: bool, largest: float
+) -> None:
+    asked: list[float] = []
+
+    def response_of(subject: Any, exponent: float, progress: Any) -> Check:
+        asked.append(exponent)
+        return Check("response", "Response", "passed", "")
+
+    for name in dir(verdict):
+        if name.startswith("check_"):
+            monkeypatch.setattr(verdict, name, lambda *_: Check("other", "Other", "passed", ""))
+    other = Check("other", "Other", "passed", "")
+    monkeypatch.setattr(verdict, "check_transfer", lambda *_: (other, None))
+    monkeypatch.setattr(verdict, "check_response", response_of)
+    monkeypatch.setattr(verdict, "read_subject", lambda *_: SimpleNamespace(fading=fading))
+    monkeypatch.setattr(verdict, "rest_states", lambda _: [])
+    spectrum = SimpleNamespace(exponents=np.array([0.3, 0.0, -0.9]))
+    monkeypatch.setattr(verdict, "model_spectrum", lambda *_: spectrum)
+    assert verdict.validate(model=None, record=None, values={}).passed  # type: ignore[arg-type]
+    assert asked == [largest]
