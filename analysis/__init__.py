@@ -35,7 +35,8 @@ _NAMES = {
     "estimate.discovery.selection": "Selection select_terms",
     "estimate.discovery.completion": "Completion complete",
     "base.words": "percent",
-    "base.identification": "Curve Estimate Identification Surface interval_ends with_bounds with_error",
+    "base.identification": "Curve Estimate Identification Profiled Surface interval_ends with_bounds "
+    "with_error",
     # does the model move as the specimen does
     "validation": "Check Panel Sweep Trace Validation validate",
     "validation.exponents": "ModelSpectrum model_spectrum",

@@ -13,6 +13,7 @@ from analysis.base.extras import need_extra as need_extra
 from analysis.base.identification import Curve as Curve
 from analysis.base.identification import Estimate as Estimate
 from analysis.base.identification import Identification as Identification
+from analysis.base.identification import Profiled as Profiled
 from analysis.base.identification import Surface as Surface
 from analysis.base.identification import interval_ends as interval_ends
 from analysis.base.identification import with_bounds as with_bounds

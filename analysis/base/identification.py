@@ -73,6 +73,15 @@ class Surface:
 
 
 @dataclass(frozen=True)
+class Profiled:
+    """The interval that a traced profile likelihood gives a parameter, and that in words."""
+
+    lower: float = math.nan
+    upper: float = math.nan
+    words: str = ""
+
+
+@dataclass(frozen=True)
 class Residual:
     """What a fit leaves unexplained."""
 
@@ -121,6 +130,7 @@ class Identification:
     history: list[dict[str, float]] = field(default_factory=list)  # one entry per iteration: cost, parameters
     curves: dict[str, Curve] = field(default_factory=dict)
     surfaces: dict[str, Surface] = field(default_factory=dict)
+    profiles: dict[str, Profiled] = field(default_factory=dict)  # by parameter; ``curves`` has their lines
     chosen: str = ""  # which method was taken and why, where that was left to the program
     recordings: list[dict[str, str]] = field(
         default_factory=list
@@ -290,7 +300,7 @@ def _plain(number: float, digits: int) -> str:
 
 
 # What older files have among the findings: fields of the result, and figures of its residual.
-_FIELDS = ("chosen", "recordings")
+_FIELDS = {"chosen": "chosen", "recordings": "recordings", "profile": "profiles"}
 _FIGURES = {"R2": "r2", "held out R2": "held_out_r2", "missed share": "missed"}
 
 
@@ -309,7 +319,7 @@ def _today(raw: Any) -> Any:
     extra = raw.get("extra")
     if isinstance(extra, dict):  # older: what has fields of its own lay among the method's findings
         new["extra"] = {k: v for k, v in extra.items() if k not in (*_FIELDS, *_FIGURES)}
-        new |= {k: extra[k] for k in _FIELDS if k in extra}
+        new |= {name: extra[k] for k, name in _FIELDS.items() if k in extra}
         figures = {name: extra[k] for k, name in _FIGURES.items() if k in extra}
         left = new.get("residual", {})
         if figures and isinstance(left, dict):

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from analysis.base.errors import ModelError
-from analysis.base.identification import Z95, Curve, Estimate, Identification, with_bounds
+from analysis.base.identification import Z95, Curve, Estimate, Identification, Profiled, with_bounds
 from analysis.base.progress import SILENT, Progress
 
 Warm = TypeVar("Warm")  # the other unknowns as last found, from where the next search starts
@@ -231,10 +231,5 @@ def with_profiles(result: Identification, profiles: Sequence[Profile]) -> Identi
         curves={**result.curves, **{f"profile of {p.name}": p.curve() for p in profiles}},
         undetermined=[*result.undetermined, *limitless],
         warnings=[*result.warnings, *(p.better() for p in profiles if p.better())],
-        extra={
-            **result.extra,
-            "profile": {
-                p.name: {"lower": p.lower, "upper": p.upper, "words": words[p.name]} for p in profiles
-            },
-        },
+        profiles={**result.profiles, **{p.name: Profiled(p.lower, p.upper, words[p.name]) for p in profiles}},
     )

@@ -51,7 +51,7 @@ def profile_of(
     known = {f.name for kind in option_types(method) for f in fields(kind)}
     options = {key: _tuples(value) for key, value in result.options.items() if key in known}
     again = identify(model.with_values(values), record, method, progress, **{**options, "profile": (name,)})
-    if name not in again.extra.get("profile", {}):
+    if name not in again.profiles:
         raise DataError(next((w for w in again.warnings if "profile" in w), "No profile could be traced."))
     for other in model.free:
         old, new = result.parameters.get(other), again.parameters.get(other)
@@ -67,8 +67,8 @@ def _taken_over(result: Identification, again: Identification, name: str) -> Ide
     """The result with what the fit made again tells of one parameter."""
     old, new = result.parameters[name], again.parameters[name]
     curve, key = again.curves[f"profile of {name}"], f"profile of {name}"
-    told = again.extra["profile"][name]
-    words = [told["words"]] if told["words"] in again.undetermined else []
+    told = again.profiles[name]
+    words = [told.words] if told.words in again.undetermined else []
     better = [w for w in again.warnings if w.startswith(f"A better fit was met at {name} ")]
     return replace(
         result,
@@ -79,7 +79,7 @@ def _taken_over(result: Identification, again: Identification, name: str) -> Ide
         curves={**result.curves, key: curve},
         undetermined=[*result.undetermined, *(w for w in words if w not in result.undetermined)],
         warnings=[*result.warnings, *(w for w in better if w not in result.warnings)],
-        extra={**result.extra, "profile": {**result.extra.get("profile", {}), name: told}},
+        profiles={**result.profiles, name: told},
     )
 
 

@@ -22,8 +22,8 @@ _PIECE = 5000  # samples of each sub-record of a long record
 _QUICK_PIECE = 1024  # the same where the value alone is wanted
 _NO_LONGER_FALLS = 0.98  # level over that of the order below from which on only noise is left
 _NORMAL = 1.4826022185056018  # standard deviation over median absolute value of a normal variable
+_ROBUST = 1.25  # standard error of ``robust_deviation`` over that of an rms: from draws of normal numbers
 _SETTLED = 1.02  # the level counts as settled within this factor of the lowest ...
-_ROBUST = 1.25  # standard error of ``robust_deviation`` over that of an rms, counted in 100 to 4000 normal numbers
 _CHANCE = 3.0  # ... or this over the root of the samples above 1: by so much the levels differ by chance
 
 

@@ -291,8 +291,8 @@ def _show(result: Identification) -> None:
         print(f"chosen: {result.chosen}")
     if figures := result.residual.figures():
         print("residual: " + ", ".join(f"{name} {value:.4g}" for name, value in figures.items()))
-    for profile in result.extra.get("profile", {}).values():
-        print(profile["words"])
+    for profile in result.profiles.values():
+        print(profile.words)
     for formula in result.formulas:
         print(formula)
     if "bootstrap" in result.extra:

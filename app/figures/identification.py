@@ -129,7 +129,7 @@ def _parameters(axis: Any, result: Identification, truth: Mapping[str, float]) -
 
 
 def _curve(axis: Any, title: str, curve: Curve, result: Identification) -> None:
-    profiled = next((n for n in result.extra.get("profile", {}) if title == f"profile of {n}"), None)
+    profiled = next((n for n in result.profiles if title == f"profile of {n}"), None)
     if profiled is not None:
         _profile(axis, curve, result.parameters[profiled])
     else:

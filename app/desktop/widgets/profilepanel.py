@@ -116,13 +116,13 @@ class ProfilePanel(QWidget):
         if self.job is not None and self.job.title == _title(name):
             return  # its points are coming
         self.words.setText(sentence("\n\n".join(confusion_words(result, name))))
-        curve, told = result.curves.get(f"profile of {name}"), result.extra.get("profile", {}).get(name)
+        curve, told = result.curves.get(f"profile of {name}"), result.profiles.get(name)
         if curve is None or told is None:
             self.plot.begin(name, result.parameters[name])
             self._say(self._refused or "Not traced yet.", "small")
             return
         self.plot.show_profile(curve.x, curve.y, result.parameters[name], name)
-        self._say(with_minus(str(told["words"])), "")
+        self._say(with_minus(told.words), "")
 
     # -- tracing
 

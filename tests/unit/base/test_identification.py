@@ -48,7 +48,8 @@ def test_given_a_file_of_an_older_program_when_read_then_every_number_has_its_fi
                      "x drift[2]": {"value": 0.1, "stderr": 0.1, "lower": -0.1, "upper": 0.3, "unit": ""}},
       "residual": {"chi2": 90.0, "dof": 100.0, "chi2/dof": 0.9, "rms x": 0.3, "noise x": 0.31, "J": 4.0},
       "extra": {"chosen": "weak, because", "recordings": [{"file": "a.csv", "sha256": "0"}], "spacing": 3,
-                "R2": {"x": 0.97}, "held out R2": {"x": 0.96}, "missed share": 0.12}}"""
+                "R2": {"x": 0.97}, "held out R2": {"x": 0.96}, "missed share": 0.12,
+                "profile": {"c": {"lower": 0.17, "upper": null, "words": "no limit"}}}}"""
     old = Identification.from_json(text)
     assert list(old.parameters) == ["c", "offset x", "drift x[2]"]
     assert (old.residual.chi2, old.residual.dof, old.residual.per_dof) == (90.0, 100.0, 0.9)
@@ -56,6 +57,8 @@ def test_given_a_file_of_an_older_program_when_read_then_every_number_has_its_fi
     assert old.residual.other == {"J": 4.0} and old.extra == {"spacing": 3}
     left = old.residual
     assert (left.r2, left.held_out_r2, left.missed) == ({"x": 0.97}, {"x": 0.96}, 0.12)
+    assert (old.profiles["c"].lower, old.profiles["c"].words) == (0.17, "no limit")
+    assert math.isnan(old.profiles["c"].upper)
     assert old.chosen == "weak, because" and old.recordings[0]["file"] == "a.csv"
     assert old.verdict == "" and math.isnan(old.parameters["c"].stderr_ideal)
     assert Identification.from_json(old.to_json()) == old

@@ -120,3 +120,13 @@ def test_given_a_stiffness_that_rounding_made_negative_then_its_lowest_modes_are
     flat[0, 3] = flat[3, 0] = 1.0 + 1e-16  # singular: one motion without stiffness
     found = settled_modes(flat, np.eye(4))[0]
     assert abs(found[0]) < 1e-9 and found[1:] == pytest.approx([2.0, 2.0, 3.0], rel=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-15, 1.0, 1e15])
+def test_given_any_unit_of_time_then_modes_have_their_frequencies_and_the_stiffest_does_not_move(
+    unit: float,
+) -> None:
+    squares, shapes = settled_modes(np.diag([9.0, 4.0, 1e30]) * unit**2, np.eye(3))
+    assert squares[:2] == pytest.approx([4.0 * unit**2, 9.0 * unit**2], rel=1e-12)
+    assert np.abs(shapes[:, :2]) == pytest.approx(np.array([[0, 1], [1, 0], [0, 0]]), abs=1e-12)
+    assert squares[2] == pytest.approx(4e24 * unit**2)  # a part in 1e24 of the largest inverse

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
 from analysis import Completion, Conditions, DataError, Model, Record, complete, foretold
+from analysis.estimate.discovery.completion import _pieces
 
 Array = NDArray[np.float64]
 
@@ -100,3 +104,9 @@ def test_given_a_short_record_then_it_is_refused() -> None:
         complete(
             MODEL, Record.from_arrays(2.0, {"u": np.arange(60.0), "y": np.arange(60.0)}), "shooting", SAID
         )
+
+
+def test_given_records_then_the_last_quarter_of_each_is_set_aside() -> None:
+    experiment: Any = SimpleNamespace(runs=[SimpleNamespace(times=np.zeros(n)) for n in (80, 1001)])
+    fitted, apart = _pieces(experiment)
+    assert fitted == [(0, 0, 60), (1, 0, 751)] and apart == [(0, 60, 80), (1, 751, 1001)]
