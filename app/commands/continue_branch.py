@@ -62,9 +62,7 @@ def run(args: argparse.Namespace) -> int:
     values = {} if fit is None else {n: v for n, v in fit.values().items() if n in model.parameters}
     model = model.with_values(values)
     if args.amplitude is not None:
-        from analysis import driven_by_a_tone
-
-        model = driven_by_a_tone(model, begin, args.amplitude)
+        model = _with_tone(model, over, begin, args)
     elif model.inputs:
         raise ShakedownError(
             f"{model.name} has the measured input {model.inputs[0]}: --amplitude makes it a tone, whose "
@@ -87,6 +85,19 @@ def run(args: argparse.Namespace) -> int:
         for value, branch in branches:
             _show(branch, _label(name, value))
     return 1 if any(branch.ended in ("lost", "points") for _, branch in branches) else 0
+
+
+def _with_tone(model: Model, over: str, begin: float, args: argparse.Namespace) -> Model:
+    """The model driven by a tone; over anything but its frequency, that must be told."""
+    from analysis import driven_by_a_tone
+    from analysis.dynamics.tone_drive import AMPLITUDE, FREQUENCY
+
+    told = any(text.partition("=")[0].strip() == FREQUENCY for text in (*args.set, args.each or ""))
+    if over in (*model.parameters, AMPLITUDE) and not told:
+        raise ShakedownError(
+            f"--set {FREQUENCY}=HZ says the frequency of the tone at which {over} is followed."
+        )
+    return driven_by_a_tone(model, begin, args.amplitude)
 
 
 def _branch(

@@ -79,6 +79,8 @@ def test_a_branch_for_each_amplitude_is_shown_in_words(files: Path, capsys) -> N
         (["m.toml", *OVER, "--amplitude", "0.1", "--out", "b.txt"], "written as .csv"),
         (["m.toml", *OVER, "--amplitude", "nan"], "needs a finite number"),
         (["m.toml", *OVER, "--amplitude", "0.1", "--periods", "0"], "count from 1"),
+        (["m.toml", "--over", "c", "0.1", "0.2", "--amplitude", "0.1"], "--set frequency=HZ says"),
+        (["m.toml", "--over", "amplitude", "0.1", "0.2", "--amplitude", "0.1"], "--set frequency=HZ says"),
     ],
 )
 def test_what_cannot_be_followed_gets_one_sentence(
