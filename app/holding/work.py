@@ -27,6 +27,8 @@ REST_SECONDS = 3.0  # for a specimen to come to rest, and REST_PERIODS of the dr
 REST_PERIODS = 20
 LOOK_SECONDS = 0.5  # with the drive off, for a loop that runs to measure its delay
 LEAST_PERIODS = 20  # of the drive, held and averaged
+TEST_SECONDS = 15.0  # coming to rest, dither test and rise of the drive, about
+NEARLY = 0.97  # of an orbit's time: more than it was expected to take says nothing about its end
 
 
 @dataclass(frozen=True)
@@ -81,12 +83,15 @@ class HoldWork:
         self._plant: LoopPlant = study.plant
         self._done: list[dict[str, Any]] = []
         self._held: dict[int, HeldOrbit] = {}  # what came of each orbit, by its number
-        self._begun = (0, 1)  # orbits begun, of how many
+        self._waits: dict[int, float] = {}  # expected, of each chosen orbit, in periods
+        self._planned: list[float] = []  # s that each chosen orbit should take
+        self._place, self._passed = 0, 0.0  # the one that is held, and s since it was begun
 
     def run(self, chosen: Sequence[int]) -> None:
         """Hold the orbits of these places in the study's list, one after the other."""
         bench = self._bench
         self._check_room()
+        self._expect(chosen)
         bench.begin((*self._plant.channels, self._study.model.inputs[0]), self._plant.frequency)
         if self._too_slow_for_all(chosen):
             return
@@ -95,11 +100,17 @@ class HoldWork:
         self._show(doing="the drive rises and settles")
         bench.drive()
         for place, number in enumerate(chosen):
-            self._begun = (place, len(chosen))
+            self._place, self._passed = place, 0.0
             told = self._one(number)
             self._done.append(told)
             self._loop = bench.status()
             self._finished(told)
+
+    def _expect(self, chosen: Sequence[int]) -> None:
+        """How long it should take, for who waits."""
+        self._waits = {number: self._study.wait(self._study.targets[number]) for number in chosen}
+        periods = [min(self._waits[n], self._request.wait) + self._request.periods for n in chosen]
+        self._planned = [p / self._plant.frequency for p in periods]
 
     def _show(self, **changed: Any) -> None:
         self._state = replace(self._state, **changed)
@@ -200,7 +211,7 @@ class HoldWork:
             "number": number + 1,
             "periods": target.multiple,
             "model_multipliers": pairs(target.multipliers),
-            "expected_wait": self._study.wait(target),
+            "expected_wait": self._waits[number],
         }
 
     def _one(self, number: int) -> dict[str, Any]:
@@ -224,12 +235,14 @@ class HoldWork:
         return told | {"expected_control": control} | _held_in_words(held, self._plant) | verdict
 
     def _stepped(self, step: Step) -> None:
-        done, count = self._begun
-        self._progress.report((done + min(step.fraction, 0.99)) / count, step.message)
+        own = min(self._passed, NEARLY * self._planned[self._place])
+        done = TEST_SECONDS + sum(self._planned[: self._place]) + own
+        self._progress.report(done / (TEST_SECONDS + sum(self._planned)), step.message)
         self._show(doing=step.message, **step.values)
 
     def _looked(self, stretch: Stretch) -> None:
         """What the corrections were in the stretch that has just passed."""
+        self._passed += stretch.samples.shape[1] / self._plant.rate
         control = float(np.sqrt(np.mean(stretch.command**2)) / self._plant.amplitude)
         self._show(control=control, loop=self._bench.status())
 

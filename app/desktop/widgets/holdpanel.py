@@ -31,11 +31,10 @@ from app.desktop.widgets.tables import fill_table
 from app.desktop.workbench import Workbench
 from app.desktop.worker import Job
 from app.holding.told import largest_multiplier, measured_multiplier
-from app.holding.work import LEAST_PERIODS, HoldRequest, HoldState
+from app.holding.work import LEAST_PERIODS, TEST_SECONDS, HoldRequest, HoldState
 from app.words import counted, duration, with_minus
 
 TITLE = "Holding orbits"
-TEST_SECONDS = 15.0  # coming to rest, dither test and rise of the drive, about
 NO_FIT = "Fit a model to this record first, on the Identify page: its orbits are held."
 HEADINGS = {  # and what they mean
     "Orbit": "Its number above",

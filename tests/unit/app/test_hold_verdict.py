@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from analysis import DataError, Progress
+from analysis import DataError, Progress, Step
 from analysis.holding import completed
 from analysis.holding.plant import ActuatorPath
 from app.holding.work import ELSEWHERE, UNASKED, UNCHECKED, HoldRequest, HoldWork
@@ -78,3 +78,22 @@ def test_when_a_result_cannot_be_written_then_its_sentence_is_kept_and_nothing_i
     assert tried(lambda: write_json(str(missing), {"held": 1}), problems) is None
     assert len(problems) == 2 and str(missing) in problems[1]
     assert tried(lambda: 3, problems) == 3 and len(problems) == 2
+
+
+def test_when_orbits_are_held_then_the_bar_goes_by_the_time_that_they_should_take() -> None:
+    """15 s of test, 2 + 8 s and 6 + 8 s: it was 0.03 of the way after half of the time."""
+    work, steps = _work(), list[Step]()
+    work._progress = Progress(steps.append)
+    study: Any = work._study
+    study.targets, study.wait, study.plant.rate = [0, 1], [15.0, np.inf].__getitem__, 100.0
+    work._request = HoldRequest(60, 45.0)
+    work._expect([0, 1])
+    bench: Any = SimpleNamespace(status=lambda: None)
+    work._bench = bench
+    for place, seconds in ((0, 5.0), (0, 60.0), (1, 7.0)):
+        work._place, work._passed = place, 0.0
+        rows = np.zeros((1, round(100 * seconds)))
+        stretch: Any = SimpleNamespace(samples=rows, command=rows[0])
+        work._looked(stretch)
+        work._stepped(Step(1.0, "holding"))
+    assert [s.fraction for s in steps] == pytest.approx([20 / 39, (15 + 9.7) / 39, 32 / 39])
