@@ -228,9 +228,17 @@ class _Merit:
 
 
 def _first_slack(problem: PathProblem) -> Array:
-    """Standard deviation by which the equations may be missed at first: what the start misses them by."""
+    """Standard deviation by which the equations may be missed at first: what the start misses them by.
+
+    An equation that the start happens to follow exactly, such as that of a hidden constant, may be missed as
+    much as the one that is missed least: none would leave nothing to divide by.
+    """
     defects = np.vstack([w.C for w in problem.work])
-    return np.sqrt(np.mean(defects**2, axis=0))
+    slack = np.sqrt(np.mean(defects**2, axis=0))
+    missed = slack > 0.0
+    if not missed.any():
+        return slack
+    return np.where(missed, slack, problem.scale * np.min(slack[missed] / problem.scale[missed]))
 
 
 def _in_standard_errors(step: Array, information: Array, sizes: Array) -> float:

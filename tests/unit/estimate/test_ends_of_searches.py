@@ -224,8 +224,13 @@ def test_given_defects_then_the_merit_is_their_chi_square_over_the_slack_and_wit
     exact = iteration._Merit(np.zeros(2), np.array([1.0, 2.0]), 3.0)
     assert exact(defects) == pytest.approx(3.0 * (0.1 + 0.2 + 0.3 + 0.1))
     work = [SimpleNamespace(C=rows) for rows in defects]
-    slack = iteration._first_slack(SimpleNamespace(work=work))  # type: ignore[arg-type]
-    assert slack == pytest.approx(np.sqrt(np.array([0.10, 0.20]) / 3))
+    problem: Any = SimpleNamespace(work=work, scale=np.array([1.0, 2.0]))
+    assert iteration._first_slack(problem) == pytest.approx(np.sqrt(np.array([0.10, 0.20]) / 3))
+    followed = [SimpleNamespace(C=np.array([[0.1, 0.0, 0.4], [-0.1, 0.0, -0.4]]))]
+    problem = SimpleNamespace(work=followed, scale=np.array([2.0, 30.0, 4.0]))
+    assert iteration._first_slack(problem) == pytest.approx([0.1, 1.5, 0.4])
+    problem.work = [SimpleNamespace(C=np.zeros((2, 3)))]
+    assert not iteration._first_slack(problem).any()
 
 
 def test_given_a_step_then_it_is_counted_in_standard_errors_or_in_the_rounding_of_the_unknown() -> None:

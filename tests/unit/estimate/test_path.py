@@ -230,3 +230,21 @@ def test_given_a_force_with_hardly_any_noise_when_fitted_then_it_counts_as_exact
     off, result = fits(driven, 1e-4, range(2))
     assert "input noise" not in result.extra
     assert np.abs(off).max() < 4
+
+
+def test_given_a_hidden_constant_whose_equation_the_start_follows_then_it_is_found_by_the_path() -> None:
+    """b' = 0: the start misses that equation by nothing at all, so there is no size to hold it against."""
+    times = 0.05 * np.arange(600)
+    x = solve_ivp(
+        lambda t, z: [z[1], np.cos(1.1 * t) + 0.7 - 0.2 * z[1] - 2 * z[0] - 0.5 * z[0] ** 3],
+        (0, times[-1]), (0.3, 0.0), t_eval=times, rtol=1e-9, atol=1e-11,
+    ).y[0]  # fmt: skip
+    model = Model.from_equations(
+        {"x": "v", "v": "cos(1.1*t) + b - c*v - k*x - q*x**3", "b": "0"},
+        {"c": {"guess": 0.3}, "k": {"guess": 1.7}, "q": {"guess": 0.4}},
+    )
+    noisy = x + 0.01 * np.random.default_rng(3117).standard_normal(600)
+    found = identify(model, Record.from_arrays(20.0, {"x": noisy}, drive_time=0.0), "path")
+    truth = {"c": 0.2, "k": 2.0, "q": 0.5}
+    assert found.verdict == "fits"
+    assert all(abs(found.parameters[n].value - v) < 4 * found.parameters[n].stderr for n, v in truth.items())
