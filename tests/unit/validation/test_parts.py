@@ -251,3 +251,30 @@ def test_given_the_models_exponents_then_the_largest_says_how_long_its_response_
     monkeypatch.setattr(verdict, "model_spectrum", lambda *_: spectrum)
     assert verdict.validate(model=None, record=None, values={}).passed  # type: ignore[arg-type]
     assert asked == [largest]
+
+
+def test_given_a_signal_about_a_mean_then_the_models_line_is_drawn_unless_it_leaves() -> None:
+    """Measured between 99 and 101: what is 6 or more from the mean is not drawn."""
+    times = np.arange(8.0)
+    measured = 100.0 + np.array([[1.0, -1.0] * 4])
+    restarted = measured + np.array([[0.0, 0.1, 0.0, 0.1, 0.0, 8.0, -9.0, 0.1]])
+    found = response.Prediction(
+        ("x",),
+        times,
+        measured,
+        restarted,
+        np.array([0]),
+        measured,
+        np.ones(1),
+        times,
+        np.zeros((1, 8)),
+        np.inf,
+    )
+    subject: Any = SimpleNamespace(
+        unit="s",
+        label=lambda name: name,
+        model=SimpleNamespace(equations=SimpleNamespace(driven=())),
+        record=SimpleNamespace(marked=lambda t: ()),
+    )
+    drawn = response._panels(subject, found)[0].traces[1].y
+    assert list(np.isfinite(drawn)) == [False, True, True, True, True, False, False, True]  # 0: a restart
