@@ -35,7 +35,9 @@ def load_description(name_or_path: str | Path, folder: str) -> tuple[str, str]:
     path = known.get(wanted, Path(wanted))
     if path.suffix != ".toml" and not path.is_file():
         raise ModelError(f"No description `{wanted}`: there are {', '.join(known)}, or give a file.")
-    return _read(path), path.name
+    from drivers.formats.measured_responses import with_responses
+
+    return with_responses(_read(path), path.parent, path.name), path.name
 
 
 def _read(path: Path) -> str:

@@ -68,7 +68,7 @@ class Binary:
         """The samples, or times and samples in two rows where the times are stored too."""
         number = f"{self.order}f{4 if header.kind == REAL_SINGLE else 8}"
         item = np.dtype(number if header.even else [("x", f"{self.order}f4"), ("y", number)])
-        there = _bytes_left(file)
+        there = bytes_left(file)
         if not 0 <= header.count * item.itemsize <= min(self.size, there):
             raise DataError(
                 f"{source} is damaged or cut short: {header.count} samples do not fit in "
@@ -84,8 +84,8 @@ def open_file(path: Path, options: Options) -> Recording:
     found = Found(path.name)
     spectra: list[str] = []
     with open_regular(path) as file:
-        for binary in _datasets(file):
-            header = _header(file, path.name)
+        for binary in datasets(file):
+            header, _ = header_of(file, path.name)
             if header.function not in TIME_FUNCTIONS or header.kind not in (REAL_SINGLE, REAL_DOUBLE):
                 spectra.append(FUNCTIONS.get(header.function, f"function of type {header.function}"))
                 file.seek(max(binary.size, header.size) if binary else 0, 1)
@@ -94,7 +94,7 @@ def open_file(path: Path, options: Options) -> Recording:
                 found.columns.append(_column(header, values, path.name))
                 found.metadata.setdefault("identification", header.identification)
                 found.start = found.start or _moment(header.identification[2])
-            _skip_dataset(file)
+            skip_dataset(file)
     if spectra and not found.columns:
         raise DataError(f"{path.name} holds no time signal but a {spectra[0]}: a record needs time signals.")
     if not found.columns:
@@ -144,7 +144,7 @@ def _field(text: str, width: int) -> str:
     return " ".join(text.split())[:width] or "NONE"
 
 
-def _datasets(file: BinaryIO) -> Iterator[Binary | None]:
+def datasets(file: BinaryIO) -> Iterator[Binary | None]:
     """Stops at the header of each dataset 58; how its values are stored, None for text."""
     while line := file.readline(LONGEST_LINE):
         if line.rstrip() != DELIMITER:
@@ -160,27 +160,30 @@ def _datasets(file: BinaryIO) -> Iterator[Binary | None]:
                 )
             yield Binary(">" if fields[1] == "2" else "<", int(fields[4]))
         else:
-            _skip_dataset(file)
+            skip_dataset(file)
 
 
-def _bytes_left(file: BinaryIO) -> int:
+def bytes_left(file: BinaryIO) -> int:
+    """From here to the end."""
     here = file.tell()
     end = file.seek(0, 2)
     file.seek(here)
     return end - here
 
 
-def _skip_dataset(file: BinaryIO) -> None:
+def skip_dataset(file: BinaryIO) -> None:
+    """On to the next delimiter."""
     while line := file.readline(LONGEST_LINE):
         if line.rstrip() == DELIMITER:
             return
 
 
-def _header(file: BinaryIO, source: str) -> Header:
+def header_of(file: BinaryIO, source: str) -> tuple[Header, list[str]]:
+    """The header that comes next, and its eleven lines."""
     lines = [file.readline(LONGEST_LINE).decode("latin-1").rstrip("\r\n") for _ in range(11)]
     try:
         sampling = lines[6].ljust(80)
-        return Header(
+        header = Header(
             identification=[line.strip() for line in lines[:5]],
             function=int(lines[5][:5]),
             name=_name(lines),
@@ -189,10 +192,11 @@ def _header(file: BinaryIO, source: str) -> Header:
             even=int(sampling[20:30]) == 1,
             first=float(sampling[30:43]),
             step=float(sampling[43:56]),
-            unit=_axis_unit(lines[8]),
+            unit=axis_unit(lines[8]),
         )
     except (ValueError, IndexError):
         raise DataError(f"{source} is damaged: the header of a dataset 58 cannot be read.") from None
+    return header, lines
 
 
 def _name(lines: list[str]) -> str:
@@ -207,7 +211,8 @@ def _name(lines: list[str]) -> str:
     return long_name if long_name != "NONE" else ""
 
 
-def _axis_unit(line: str) -> str:
+def axis_unit(line: str) -> str:
+    """The unit in the line of an axis; empty if there is none."""
     unit = line[46:66].strip()
     return "" if unit == "NONE" else unit
 
@@ -259,7 +264,7 @@ def _rate(header: Header) -> float | None:
     """From the step, which has six digits; our own files note all digits."""
     if not (np.isfinite(header.step) and header.step > 0):
         return None
-    rate = simplest(1 / header.step, _doubt(header.step))
+    rate = simplest(1 / header.step, doubt(header.step))
     noted = RATE_NOTE.search(" ".join(header.identification))
     exact = float(noted[1]) if noted is not None else rate
     return exact if abs(exact - rate) <= 1e-5 * rate else rate
@@ -273,6 +278,6 @@ def _moment(text: str) -> str | None:
         return None
 
 
-def _doubt(step: float) -> float:
+def doubt(step: float) -> float:
     """Relative rounding of a step that was printed with six digits."""
     return 0.5 * 10.0 ** (np.floor(np.log10(step)) - 5) / step
