@@ -25,22 +25,11 @@ def load_model(name_or_path: str | Path) -> Model:
         close = get_close_matches(wanted, known, 1, 0.5)
         hint = f"did you mean `{close[0]}`?" if close else f"the library has {', '.join(known)}."
         raise ModelError(f"No model `{wanted}`: {hint}")
-    return Model.from_toml(_read(path), source=path.name)
+    return Model.from_toml(read_description(path), source=path.name)
 
 
-def load_description(name_or_path: str | Path, folder: str) -> tuple[str, str]:
-    """Text and file name of a description (such as a beam) by its name in resources or by its path."""
-    known = {p.stem: p for p in sorted((Path(str(files("resources"))) / folder).glob("*.toml"))}
-    wanted = str(name_or_path)
-    path = known.get(wanted, Path(wanted))
-    if path.suffix != ".toml" and not path.is_file():
-        raise ModelError(f"No description `{wanted}`: there are {', '.join(known)}, or give a file.")
-    from drivers.formats.measured_responses import with_responses
-
-    return with_responses(_read(path), path.parent, path.name), path.name
-
-
-def _read(path: Path) -> str:
+def read_description(path: Path) -> str:
+    """The text of a model or of another description."""
     try:
         return read_text(path, "a model")
     except DataError as error:

@@ -52,7 +52,8 @@ from app import project_names
 from app.campaign.jobs import BLOCK, HELD_OUT, PARAMETRIC, SEGMENT, WHOLE, Job
 from app.campaign.recordings import Seen, check_units, few, find, look_at_all
 from drivers.base.files import read_text
-from drivers.library import load_description, load_model, model_files
+from drivers.formats.descriptions import load_description
+from drivers.library import load_model, model_files
 
 MOST_JOBS = 1_000_000
 LEAST_LIMIT = 1.0  # s

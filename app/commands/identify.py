@@ -216,7 +216,8 @@ def exit_code(result: Identification) -> int:
 
 def _described(module: ModuleType | None, args: argparse.Namespace) -> Any:
     """A model of equations, or whatever description the method reads with a ``load`` of its own."""
-    from drivers.library import load_description, load_model
+    from drivers.formats.descriptions import load_description
+    from drivers.library import load_model
 
     if module is not None and hasattr(module, "load"):
         if args.set or args.guess or args.free:

@@ -10,8 +10,8 @@ import pyuff
 
 from analysis import SILENT, DataError
 from analysis.estimate.functions.beam import Options, identify, load
+from drivers.formats.descriptions import load_description
 from drivers.formats.measured_responses import read_responses
-from drivers.library import load_description
 from tests.unit.estimate.test_beam_responses import FORCE, HEAD, HZ, exact, hermite, noisy, uniform
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # pyuff's files
