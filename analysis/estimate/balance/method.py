@@ -9,7 +9,7 @@ squares); maximum likelihood over the same segments finishes the work.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -35,6 +35,7 @@ REFERENCE = (
 )
 
 CLOSED_ORBIT = "closed_orbit"  # in a record's metadata: start (sample) and periods (of the drive)
+_LEFT_OVER = 30  # samples beside other segments: fewer tell of their own first state alone
 _WIDENED = 2.0  # chi-square over its degrees of freedom beyond which a warning names the misfit
 
 
@@ -76,6 +77,16 @@ class _Found:
     repetitions: list[list[int]]  # segments that are measurements of the same orbit
     described: list[dict[str, Any]]
     messages: list[str]
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """Samples first to stop of a run, out of one of the segments."""
+
+    segment: int
+    run: int
+    first: int
+    stop: int
 
 
 def _start(options: HarmonicBalance, experiment: Experiment, progress: Progress) -> Start:
@@ -175,11 +186,12 @@ def _as_start(
         residual=Residual(solution.chi2, float(solution.dof)),
         units={name: model.unit(name) for name in model.free},
     )
-    pieces = _pieces(experiment, found, problem.phases, options.offset, channels)
+    stretches = disjoint(found.places)
+    pieces = _pieces(experiment, found, stretches, problem.phases, options.offset, channels)
     return Start(
         "balance",
-        _values(pieces, solution),
-        _paths(found, solution),
+        _values(pieces, stretches, solution),
+        _paths(found, stretches, solution),
         _sensors(pieces, channels, solution),
         converged=solution.converged,
         iterations=solution.iterations,
@@ -215,8 +227,30 @@ def _information(solution: Solution, size: int) -> Array:
     return np.asarray(information[:size, :size] - cross @ np.linalg.pinv(inner, hermitian=True) @ cross.T)
 
 
+def disjoint(places: Sequence[tuple[int, int, int]]) -> list[_Stretch]:
+    """The segments (run, first sample, the one after the last) without the samples of those before them.
+
+    A likelihood must see each sample once: segments that overlap would count its noise as often as it is
+    in one of them, so that the errors come out too small and the residuals look correlated.
+    """
+    kept: list[_Stretch] = []
+    for number, (run, first, stop) in enumerate(places):
+        at, least = first, min(_LEFT_OVER, (stop - first) // 2)
+        taken = sorted((s.first, s.stop) for s in kept if s.run == run and s.stop > first and s.first < stop)
+        for begin, end in (*taken, (stop, stop)):
+            if begin - at >= max(least, 1):
+                kept.append(_Stretch(number, run, at, begin))
+            at = max(at, end)
+    return kept
+
+
 def _pieces(
-    experiment: Experiment, found: _Found, own_phases: bool, offset: bool, channels: list[str]
+    experiment: Experiment,
+    found: _Found,
+    stretches: list[_Stretch],
+    own_phases: bool,
+    offset: bool,
+    channels: list[str],
 ) -> Experiment:
     """The experiment on the balanced segments alone, by the clock that the balance went by."""
     conditions = experiment.conditions
@@ -226,19 +260,21 @@ def _pieces(
     same = all(a is b for a, b in zip(records, experiment.records, strict=True))
     if not same or conditions is not experiment.conditions:
         experiment = Experiment(experiment.given, records, replace(conditions, part=()))
-    return experiment.parts(found.places, own_phases)
+    return experiment.parts([(s.run, s.first, s.stop) for s in stretches], own_phases)
 
 
-def _values(pieces: Experiment, solution: Solution) -> Array:
-    """Parameters [segments, k], with the drive's time of each segment behind them where it is unknown."""
+def _values(pieces: Experiment, stretches: list[_Stretch], solution: Solution) -> Array:
+    """Parameters [stretches, k], with the drive's time of each segment behind them where it is unknown."""
     rows = np.tile(solution.point.values, (len(pieces.runs), 1))
     if len(pieces.model.parameters) == rows.shape[1]:
         return rows
-    return np.column_stack([rows, solution.point.shifts])
+    return np.column_stack([rows, [solution.point.shifts[s.segment] for s in stretches]])
 
 
-def _paths(found: _Found, solution: Solution) -> list[Array | None]:
-    return [row.states(solution.point.offsets) for row in found.rows]
+def _paths(found: _Found, stretches: list[_Stretch], solution: Solution) -> list[Array | None]:
+    states = [row.states(solution.point.offsets) for row in found.rows]
+    begins = [first for _, first, _ in found.places]
+    return [states[s.segment][:, s.first - begins[s.segment] : s.stop - begins[s.segment]] for s in stretches]
 
 
 def _sensors(pieces: Experiment, channels: list[str], solution: Solution) -> Array:

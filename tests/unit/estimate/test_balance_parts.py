@@ -8,11 +8,12 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 from analysis.base.errors import DataError
 from analysis.base.progress import SILENT
 from analysis.base.record import Excitation, Record
-from analysis.estimate.balance.method import HarmonicBalance, _information, _phase_unknown
+from analysis.estimate.balance.method import HarmonicBalance, _information, _phase_unknown, disjoint
 from analysis.estimate.balance.orbits import fits, given_orbits, orbit_rows
 from analysis.estimate.balance.problem import Balance, Point, Solution
 from analysis.estimate.balance.rows import OrbitRows, smoothing_operators
@@ -308,3 +309,41 @@ def test_given_a_parameter_without_effect_then_the_rows_do_not_see_it_in_any_uni
         rows: OrbitRows = orbit_rows(model, setting(record(8), 1e-3), orbit(50), HarmonicBalance(), False)
         seen = rows.visible(model, model.values(), np.zeros(2), 0.0, [0, 1])
         assert list(seen) == [True, False]
+
+
+def test_given_segments_that_overlap_then_each_sample_is_fitted_once() -> None:
+    """The closest comes first and stays whole; of others 30 samples or half must be left."""
+    places = [(0, 100, 300), (0, 50, 200), (0, 260, 329), (0, 0, 500), (1, 100, 300), (0, 120, 180)]
+    found = [(s.segment, s.run, s.first, s.stop) for s in disjoint(places)]
+    assert found == [(0, 0, 100, 300), (1, 0, 50, 100), (3, 0, 0, 50), (3, 0, 300, 500), (4, 1, 100, 300)]
+    assert [(s.first, s.stop) for s in disjoint([(0, 0, 12), (0, 11, 23), (0, 40, 52)])] == [
+        (0, 12),
+        (12, 23),
+        (40, 52),
+    ]  # periods that share a sample
+
+
+def test_given_a_short_chaotic_record_then_the_right_model_fits_and_no_noise_is_counted_twice() -> None:
+    """Orbits of 3 to 10 periods in 29 of the drive overlap; the truth comes from SciPy."""
+    times = 0.05 * np.arange(4000)
+    motion = solve_ivp(
+        lambda t, z: [z[1], -0.25 * z[1] + z[0] - z[0] ** 3 + 0.3 * np.cos(1.2 * t)],
+        (0, times[-1]), (0.5, 0.0), t_eval=times, rtol=1e-10, atol=1e-12,
+    ).y[:, 1000:]  # fmt: skip
+    model = Model.from_equations(
+        {"x": "v", "v": "-c*v - k*x - q*x**3 + 0.3*cos(1.2*t)"},
+        {"c": {"guess": 0.2}, "k": {"guess": -0.8}, "q": {"guess": 0.8}},
+    )
+    noisy = motion + 0.01 * np.random.default_rng(60419).standard_normal(motion.shape)
+    drive = Excitation(1.2 / (2 * np.pi), 0.3, 1.2 * times[1000])
+    record = Record.from_arrays(20.0, {"x": noisy[0], "v": noisy[1]}, excitation=drive)
+    start = HarmonicBalance().start(Experiment(model, record), SILENT)
+    assert start.experiment is not None
+    counted = np.concatenate([np.rint(20 * run.times).astype(int) for run in start.experiment.runs])
+    assert len(np.unique(counted)) == len(counted) > 1500
+    lengths = [len(run.times) for run in start.experiment.runs]
+    assert [states.shape[1] for states in start.states if states is not None] == lengths
+    found = identify(model, record, "balance")
+    assert not any("not white" in reason for reason in found.reasons), found.reasons
+    truth = {"c": 0.25, "k": -1.0, "q": 1.0}
+    assert all(abs(found.parameters[n].value - v) < 4 * found.parameters[n].stderr for n, v in truth.items())
