@@ -52,6 +52,10 @@ SWINGS = 0.02  # of the amplitude over the blocks, beyond which the loop itself 
 UNEXPLAINED = 0.05  # of the amplitude, with four times the noise
 FROM_RESONANCE = (1.13, 1.36)  # rad before and behind it to which a curve is followed
 FULL = 0.97  # of the bound: the drive is at its end
+# Times what a goal should need; there the drive ends, as a sensor that has come off asks for ever more.
+FIRST_LEEWAY = 5.0  # by the linear test, for the first goal
+LEEWAY = 2.5  # by the points before, for the others
+STIFFEST = 3.0  # power of the amplitude with which a force may grow
 
 
 class TrackingRig(Protocol):
@@ -137,6 +141,7 @@ class Tracking:
         self._sees, self._shown = sees, shown
         self._noise = 0.0
         self._passed = 0.0  # periods
+        self._needed: tuple[float, float] | None = None  # goal's amplitude and V of the largest drive so far
 
     def test(self, near: float) -> LinearPlant:
         """The linear test around ``near`` (Hz), at a level that is seen and does not bend the specimen."""
@@ -233,7 +238,8 @@ class Tracking:
         settle: float,
         frequency: float,
     ) -> None:
-        self._rig.install(Tracker(plant, task, self._channels, goal, before, ramp))
+        bounded = replace(task, bound=self._bound(goal, plant, task))
+        self._rig.install(Tracker(plant, bounded, self._channels, goal, before, ramp))
         self._rig.seconds((ramp + settle) / frequency)
         self._passed += ramp + settle
 
@@ -256,19 +262,38 @@ class Tracking:
             point = measured(
                 seen.samples, plant, _told_frequency(seen.command, self._rate, frequency), task.by_frequency
             )
-            if reason := self._doubt(point, goal, task, seen.command):
+            if reason := self._doubt(point, goal, plant, task, seen.command):
                 return before, frequency, reason
+            self._note_drive(goal, seen.command)
             points.append(TrackedPoint(value, point, way, slower * RAMP))
             self._shown(points[-1])
             frequency = point.frequency.value
         return before, frequency, ""
 
-    def _doubt(self, point: PointOnBranch, goal: Goal, task: Task, command: Array) -> str:
+    def _bound(self, goal: Goal, plant: LinearPlant, task: Task) -> float:
+        """The largest drive (V) on the way to a goal."""
+        if self._needed is None:
+            return min(task.bound, FIRST_LEEWAY * linear_need(goal, plant, task))
+        size, volts = self._needed
+        return min(task.bound, LEEWAY * volts * max(1.0, goal.amplitude / size) ** STIFFEST)
+
+    def _note_drive(self, goal: Goal, command: Array) -> None:
+        volts = float(np.abs(command).max())
+        if self._needed is None or volts > self._needed[1]:
+            self._needed = goal.amplitude, volts
+
+    def _doubt(self, point: PointOnBranch, goal: Goal, plant: LinearPlant, task: Task, command: Array) -> str:
         """Why this is no point of the branch; empty if it is one."""
         size, f = point.amplitude.value, point.frequency.value
         where = f"near {f:.5g} Hz, amplitude {size:.4g}"
-        if np.abs(command).max() >= FULL * task.bound:
-            return f"the drive is at its limit of {task.bound:.3g} V {where}"
+        bound = self._bound(goal, plant, task)
+        if np.abs(command).max() >= FULL * bound:
+            if bound == task.bound:
+                return f"the drive is at its limit of {bound:.3g} V {where}"
+            known = "the linear test foretold" if self._needed is None else "the branch has needed so far"
+            return (
+                f"the drive rose to {bound:.3g} V {where}, far more than {known}: have the sensors come off?"
+            )
         if task.by_frequency and not 1.001 * task.lowest < f < 0.999 * task.highest:
             return f"the frequency reached the end of its band {where}"
         if point.swings > SWINGS or point.unexplained > UNEXPLAINED * size + 4 * self._noise:
@@ -279,6 +304,16 @@ class Tracking:
         if task.by_frequency and abs(np.angle(np.exp(1j * (point.phase.value - goal.phase)))) > OFF_GOAL:
             return f"the loop does not hold the phase {where}"
         return ""
+
+
+def linear_need(goal: Goal, plant: LinearPlant, task: Task) -> float:
+    """The drive (V) that the linear specimen would need for a goal."""
+    if task.holds_force:
+        return goal.amplitude / abs(plant.force_gain)
+    w0 = 2 * np.pi * plant.frequency
+    w = w0 if task.by_frequency else 2 * np.pi * goal.frequency
+    answer = (1j * w) ** plant.order * plant.residue / (w0**2 - w**2 + 2j * plant.damping * w0 * w)
+    return goal.amplitude / abs(answer)
 
 
 def _told_frequency(command: Array, rate: float, near: float) -> float:

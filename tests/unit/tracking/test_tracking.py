@@ -24,7 +24,7 @@ from analysis.tracking.branch import TrackedPoint, check_ramp, find_folds
 from analysis.tracking.linear_test import LinearPlant, read_test
 from analysis.tracking.measure import BranchValue, PointOnBranch, measured
 from analysis.tracking.tracker import Goal, Task, Tracker
-from analysis.tracking.tracking import Plan, TrackedBranch, Tracking, phases_through
+from analysis.tracking.tracking import Kind, Plan, TrackedBranch, Tracking, phases_through
 
 Array = NDArray[np.float64]
 
@@ -47,13 +47,29 @@ k3 = {CUBIC * SPRING}
 
 @njit(cache=False)
 def _run(  # type: ignore[no-untyped-def]
-    kind, sequence, place, rules, goal, memory, response, force, state, pending, noise, out, gain, c, k1, k3
+    kind,
+    sequence,
+    place,
+    rules,
+    goal,
+    memory,
+    response,
+    force,
+    state,
+    pending,
+    noise,
+    out,
+    gain,
+    c,
+    k1,
+    k3,
+    seen,
 ):
     """Samples of response and force, the drive decided at each acting DELAY samples later, held."""
     samples = np.empty(2)
     for i in range(out.shape[1]):
         f = gain * pending[0]
-        samples[0], samples[1] = state[0] + noise[0, i], f + noise[1, i]
+        samples[0], samples[1] = seen * state[0] + noise[0, i], f + noise[1, i]
         if kind == 0:
             u = 0.0
         elif kind == 1:
@@ -87,6 +103,8 @@ class Specimen:
         self._state, self._pending = np.zeros(2), np.zeros(DELAY)
         self._controller: Tracker | Dither | None = None
         self._place, self.passed = 0, 0.0
+        self.comes_off = np.inf  # s after which the response's sensor sees nothing
+        self.drives: list[tuple[float, float]] = []  # time and largest drive of each stretch
 
     def install(self, controller: Tracker | Dither) -> None:
         if self._controller is not None:
@@ -110,9 +128,10 @@ class Specimen:
         self._place = _run(
             kind, sequence, self._place, tracker._rules, tracker._goal, tracker.memory, tracker._response,
             tracker._force, self._state, self._pending, noise, out, 10.0, 4 * np.pi * DAMPING,
-            k1, CUBIC * SPRING,
+            k1, CUBIC * SPRING, 1.0 if self.passed < self.comes_off else 0.0,
         )  # fmt: skip
         self.passed += duration
+        self.drives.append((self.passed, float(np.abs(out[2]).max())))
         holding = np.full(count, tracker.holding)
         return Stretch(out[:2], np.zeros(count), out[2], holding)
 
@@ -219,6 +238,22 @@ def test_when_the_drive_is_too_weak_for_the_amplitude_then_it_ends_and_says_so()
     plan = Plan("backbone", (0.1, 0.4, 0.8, 1.6, 3.0))
     branch = tracking.track(plan, plant, np.random.default_rng(0))
     assert branch.verdict == "incomplete" and "at its limit" in branch.reason
+
+
+@pytest.mark.parametrize("kind", ["backbone", "force"])
+def test_when_the_sensor_comes_off_then_the_drive_does_not_go_to_the_rigs_limit(kind: Kind) -> None:
+    """It went up to it, twenty times what was needed, and stayed there for a goal's time."""
+    specimen = Specimen(5)
+    tracking = Tracking(specimen, ("x", "f"), RATE, 20.0, (0.3, 3.0))
+    plant = replace(tracking.test(1.0), delay=DELAY / RATE)
+    specimen.comes_off = specimen.passed + 420.0
+    goals = tuple(np.linspace(0.05, 0.6, 12))
+    branch = tracking.track(Plan(kind, goals, 1.1), plant, np.random.default_rng(2))
+    assert branch.verdict == "incomplete" and "have the sensors come off?" in branch.reason
+    assert 2 < len(branch.points) < 12
+    before = max(drive for t, drive in specimen.drives if t < specimen.comes_off)
+    ratio = goals[len(branch.points)] / goals[len(branch.points) - 1]
+    assert max(drive for _, drive in specimen.drives) <= 2.5 * ratio**3 * before * 1.01
 
 
 def test_when_the_response_runs_away_then_the_controller_takes_its_drive_back_to_zero() -> None:
