@@ -43,6 +43,9 @@ class Choice:
         return cls(candidates, always, price, shapes, samples, noisy)
 
     def criterion(self, trial: Trial) -> float:
+        """The lower, the likelier; infinite where the misfit is not that of the equations."""
+        if not trial.held:
+            return math.inf
         inside = sum(bool(users & trial.subset) for users in self.shapes.values())
         return trial.misfit + self.price * (len(trial.subset - self.always) + inside)
 

@@ -35,6 +35,7 @@ class Quadratic:
     price: float  # of one more unknown
     bound: Mapping[int, Subset] = field(default_factory=dict)
     widths: Array = field(default_factory=lambda: np.zeros(0))  # [P] of what is expected of the coefficients
+    lowest: float = -math.inf  # misfit below which none can be, whatever a linearisation of chaos promises
 
     @classmethod
     def around(
@@ -52,10 +53,13 @@ class Quadratic:
     def evidence(self, subset: Subset) -> float:
         """-2 ln of the probability of the data given the terms of a subset and of the subset itself, up to
         a constant, its shapes at the price of a term each."""
-        chosen = self.whole(subset)
-        misfit = self.criterion(subset) - self.price * (len(chosen) - len(self.always))
-        inside = len(chosen) - len(self.always | subset)
+        inside = len(self.whole(subset)) - len(self.always | subset)
+        misfit = max(self.misfit(subset), self.lowest)
         return misfit + self.price * inside + self.choice_cost(subset)
+
+    def misfit(self, subset: Subset) -> float:
+        """Of a subset, up to a constant."""
+        return self.criterion(subset) - self.price * (len(self.whole(subset)) - len(self.always))
 
     def choice_cost(self, subset: Subset) -> float:
         """What the terms of a subset cost, by Laplace's approximation (MacKay 2003, chapter 28).

@@ -67,8 +67,14 @@ class Stage:
         return self.trials.choice
 
     def ranked(self) -> list[Trial]:
-        """The fits, best first."""
-        return sorted((t for t in self.visited.values() if t is not None), key=self.choice.criterion)
+        """The fits along whose paths the equations hold, best first."""
+        return sorted(
+            (t for t in self.visited.values() if t is not None and t.held), key=self.choice.criterion
+        )
+
+    def begun(self) -> list[Trial]:
+        """Fits to search on from, best first: a set that lacks a term may have no path, and yet be near."""
+        return sorted((t for t in self.visited.values() if t is not None), key=_worth)
 
     def fit(
         self, subset: Subset, values: Array, states: tuple[Array, ...], limit: float = math.inf
@@ -85,7 +91,7 @@ class Stage:
         self.started.add((subset, inside))
         before = self.visited.pop(subset, None)
         found = self.fit(subset, values, states)
-        if before is not None and (found is None or before.misfit < found.misfit):
+        if before is not None and (found is None or _worth(before) < _worth(found)):
             self.visited[subset] = before
 
     def explore(self, here: Trial | None, progress: Progress) -> None:
@@ -166,7 +172,7 @@ class Stage:
         below a limit."""
         values = forces.like(subset, self.choice.candidates)
         trial = self.fit(subset, values, best.states, limit)
-        return trial is not None and trial.misfit < limit
+        return trial is not None and trial.held and trial.misfit < limit
 
     def moved(
         self, trial: Trial, quadratic: Quadratic, items: list[tuple[int, int]], chosen: Subset
@@ -180,6 +186,11 @@ class Stage:
             values[slice(None) if record < 0 else record, index] = value
         subset = frozenset(items[i][0] for i in places if items[i][0] in self.choice.candidates)
         return subset, values, trial.states
+
+
+def _worth(trial: Trial) -> tuple[bool, float]:
+    """By which fits are sorted before any choice: the lower, the better."""
+    return not trial.held, trial.misfit
 
 
 def positions(items: list[tuple[int, int]], subset: Subset) -> Subset:
@@ -242,7 +253,7 @@ def search(
         stage.start(subset, values, states)
         weak.append(quadratic)
         progress.report(0.1, "weak form")
-    for i, trial in enumerate(stage.ranked()[:_STARTS]):
+    for i, trial in enumerate(stage.begun()[:_STARTS]):
         stage.explore(trial, progress.part(0.1 + 0.2 * i, 0.3 + 0.2 * i))
     if not stage.ranked():
         raise ShakedownError("No set of terms of the library follows the record: other terms are needed.")
@@ -261,7 +272,8 @@ def _longer(stage: Stage, experiment: Experiment, length: int, progress: Progres
     limit = stage.choice.criterion(ranked[0]) + _RIVAL
     for trial in ranked[:3]:
         if stage.choice.criterion(trial) <= limit:
-            longer.explore(longer.fit(trial.subset, trial.values, trial.states), progress)
+            begun = longer.fit(trial.subset, trial.values, trial.states)
+            longer.explore(begun if begun and begun.held else None, progress)
     return longer if longer.ranked() and longer.ranked()[0].converged else stage
 
 
@@ -290,23 +302,30 @@ def _weighed(stage: Stage) -> SearchResult:
 
     The price of a term in the criterion takes all of them for known equally well. Where terms are alike, as
     on a closed orbit, some sets leave far more numbers possible than others, and these are likelier.
+    Without noise the lowest misfit stays the best, and the others are weighed as its error bars are made:
+    with a noise that hides what integration and rounding do.
     """
-    ranked = stage.ranked()
+    ranked, trials = stage.ranked(), stage.trials
+    least = trials.rounding(ranked[0])
     lowest = stage.choice.criterion(ranked[0])
     serious = [t for t in ranked[:_MOST_SERIOUS] if stage.choice.criterion(t) < lowest + _SERIOUS]
-    widths = Forces(stage.trials.experiment, ranked[0]).widths()
+    widths = Forces(trials.experiment, ranked[0]).widths()
     evidence: dict[Subset, float] = {}
     around: dict[Subset, tuple[Quadratic, list[tuple[int, int]]]] = {}
     for trial in serious:
-        quadratic, items = stage.trials.around(trial)
+        quadratic, items = trials.around(trial, least)
         if not np.isfinite(quadratic.information).all():
             continue
         own = replace(quadratic, widths=np.array([widths[index] for index, _ in items]))
-        around[trial.subset] = own, items
         chosen = positions(items, trial.subset) - own.always
+        misfit = trial.misfit
+        if least is not None:  # nothing is left that another set could explain
+            own, misfit = replace(own, lowest=own.misfit(chosen)), trials.misfit_above(trial, least)
+        around[trial.subset] = own, items
         inside = len(own.whole(chosen)) - len(own.always | chosen)
-        evidence[trial.subset] = trial.misfit + stage.choice.price * inside + own.choice_cost(chosen)
-    ranking = sorted((t for t in serious if t.subset in evidence), key=lambda t: evidence[t.subset])
+        evidence[trial.subset] = misfit + stage.choice.price * inside + own.choice_cost(chosen)
+    weighed = [t for t in serious if t.subset in evidence]
+    ranking = sorted(weighed, key=lambda t: (least is not None and t is not ranked[0], evidence[t.subset]))
     return SearchResult(ranking, evidence, stage.choice, around)
 
 

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from analysis.base.errors import ShakedownError
 from analysis.base.progress import SILENT
 from analysis.estimate.discovery.quadratic import Quadratic, Subset
+from analysis.estimate.finish.errors import ROUNDING
+from analysis.estimate.finish.evidence import NOISELESS
 from analysis.estimate.finish.path_engine import segments_of
 from analysis.estimate.path.iteration import iterate
 from analysis.estimate.path.problem import PathProblem
@@ -48,6 +50,7 @@ class Trial:
     converged: bool
     steps: int  # Runge-Kutta steps of a sample interval
     errors: tuple[Array, ...] = ()  # of the inputs [m, N] for each segment
+    held: bool = True  # the equations hold along the path, so that its misfit is theirs
 
 
 class Trials:
@@ -72,7 +75,8 @@ class Trials:
         self, subset: Subset, values: Array, states: Sequence[Array], limit: float = math.inf
     ) -> Trial | None:
         """The subset's maximum likelihood from values [records, k + 3q] and states; None if it has none, or
-        if its misfit is still above ``limit`` after a few steps."""
+        if its misfit is still above ``limit`` after a few steps. Where the equations do not come to hold
+        along the path, this is only a place to search on from."""
         try:
             problem, places = self._problem(subset, subset, values, states, None)
             with np.errstate(over="ignore", invalid="ignore"):  # a wrong set may run away: it loses
@@ -88,22 +92,37 @@ class Trials:
             return None
         if not all(np.isfinite(X).all() for X in problem.paths) or not np.isfinite(problem.values).all():
             return None
-        if not found.converged and not _missed(problem) < _HELD:
-            return None
+        held = found.converged or _missed(problem) < _HELD
         paths = [np.array(X) for X in states]
         for (run, first, stop), X in zip(places, problem.paths, strict=True):
             paths[run][:, first:stop] = X
         sigma = problem.noise.sigma.copy()
         return Trial(
             subset, problem.values.copy(), tuple(paths), sigma, self._misfit(problem, _squares(problem)),
-            found.converged, problem.steps, tuple(problem.input_errors),
+            found.converged, problem.steps, tuple(problem.input_errors), held,
         )  # fmt: skip
 
-    def around(self, trial: Trial) -> tuple[Quadratic, list[tuple[int, int]]]:
-        """The misfit of all subsets near a trial, and the unknown that each of its positions stands for."""
-        problem, _ = self._problem(
-            self.choice.candidates, trial.subset, trial.values, trial.states, trial.sigma
-        )
+    def rounding(self, trial: Trial) -> Array | None:
+        """Least noise [records, q] that a choice can count with where a fit leaves none: what integration and
+        rounding make of a record without noise speaks for terms that are none. None where it leaves some."""
+        if np.isfinite(self.experiment.sigma).any() or self.choice.noisy:
+            return None
+        seen = np.any([run.measured for run in self.experiment.runs], axis=0)
+        rows = np.hstack([run.outputs for run in self.experiment.runs])
+        spread = np.array([np.nanstd(row) if there else 1.0 for row, there in zip(rows, seen, strict=True)])
+        return ROUNDING * spread if np.all((trial.sigma < NOISELESS * spread)[:, seen]) else None
+
+    def misfit_above(self, trial: Trial, least: Array) -> float:
+        """A trial's misfit, up to a constant, if the noise of no channel is below ``least``."""
+        counts = np.array([np.isfinite(run.outputs).sum(axis=1) for run in self.experiment.runs])
+        part = np.minimum(trial.sigma / least, 1.0) ** 2 + 2 * np.log(np.maximum(trial.sigma, least))
+        return float(np.sum(part[counts > 0] * counts[counts > 0]))
+
+    def around(self, trial: Trial, least: Array | None = None) -> tuple[Quadratic, list[tuple[int, int]]]:
+        """The misfit of all subsets near a trial, and the unknown that each of its positions stands for;
+        ``least`` is a noise that no channel is better than."""
+        sigma = trial.sigma if least is None else np.maximum(trial.sigma, least)
+        problem, _ = self._problem(self.choice.candidates, trial.subset, trial.values, trial.states, sigma)
         problem.steps = problem.fine = trial.steps
         problem.soft = False
         if self.choice.noisy:

@@ -69,6 +69,31 @@ def test_given_lorenz_at_thirty_per_cent_noise_then_exactly_its_seven_terms_are_
     assert min(found.sizes, key=lambda r: r.criterion).terms == found.kept
 
 
+def test_given_no_noise_then_rounding_gives_no_term_a_probability(rng: np.random.Generator) -> None:
+    found = select_terms(system(dict.fromkeys("xyz", "?"), monomials("xyz", 2)), lorenz_record(0.0, rng))
+    assert found.result.verdict == "fits" and len(found.kept) == 7
+    assert all(found.probability[n] > 0.99 for n in found.kept)
+    assert max(p for n, p in found.probability.items() if n not in found.kept) < 0.1
+    assert all(e.stderr < 1e-4 * abs(e.value) for e in found.result.parameters.values())
+
+
+def test_given_a_state_that_rests_between_bursts_then_its_constant_is_found(rng: np.random.Generator) -> None:
+    """Roessler's z: the weak form does not see the constant, and without it no path follows the bursts."""
+
+    def rate(_: float, u: np.ndarray) -> list[float]:
+        return [-u[1] - u[2], u[0] + 0.2 * u[1], 0.2 + u[2] * (u[0] - 5.7)]
+
+    times = 100 + 0.05 * np.arange(4000)
+    states = solve_ivp(rate, (0, times[-1]), [1, 2, 0.1], "DOP853", times, rtol=1e-9, atol=1e-9).y
+    noisy = states + 0.05 * states.std(axis=1, keepdims=True) * rng.normal(size=states.shape)
+    record = Record.from_arrays(20.0, dict(zip("xyz", noisy, strict=True)))
+    found = select_terms(system(dict.fromkeys("xyz", "?"), monomials("xyz", 2)), record)
+    assert terms_of(found) == {
+        ("x", "y"), ("x", "z"), ("y", "x"), ("y", "y"), ("z", "1"), ("z", "z"), ("z", "x*z"),
+    }  # fmt: skip
+    assert found.result.verdict == "fits" and found.result.parameters["z_xz"].covers(1.0)
+
+
 def test_given_displacement_alone_then_the_true_terms_and_the_drive_are_found(
     rng: np.random.Generator,
 ) -> None:
