@@ -62,5 +62,6 @@ def _slower(fast: Array, slow: Array, factor: float) -> bool:
 def _words(what: str, meaning: str) -> str:
     return (
         f"All rates of the model come out {what} than guessed, frequency and damping alike, as if {meaning}: "
-        "say the unit of the times (t [ms] in the header) or the rate, or give guesses that are nearer."
+        "say the unit of the times (t [ms] in the header) or the rate, write the model in seconds (times "
+        "whose unit is said are converted), or give guesses that are nearer."
     )
