@@ -101,6 +101,21 @@ def _growth(
     return since, growth, float(since[beyond[0]]) if len(beyond) else float("inf")
 
 
+def _parting(subject: Subject, found: Prediction) -> float:
+    """Time in which runs of the model part by half of the spread that begin as far apart as it is from the
+    record at a restart; inf if they do not within a stretch."""
+    apart = float(np.nanmax(found.growth[:, 0])) * np.std(subject.states, axis=1)
+    length, N = len(found.since), len(subject.record)
+    beside = np.full_like(found.restarted, np.nan)
+    for number, start in enumerate(found.starts):
+        stop = min(int(start) + length, N)
+        side = np.where((np.arange(len(apart)) + number) % 2, 1.0, -1.0)  # each state to either side in turn
+        first = subject.states[:, start] + side * apart
+        run = simulate(subject.model, subject.times[start:stop], first, None, subject.inputs, rtol=1e-7)
+        beside[:, start:stop] = run.outputs[subject.shown, : stop - start]
+    return _growth(beside, found.restarted, found.spread, length, subject.dt, len(found.starts))[2]
+
+
 def check_response(subject: Subject, exponent: float, progress: Progress) -> Check:
     """How long, or how closely, the model follows; ``exponent`` is its largest, nats per unit of time."""
     if subject.hidden:
@@ -141,6 +156,9 @@ def check_response(subject: Subject, exponent: float, progress: Progress) -> Che
         if np.isfinite(numbers["free_error_of_spread"]):
             whole = 100 * numbers["free_error_of_spread"]
             words += f" Left to run from the first sample it misses by {rounded(whole, 2)} %."
+        if status == "failed" and subject.fading and found.horizon >= _parting(subject, found):
+            status = "doubtful"  # chaos that was stopped, for one: it has no exponent to go by
+            words += " Runs of the model that begin as far apart part as soon: a right one may do no better."
     return Check(NAME, TITLE, status, words, numbers, (), _panels(subject, found))
 
 

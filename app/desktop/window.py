@@ -62,7 +62,7 @@ class MainWindow(QMainWindow):
         self.setWindowTitle("Shakedown")
         self.setStyleSheet(self.theme.sheet)
         self.setWindowIcon(QIcon(pixmap("shakedown", "#fff", 256)))
-        self.setMinimumSize(1024, 600)
+        self.setMinimumSize(self._smallest())
         self.pages: dict[str, Page] = {}
         self._buttons: dict[str, QPushButton] = {}
         self.page: Page | None = None
@@ -457,6 +457,12 @@ class MainWindow(QMainWindow):
         self.bench.say(f"{path.stem} is saved in the library.{stays}", "good", "recordings")
         if in_hand is None and path == self.bench.rig.recording_path:
             self.bench.take_file(path)  # the first one: what else would one want to look at?
+
+    def _smallest(self) -> QSize:
+        """What all pages have room in, at the size of things on this screen; no more than the screen."""
+        size = QSize(self.theme.px(1024), self.theme.px(600))
+        screen = QApplication.primaryScreen()
+        return size if screen is None else size.boundedTo(screen.availableGeometry().size())
 
     def _restore(self) -> None:
         settings = self.bench.settings

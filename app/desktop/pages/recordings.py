@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PyQt6.QtCore import QModelIndex, QPoint, QRect, QSize, Qt
 from PyQt6.QtGui import QColor, QDragEnterEvent, QDropEvent, QKeySequence, QPainter, QPolygon, QShortcut
 from PyQt6.QtWidgets import (
+    QApplication,
     QComboBox,
     QDialog,
     QDialogButtonBox,
@@ -189,6 +191,7 @@ class RecordingsPage(Page):
         tools.addWidget(label("Each makes a new recording.", "small", wrap=True), 1)
         self.cut_button = button("Cut", self._cut, "Keep only a stretch: mark it by dragging, then cut")
         self.cut_button.setCheckable(True)
+        self._offered: tuple[tuple[int, int] | None, float] = None, 0.0  # a stretch to be changed, and when
         tools.addWidget(self.cut_button)
         for text, action, tip in (
             ("Resample", self.resample, "Change the sample rate"),
@@ -446,6 +449,8 @@ class RecordingsPage(Page):
     def _all_made(self, paths: list[Path]) -> None:
         for path in paths:
             self._made(path)
+        if len(paths) == 1 and self.bench.record is None and not self.bench.opening:
+            self.bench.take_file(paths[0])  # the first one: what else would one want to look at?
 
     def load_examples(self) -> None:
         """Bring the recordings that come with the program into the library, unless they are there."""
@@ -491,6 +496,15 @@ class RecordingsPage(Page):
             self.view.select(True)
             self.cut_button.setChecked(True)
             self.cut_button.setText("Cut the marked piece")
+            self._offered = self.view.selected(), time.monotonic()
+            return
+        offered, at = self._offered
+        if marked == offered and time.monotonic() - at < QApplication.doubleClickInterval() / 1000:
+            self.cut_button.setChecked(True)  # a double click: nobody has marked anything yet
+            return
+        if marked[0] == marked[1]:
+            self.cut_button.setChecked(True)
+            self.bench.say("The marked piece is empty: drag one of its edges.", "warn")
             return
         self.view.select(False)
         self.cut_button.setChecked(False)

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from PyQt6.QtCore import QUrl
-from PyQt6.QtGui import QDesktopServices
+from PyQt6.QtGui import QDesktopServices, QTextOption
 from PyQt6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -167,6 +167,7 @@ class ReportPage(Page):
         view.box.addLayout(tools)
         self.preview = QTextBrowser()
         self.preview.setOpenLinks(False)
+        self.preview.setWordWrapMode(QTextOption.WrapMode.WordWrap)  # a number is not broken in the middle
         self.preview.setAccessibleName("The report")
         self.preview.setPlaceholderText("The report appears here.")
         view.add(self.preview, 1)

@@ -265,9 +265,14 @@ class ResponsePage(Page):
         self.legend.setText("")
         segments = _averaged(found)
         self._say(
-            " ".join([*answer.doubts, *self._markers()])
-            + f" {segments}, a line every {plain(found.resolution)} Hz. "
-            f"Coherence above 0.8 at {good:.0f} % of the lines.",
+            " ".join(
+                [
+                    *answer.doubts,
+                    *self._markers(),
+                    f"{segments}, a line every {plain(found.resolution)} Hz.",
+                    f"Coherence above 0.8 at {good:.0f} % of the lines.",
+                ]
+            ),
             "warn" if answer.doubts else "small",
         )
         rows = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from PyQt6.QtCore import QRectF, Qt, pyqtSignal
+from PyQt6.QtCore import QRectF, Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QColor, QPainter, QPaintEvent, QPixmap
 from PyQt6.QtWidgets import (
     QComboBox,
@@ -127,6 +127,7 @@ class ModelCard(Card):
         self.tabs.addTab(area, "Mathematics")
         self.tabs.addTab(self.parameters, "Parameters")
         self.tabs.addTab(self.editor, "Text")
+        self.tabs.tabBarClicked.connect(self._ready_to_type)
         self.add(self.tabs, 1)
         self.verdict = label("", "small", wrap=True)
         self.verdict.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -134,6 +135,11 @@ class ModelCard(Card):
         self._later = timer(self, TYPING, self.check, single=True)
         self.editor.textChanged.connect(self._typed)
         self._list()
+
+    def _ready_to_type(self, tab: int) -> None:
+        """Whoever presses on the text means to write."""
+        if self.tabs.widget(tab) is self.editor:
+            QTimer.singleShot(0, self.editor.setFocus)
 
     def _list(self) -> None:
         from drivers.library import model_files

@@ -81,8 +81,9 @@ class NoticeBar(QFrame):
         self._close.setIcon(icon("close", c.surface))
 
     def show_notice(self, notice: Notice) -> None:
-        """Show a message; a problem is not pushed away by a lesser message."""
-        if self.isVisible() and self.notice and self.notice.level == "bad" and notice.level != "bad":
+        """Show a message; a problem is not pushed away by a lesser message, unless that can be taken back."""
+        holds = self.isVisible() and self.notice is not None and self.notice.level == "bad"
+        if holds and notice.level != "bad" and notice.undo is None:
             return
         self.notice = notice
         self._colour()

@@ -108,6 +108,11 @@ def test_given_a_recording_when_cut_and_annotated_then_the_original_is_untouched
     qtbot.waitUntil(lambda: bool(page.current() and page.current().tags == ("good", "slow")), timeout=LONG)
     page._cut()
     assert page.view.region is not None
+    page._cut()  # a double click: nobody has marked anything yet
+    assert page.cut_button.isChecked() and page.view.region is not None
+    page.view.region.setRegion((1.0, 1.0))
+    page._cut()
+    assert "is empty" in window.notice._text.text() and page.view.region is not None
     page.view.region.setRegion((1.0, 2.0))
     page._cut()
     piece = _library(folders) / "run-cut.h5"

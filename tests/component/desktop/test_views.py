@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from PyQt6.QtWidgets import QMenu
+from PyQt6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
 from app.desktop.pages.acquire import AcquirePage
@@ -90,3 +90,26 @@ def test_given_a_rig_whose_drive_becomes_noise_then_its_response_is_shown_unless
     page.freeze.setChecked(False)
     qtbot.waitUntil(lambda: page.views.shown == SUGGESTED["broadband"], timeout=GUARD)
     assert page.response.isVisible() and not page.section.isVisible()
+
+
+def test_given_a_problem_in_view_then_a_lesser_message_waits_but_not_one_that_can_be_taken_back(
+    make_window: Callable[..., MainWindow],
+) -> None:
+    window = make_window("rig", begin=False)
+    bench, shown = window.bench, window.notice
+    bench.say("The disk is full.", "bad")
+    bench.say("run1 is in the library.", "good")
+    assert shown._text.text() == "The disk is full."
+    bench.say("run1 is in the bin.", "info", undo=lambda: None)
+    assert shown.undo.isVisible() and shown._text.text() == "run1 is in the bin."
+
+
+def test_given_a_large_scale_then_the_window_cannot_be_made_too_small_for_its_pages(
+    make_window: Callable[..., MainWindow],
+) -> None:
+    window = make_window("rig", begin=False, scale=1.25)
+    screen = QApplication.primaryScreen()
+    assert screen is not None
+    room = screen.availableGeometry()
+    smallest = window.minimumSize()
+    assert smallest.width() == min(1280, room.width()) and smallest.height() == min(750, room.height())

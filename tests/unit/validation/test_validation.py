@@ -451,3 +451,30 @@ def test_given_one_lag_outside_then_the_words_tell_that_and_not_the_other_test_a
 def test_given_a_correlation_on_both_sides_then_its_bound_counts_all_its_lags() -> None:
     rows = [np.ones(300), np.ones(300)]
     assert _bound(rows, 81) * np.sqrt(600) == pytest.approx(4.37, abs=0.02)  # Sidak: 81 lags, 1 in 1000
+
+
+@pytest.mark.parametrize(
+    ("off", "status"), [({}, "doubtful"), ({"k1": -0.266}, "failed"), ({"c": 0.07}, "failed")]
+)
+def test_given_chaos_that_was_stopped_then_the_right_model_is_not_refuted_and_wrong_ones_are(
+    off: dict[str, float], status: str
+) -> None:
+    shipped = load_model("two_well_beam")
+    model = Model.from_equations(
+        {name: e.text for name, e in shipped.equations.states.items()},
+        {n: p for n, p in shipped.parameters.items() if n != "a"},
+        inputs={"f": "measured"},
+    )
+    step = DRIVE / 100
+    times = step * np.arange(100 * 260)
+    force = 0.25 * np.cos(times) * np.clip((150 * DRIVE - times) / DRIVE, 0, 1)  # STOP after 150 periods
+    run = simulate(model, times, [0.72, 0.0], None, Inputs.from_samples(0.0, step, force[None, :]))
+    x, v = run.states + 0.002 * np.random.default_rng(161616).normal(size=run.states.shape)
+    record = Record.from_arrays(
+        1 / step, {"x": x, "v": v, "f": force}, excitation=Excitation(1 / DRIVE, 0.25)
+    )
+    subject = prepare_subject(model, record, off)
+    assert subject.fading and subject.driven is None  # no exponent says how soon motions part
+    found = check_response(subject, 0.0, SILENT)
+    assert found.status == status, found.sentence
+    assert ("may do no better" in found.sentence) == (status == "doubtful")
