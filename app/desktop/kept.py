@@ -110,7 +110,8 @@ def from_project(project: Project, kept: Kept) -> Kept:
     names = [Path(str(r.get("file", ""))).name for r in results[-1].recordings]
     there = [str(project.recordings / name) for name in names if (project.recordings / name).is_file()]
     record = next(iter(there), "")
-    return replace(kept, results=results, record=kept.record or record, results_of=record)
+    model = kept.model or ("" if kept.model_source else results[-1].model_text)
+    return replace(kept, results=results, record=kept.record or record, results_of=record, model=model)
 
 
 def _folder(project: str) -> Path:

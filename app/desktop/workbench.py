@@ -319,9 +319,23 @@ class Workbench(QObject):
         for result in self.results:
             files = [Path(str(r.get("file", ""))) for r in result.recordings]
             newest = result is self.result and self._fitted is not None and self._fitted.is_same(record)
-            if any(_names(file, record.path) for file in files) if files else newest:
+            if any(self._is_file_of(record, file) for file in files) if files else newest:
                 own = [*(earlier for earlier in own if not _repeats(earlier, result)), result]
         return own
+
+    def _is_file_of(self, record: RecordInHand, file: Path) -> bool:
+        """Whether what a fit calls its recording is this one; one that is no longer there may have moved.
+
+        A project may be a copy, and its fits name the files of the first one.
+        """
+        path, project = record.path, self.project
+        if path is None or file.name != path.name:
+            return False
+        if not file.is_absolute() or (project is not None and path.parent == project.recordings):
+            return True
+        with contextlib.suppress(OSError):
+            return file == path or not file.exists() or file.samefile(path)
+        return False
 
     def result_is_of(self) -> str:
         """“an earlier model” or “an earlier record”, if the newest result is of one; empty otherwise."""
@@ -449,17 +463,6 @@ def restore(folder: Path, lost: str, progress: Progress) -> list[Path]:
     if lost and Path(lost).is_file() and Path(lost) not in done:
         done.append(Path(lost))
     return done
-
-
-def _names(file: Path, recording: Path | None) -> bool:
-    """Whether what a fit calls its recording is this one; one that is no longer there may have moved."""
-    if recording is None or file.name != recording.name:
-        return False
-    if not file.is_absolute():  # of a project or of the command line
-        return True
-    with contextlib.suppress(OSError):
-        return file == recording or not file.exists() or file.samefile(recording)
-    return False
 
 
 def _repeats(one: Identification, other: Identification) -> bool:

@@ -37,6 +37,7 @@ class IdentifyPage(Page):
     def __init__(self, bench: Workbench) -> None:
         super().__init__(bench)
         self._fitting: RecordInHand | None = None  # the record that the fit in progress is made to
+        self._fitting_channels: dict[str, str] = {}
         self._said_missing = ""
         self.chosen = ""  # which orbits the fit in progress balances, in words
         self.model_card = ModelCard(bench)
@@ -221,13 +222,13 @@ class IdentifyPage(Page):
         options, self.chosen = self._orbits(method, data)
         self.convergence.begin()
         self.tabs.setCurrentWidget(self.convergence)
-        self.bench.find("mapping", self.mapping.values())
+        self._fitting_channels = self.mapping.values()
         self.job = self.bench.workers.run(
             f"Identifying {model.name}",
             tasks.identify_record,
             model.text,
             data,
-            self.mapping.values(),
+            self._fitting_channels,
             method,
             options,
         )
@@ -270,6 +271,9 @@ class IdentifyPage(Page):
     def _done(self, result: Identification) -> None:
         if self.chosen:
             result = replace(result, chosen=self.chosen)
+        if self._fitting is not None and self._fitting.is_same(self.bench.record):
+            # Not before: a fit that is given up leaves the one in hand its own channels.
+            self.bench.find("mapping", self._fitting_channels)
         self.bench.take_result(result, self._fitting)
         self.tabs.setCurrentIndex(0)
         if result.converged:

@@ -135,7 +135,7 @@ def test_given_a_foreign_table_and_a_model_of_ones_own_then_the_report_is_13_cli
     card = page.model_card
     qtbot.waitUntil(lambda: bench.model is not None, timeout=LONG)
     mouse.tab(card.tabs, card.editor)
-    qtbot.waitUntil(card.editor.hasFocus, timeout=LONG)
+    qtbot.waitUntil(lambda: window.focusWidget() is card.editor, timeout=LONG)  # no press into it is needed
     qtbot.keyClick(card.editor, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
     for line in MODEL.splitlines():
         qtbot.keyClicks(card.editor, line)

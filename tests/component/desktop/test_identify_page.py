@@ -189,3 +189,28 @@ def test_given_an_equation_of_displacement_alone_then_a_channel_of_another_unit_
     finder.take()
     qtbot.waitUntil(lambda: "v" in page.mapping.boxes and page.run_button.isEnabled(), timeout=LONG)
     assert page.mapping.values() == {"x": "x", "v": ""} == bench.findings["mapping"]
+
+
+def test_given_a_fit_that_is_given_up_then_the_one_in_hand_keeps_the_channels_that_it_was_made_from(
+    make_window: Callable[..., MainWindow], qtbot: QtBot, rng: np.random.Generator
+) -> None:
+    window = make_window("identify", begin=False)
+    bench, page = window.bench, window.pages["identify"]
+    assert isinstance(page, IdentifyPage)
+    motion = _motion().y + 0.01 * rng.normal(size=(2, 400))
+    bench.take_record(Record.from_arrays(50.0, {"first": motion[0], "other": motion[1]}), "ringing")
+    page.model_card.editor.setPlainText(
+        'name = "ring"\n[states]\nx = "v"\nv = "-k*x - c*v"\n'
+        "[parameters]\nk = { guess = 30.0 }\nc = { guess = 1.0 }\n"
+    )
+    qtbot.waitUntil(lambda: bench.model is not None and bench.model.name == "ring", timeout=LONG)
+    page.mapping.boxes["x"].setCurrentText("first")
+    page.run()
+    qtbot.waitUntil(lambda: page.job is None and bench.result is not None, timeout=LONG)
+    made_from = bench.findings["mapping"]
+    assert made_from["x"] == "first"
+    page.mapping.boxes["x"].setCurrentText("other")
+    page.run()
+    page.cancel()
+    qtbot.waitUntil(lambda: page.job is None, timeout=LONG)
+    assert bench.findings["mapping"] == made_from  # profiles, checks and the picture are of the first fit

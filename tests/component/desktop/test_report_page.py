@@ -13,6 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from analysis import Record
 from analysis.base.identification import Estimate, Identification
+from app import project as projects
 from app.desktop.pages.report import NO_TEMPLATE, ReportPage
 from app.desktop.window import MainWindow
 from app.report import templates
@@ -144,4 +145,17 @@ def test_given_two_recordings_of_one_name_then_the_fits_of_one_are_not_in_the_re
     bench.take_record(flat, "run", paths[1])
     assert not bench.results_of_record()
     paths[0].unlink()  # moved: known by its name alone
+    assert len(bench.results_of_record()) == 1
+
+
+def test_given_a_copy_of_a_project_then_its_fits_are_those_of_its_own_recordings(
+    make_window: Callable[..., MainWindow], tmp_path: Path
+) -> None:
+    first, copy = (projects.create(tmp_path / name, title=name) for name in ("first", "copy"))
+    for project in (first, copy):
+        (project.recordings / "run.h5").touch()
+    bench = make_window("report", begin=False, project=str(copy.folder)).bench
+    bench.take_record(Record.from_arrays(100.0, {"x": np.zeros(9)}), "run", copy.recordings / "run.h5")
+    fit = Identification("path", "spring", True, {"k": Estimate.normal(4.0, 0.1)})
+    bench.take_result(replace(fit, recordings=[{"file": str(first.recordings / "run.h5")}]))
     assert len(bench.results_of_record()) == 1
