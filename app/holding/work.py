@@ -60,6 +60,7 @@ class HoldState:
 
 UNCHECKED = "held, not checked"  # until the completed model has been asked whether it is the specimen's
 UNASKED = "no completed model could be computed to tell whether it is the specimen's own orbit"
+NO_LOOP = "with this model and these sensors no loop is quick enough for it: a better fit may help"
 NO_ANSWER = (ShakedownError, np.linalg.LinAlgError)  # of a computation that must not cost what was held
 ELSEWHERE = (
     "no motion of the model, completed by what the record shows it to miss, looks like the one that was held"
@@ -319,10 +320,8 @@ class _Sensors:
 
 
 def _not_tried(limit: float, delay: float) -> dict[str, Any]:
-    return {
-        "verdict": "not tried",
-        "reason": f"this orbit needs less than {1e3 * limit:.2g} ms; the loop has {1e3 * delay:.2g} ms",
-    }
+    needs = f"this orbit needs less than {1e3 * limit:.2g} ms; the loop has {1e3 * delay:.2g} ms"
+    return {"verdict": "not tried", "reason": needs if limit > 0 else NO_LOOP}
 
 
 def _in_channels(plant: LoopPlant, means: Any, bands: Any) -> dict[str, Any]:

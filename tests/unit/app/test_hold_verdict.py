@@ -12,7 +12,15 @@ import pytest
 from analysis import DataError, Progress, Step
 from analysis.holding import completed
 from analysis.holding.plant import ActuatorPath
-from app.holding.work import ELSEWHERE, UNASKED, UNCHECKED, HoldRequest, HoldWork
+from app.holding.work import (
+    ELSEWHERE,
+    NO_LOOP,
+    UNASKED,
+    UNCHECKED,
+    HoldRequest,
+    HoldWork,
+    _not_tried,
+)
 from app.output import tried, write_json
 
 
@@ -97,3 +105,8 @@ def test_when_orbits_are_held_then_the_bar_goes_by_the_time_that_they_should_tak
         work._looked(stretch)
         work._stepped(Step(1.0, "holding"))
     assert [s.fraction for s in steps] == pytest.approx([20 / 39, (15 + 9.7) / 39, 32 / 39])
+
+
+def test_given_an_orbit_that_no_loop_could_hold_then_no_delay_of_0_ms_is_asked_for() -> None:
+    assert _not_tried(0.011, 0.018)["reason"] == "this orbit needs less than 11 ms; the loop has 18 ms"
+    assert _not_tried(0.0, 0.018)["reason"] == NO_LOOP
