@@ -182,7 +182,7 @@ def _as_start(
     own = OwnEstimate(
         names,
         estimate,
-        _information(solution, k + c),
+        _information(solution, k + c) / counted(found.places),
         residual=Residual(solution.chi2, float(solution.dof)),
         units={name: model.unit(name) for name in model.free},
     )
@@ -242,6 +242,24 @@ def disjoint(places: Sequence[tuple[int, int, int]]) -> list[_Stretch]:
                 kept.append(_Stretch(number, run, at, begin))
             at = max(at, end)
     return kept
+
+
+def counted(places: Sequence[tuple[int, int, int]]) -> float:
+    """By how much the variance of the balance is larger than that of segments which share no sample.
+
+    A sample that is in w segments adds w times to the information and w^2 times to the variance of the
+    scores: sum w^2 over sum w.
+    """
+    once, twice = 0.0, 0.0
+    for run in {run for run, _, _ in places}:
+        steps = np.zeros(max(stop for number, _, stop in places if number == run) + 1)
+        for number, first, stop in places:
+            if number == run:
+                steps[first] += 1
+                steps[stop] -= 1
+        times = np.cumsum(steps)
+        once, twice = once + float(times.sum()), twice + float(times @ times)
+    return twice / once
 
 
 def _pieces(

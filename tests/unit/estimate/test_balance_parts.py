@@ -13,7 +13,7 @@ from scipy.integrate import solve_ivp
 from analysis.base.errors import DataError
 from analysis.base.progress import SILENT
 from analysis.base.record import Excitation, Record
-from analysis.estimate.balance.method import HarmonicBalance, _information, _phase_unknown, disjoint
+from analysis.estimate.balance.method import HarmonicBalance, _information, _phase_unknown, counted, disjoint
 from analysis.estimate.balance.orbits import fits, given_orbits, orbit_rows
 from analysis.estimate.balance.problem import Balance, Point, Solution
 from analysis.estimate.balance.rows import OrbitRows, smoothing_operators
@@ -321,6 +321,13 @@ def test_given_segments_that_overlap_then_each_sample_is_fitted_once() -> None:
         (12, 23),
         (40, 52),
     ]  # periods that share a sample
+
+
+def test_given_segments_then_their_variance_grows_by_how_often_each_sample_is_in_them() -> None:
+    assert counted([(0, 10, 60), (1, 10, 60), (0, 60, 100)]) == 1.0
+    assert counted([(0, 5, 25), (0, 5, 25)]) == 2.0  # the same twice tells no more than once
+    # 10 samples once, 10 twice, 20 three times
+    assert counted([(3, 0, 40), (3, 10, 40), (3, 20, 40)]) == pytest.approx((10 + 40 + 180) / (10 + 20 + 60))
 
 
 def test_given_a_short_chaotic_record_then_the_right_model_fits_and_no_noise_is_counted_twice() -> None:
