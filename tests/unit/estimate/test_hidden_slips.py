@@ -15,6 +15,8 @@ from analysis.estimate.balance.rows import periodic_operators, smoothing_operato
 from analysis.estimate.discovery.closed import _harmonics
 from analysis.estimate.discovery.separation import _difference
 from analysis.estimate.finish.high_pass import _CORNERS, _slow_parts
+from analysis.estimate.functions.beam.observation import _through
+from analysis.estimate.functions.beam.response import Modes, filtered
 from analysis.estimate.search.global_search import GlobalSearch
 from analysis.experiment import Experiment
 from analysis.model import Model
@@ -80,3 +82,22 @@ def test_given_laws_that_differ_to_one_side_then_a_larger_motion_is_the_same_one
     )
     assert _difference(scene, plain, bent, 1.0) == 0.0
     assert _difference(scene, plain, bent, 2.0) == pytest.approx(np.sqrt(0.5**2 / 3) / np.sqrt(2.0))
+
+
+def test_given_an_accelerometer_beside_another_sensor_then_it_alone_sees_the_force_at_once() -> None:
+    """One mode of mass 1: y'' = g - 2 a y' - (a^2 + b^2) y, so what is passed on straight is g itself."""
+    pole, dt = -0.3 + 2.0j, 0.01
+    modes = Modes(
+        np.array([pole]), np.array([[np.sqrt(1 / (2j * pole.imag))]]), np.array([0]), np.array([2.0])
+    )
+    state = cast(Any, SimpleNamespace(modes=modes, dpoles=np.zeros((0, 1)), dshapes=np.zeros((0, 1, 1))))
+    samples = np.sin(3 * dt * np.arange(400)) + 0.5
+    pair = filtered(np.array([pole]), samples, dt)
+
+    def seen(*orders: int) -> np.ndarray:
+        sensors, one = np.ones((len(orders), 1)), np.ones(1)
+        return _through(state, sensors, {}, np.array(orders), one, {}, pair, samples)[0]
+
+    place, speed, acceleration = seen(0, 1, 2)
+    assert seen(2)[0] == pytest.approx(acceleration, abs=1e-12)
+    assert acceleration == pytest.approx(samples - 0.6 * speed - abs(pole) ** 2 * place, abs=1e-9)
