@@ -17,6 +17,7 @@ from analysis.estimate.discovery.separation import _difference
 from analysis.estimate.finish.high_pass import _CORNERS, _slow_parts
 from analysis.estimate.functions.beam.observation import _through
 from analysis.estimate.functions.beam.response import Modes, filtered
+from analysis.estimate.functions.energetic.recovery import _motion
 from analysis.estimate.search.global_search import GlobalSearch
 from analysis.experiment import Experiment
 from analysis.model import Model
@@ -101,3 +102,15 @@ def test_given_an_accelerometer_beside_another_sensor_then_it_alone_sees_the_for
     place, speed, acceleration = seen(0, 1, 2)
     assert seen(2)[0] == pytest.approx(acceleration, abs=1e-12)
     assert acceleration == pytest.approx(samples - 0.6 * speed - abs(pole) ** 2 * place, abs=1e-9)
+
+
+def test_given_a_velocity_alone_then_its_integral_is_the_displacement_and_nothing_is_refused() -> None:
+    times = 0.05 * np.arange(400)
+    velocity, nothing = np.cos(times), np.full(400, np.nan)
+    still = SimpleNamespace(rhs_many=lambda times, state, inputs, p, rate: rate.fill(0.0))
+    inputs = cast(Any, SimpleNamespace(values=lambda times: np.zeros((0, len(times)))))
+    motion = _motion(still, np.zeros(0), times, np.vstack([nothing, velocity]), inputs)
+    assert motion.x == pytest.approx(np.sin(times) - np.mean(np.sin(times)), abs=1e-3)
+    assert motion.v is not None and motion.smooth_v == pytest.approx(velocity, abs=1e-2)
+    with pytest.raises(DataError, match="neither the displacement nor the velocity"):
+        _motion(still, np.zeros(0), times, np.vstack([nothing, nothing]), inputs)
