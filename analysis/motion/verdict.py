@@ -162,7 +162,7 @@ def examine(
 def _hardly_foretold(found: Motion) -> Motion:
     """Noise, unless the record is foretold better than every surrogate, if not clearly."""
     told = tuple(str(test) for test in found.surrogates)
-    if not all(test.better for test in found.surrogates):
+    if not all(test.better or test.rejected for test in found.surrogates):
         return replace(found, kind="noise", reasons=told)
     words = "no linear noise, but hardly foretold: a motion of many dimensions, or noise of another kind"
     return replace(found, reasons=(words, *told))
