@@ -138,7 +138,7 @@ class ModelCard(Card):
 
     def _ready_to_type(self, tab: int) -> None:
         """Whoever presses on the text means to write."""
-        if self.tabs.widget(tab) is self.editor:
+        if tab == self.tabs.indexOf(self.editor):
             QTimer.singleShot(0, self.editor.setFocus)
 
     def _list(self) -> None:
