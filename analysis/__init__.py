@@ -59,7 +59,7 @@ _NAMES = {
     "dynamics.imposed": "ImposedMotions",
     "dynamics.lyapunov": "lyapunov_spectrum",
     "dynamics.settled": "settled_orbit",
-    "dynamics.tone_drive": "driven_by_a_tone",
+    "dynamics.tone_drive": "TONE_AMPLITUDE TONE_FREQUENCY driven_by_a_tone",
     # orbits and invariants of a record
     "motion.verdict": "Motion examine",
     "motion.exponent": "Exponent",

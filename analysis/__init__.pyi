@@ -48,6 +48,8 @@ from analysis.dynamics.equilibrium import equilibria as equilibria
 from analysis.dynamics.imposed import ImposedMotions as ImposedMotions
 from analysis.dynamics.lyapunov import lyapunov_spectrum as lyapunov_spectrum
 from analysis.dynamics.settled import settled_orbit as settled_orbit
+from analysis.dynamics.tone_drive import TONE_AMPLITUDE as TONE_AMPLITUDE
+from analysis.dynamics.tone_drive import TONE_FREQUENCY as TONE_FREQUENCY
 from analysis.dynamics.tone_drive import driven_by_a_tone as driven_by_a_tone
 from analysis.estimate.bootstrap import FittedMotion as FittedMotion
 from analysis.estimate.bootstrap import fitted_motion as fitted_motion

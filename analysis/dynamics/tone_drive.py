@@ -8,7 +8,7 @@ from analysis.base.errors import ModelError
 from analysis.model import Model
 from analysis.model.reading import from_tables
 
-FREQUENCY, AMPLITUDE = "frequency", "amplitude"
+TONE_FREQUENCY, TONE_AMPLITUDE = "frequency", "amplitude"
 
 
 def driven_by_a_tone(model: Model, frequency: float, amplitude: float) -> Model:
@@ -19,10 +19,14 @@ def driven_by_a_tone(model: Model, frequency: float, amplitude: float) -> Model:
             if model.inputs
             else f"{model.name} has no measured input to be made a tone."
         )
-    taken = {FREQUENCY, AMPLITUDE} & {*model.parameters, *model.states, *model.outputs}
+    taken = {TONE_FREQUENCY, TONE_AMPLITUDE} & {*model.parameters, *model.states, *model.outputs}
     if taken:
         raise ModelError(f"{model.name} uses the name {sorted(taken)[0]} already: rename it there.")
     tables = tomllib.loads(model.to_toml())
-    tables["inputs"] = {**tables["inputs"], model.inputs[0]: f"{AMPLITUDE}*cos(2*pi*{FREQUENCY}*t)"}
-    tables["parameters"] = {**tables.get("parameters", {}), FREQUENCY: frequency, AMPLITUDE: amplitude}
+    tables["inputs"] = {**tables["inputs"], model.inputs[0]: f"{TONE_AMPLITUDE}*cos(2*pi*{TONE_FREQUENCY}*t)"}
+    tables["parameters"] = {
+        **tables.get("parameters", {}),
+        TONE_FREQUENCY: frequency,
+        TONE_AMPLITUDE: amplitude,
+    }
     return from_tables(tables, model.name)

@@ -89,13 +89,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _with_tone(model: Model, over: str, begin: float, args: argparse.Namespace) -> Model:
     """The model driven by a tone; over anything but its frequency, that must be told."""
-    from analysis import driven_by_a_tone
-    from analysis.dynamics.tone_drive import AMPLITUDE, FREQUENCY
+    from analysis import TONE_AMPLITUDE, TONE_FREQUENCY, driven_by_a_tone
 
-    told = any(text.partition("=")[0].strip() == FREQUENCY for text in (*args.set, args.each or ""))
-    if over in (*model.parameters, AMPLITUDE) and not told:
+    told = any(text.partition("=")[0].strip() == TONE_FREQUENCY for text in (*args.set, args.each or ""))
+    if over in (*model.parameters, TONE_AMPLITUDE) and not told:
         raise ShakedownError(
-            f"--set {FREQUENCY}=HZ says the frequency of the tone at which {over} is followed."
+            f"--set {TONE_FREQUENCY}=HZ says the frequency of the tone at which {over} is followed."
         )
     return driven_by_a_tone(model, begin, args.amplitude)
 

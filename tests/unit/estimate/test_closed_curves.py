@@ -14,7 +14,7 @@ from analysis.base.record import Excitation, Record
 from analysis.estimate.discovery import trials
 from analysis.estimate.discovery.choice import Choice
 from analysis.estimate.discovery.closed import period_of
-from analysis.estimate.discovery.search import SearchResult
+from analysis.estimate.discovery.search import SearchResult, Stage
 from analysis.estimate.discovery.selection import Selection, select_terms
 from analysis.experiment import Experiment
 
@@ -85,7 +85,7 @@ def test_given_a_steady_response_to_a_tone_of_unknown_size_then_the_record_canno
     assert "probability" not in found.result.extra
 
 
-def test_given_a_fit_that_ended_before_its_equations_held_then_it_counts_for_nothing(
+def test_given_a_fit_that_ended_before_its_equations_held_then_it_has_no_rank(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A path that breaks its equations comes nearer to the samples than any motion: a search followed it."""
@@ -103,7 +103,11 @@ def test_given_a_fit_that_ended_before_its_equations_held_then_it_counts_for_not
     assert whole.converged
     assert whole.values[0, index["c3"]] == pytest.approx(1.1 / 3, abs=0.05)
     monkeypatch.setattr(trials, "_MOST_STEPS", 2)
-    assert fits.fit(subset, values, (motion,)) is None
+    loose = fits.fit(subset, values, (motion,))
+    assert loose is not None and not loose.held
+    assert choice.criterion(loose) == np.inf > choice.criterion(whole)
+    begun = Stage(fits, {subset: loose})
+    assert begun.ranked() == [] and begun.begun() == [loose]  # to search on from
     monkeypatch.setattr(trials, "_HELD", np.inf)
     early = fits.fit(subset, values, (motion,))
     assert early is not None
