@@ -43,6 +43,13 @@ def interval_means(row: Array) -> Array:
     return np.asarray(np.convolve(row, _mean_weights()[::-1], "valid"))
 
 
+def deviation_above(row: Array, share: float) -> float:
+    """Deviation of the white noise whose part above this share of half the sample rate is that of ``row``."""
+    window = np.hanning(len(row))
+    spectrum = np.abs(np.fft.rfft((row - row.mean()) * window)) ** 2
+    return float(np.sqrt(spectrum[int(share * len(spectrum)) :].mean() / (window @ window)))
+
+
 @lru_cache(maxsize=1)
 def _mean_weights() -> Array:
     nodes, weights = np.polynomial.legendre.leggauss(8)

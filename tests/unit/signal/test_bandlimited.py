@@ -65,3 +65,24 @@ def test_given_a_constant_or_two_samples_then_nothing_is_made_up() -> None:
     assert np.allclose(without_dispersion(np.full(5, 2.0), DT, 1e-6), 2.0)
     two = Inputs.from_samples(0.0, 1.0, [[1.0, 2.0]], "bandlimited").values(np.array([0.0, 1.0]))
     assert np.allclose(two, [[1.0, 2.0]])
+
+
+@pytest.mark.parametrize("samples", [4.3, 8.3, 13.1])
+def test_given_tones_that_a_spline_would_take_from_then_they_are_read_as_band_limited(samples: float) -> None:
+    """A spline takes 7e-5 of a tone of 13 samples a period: small, and yet ten errors of a long record."""
+    times = DT * np.arange(1000)
+    omega = 2 * np.pi / (samples * DT)
+    inputs = Inputs.from_samples(0.0, DT, [np.sin(omega * times) + np.sin(0.1 * omega * times)])
+    between = times[200:-200] + 0.5 * DT
+    true = np.sin(omega * between) + np.sin(0.1 * omega * between)
+    assert np.abs(inputs.values(between)[0] - true).max() < 3e-5
+
+
+def test_given_noise_on_a_slow_signal_then_it_does_not_pass_for_what_a_spline_takes_away(
+    rng: np.random.Generator,
+) -> None:
+    times = DT * np.arange(2000)
+    slow = np.sin(2 * np.pi * times / (40 * DT))
+    for level in (1e-6, 1e-3, 3e-3):
+        noisy = Inputs.from_samples(0.0, DT, [slow + level * rng.standard_normal(2000)])
+        assert noisy.coefficients.shape[2] == 4  # a cubic
