@@ -38,6 +38,9 @@ _FIRST_LOOK, _HOPELESS = 6, 100.0
 # The beginning of a record may exclude a rival before the rest is looked at: a fifth, within these samples.
 _EXCERPT, _LONGEST_EXCERPT, _SHARE = 1000, 20_000, 5
 _CHANCE = 8.0  # added to the rise of chi-square that the best of several draws of noise makes up for
+# A path whose steps miss the equations by so much of a state's range is no motion of the model: where motions
+# run apart, the fit of one held number may end on such a path, and follow the record better than any motion.
+_LOOSE = 0.01
 FALL = -1.0  # a change of chi-square below this makes other numbers better, and not only as good
 
 
@@ -96,7 +99,7 @@ def _held_at(fitted: Fitted, held: int, change: float, progress: Progress) -> tu
         return np.inf, None
     if not other.converged:
         other = _held_fit(fitted, held, moved, progress, MOST_ITERATIONS)
-    if other is None:
+    if other is None or (other.defect or 0.0) > _LOOSE:
         return np.inf, None
     rise = _rise(fitted, other)
     return rise, other if rise < min(chance, change**2 / covariance[held] / _PROMISED) else None

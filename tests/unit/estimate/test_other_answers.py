@@ -58,8 +58,9 @@ class HeldFits:
         def held(fitted: Any, place: int, moved: np.ndarray, progress: Any, iterations: int) -> Any:
             self.asked.append((moved, iterations))
             return about(
-                converged=converged or len(self.asked) % 2 == 0, chi2_at=lambda sigma: 500.0 + rise,
-                unknowns=[unknown("k", 1)], estimate=moved[1:], values=moved[None],
+                defect=None, converged=converged or len(self.asked) % 2 == 0,
+                chi2_at=lambda sigma: 500.0 + rise, unknowns=[unknown("k", 1)],
+                estimate=moved[1:], values=moved[None],
             )  # fmt: skip
 
         monkeypatch.setattr(rivals_module, "_held_fit", held)
@@ -108,7 +109,7 @@ def test_given_a_deeper_valley_a_few_errors_away_then_the_fit_goes_on_there_and_
     def held(fitted: Any, place: int, moved: np.ndarray, progress: Any, iterations: int) -> Any:
         asked.append(float(moved[0]))
         return about(
-            converged=True, chi2_at=lambda sigma: 480.0 if moved[0] > 2 else 516.0,
+            defect=None, converged=True, chi2_at=lambda sigma: 480.0 if moved[0] > 2 else 516.0,
             unknowns=[unknown("k", 1)], estimate=moved[1:], values=moved[None], as_start=lambda: moved[0],
         )  # fmt: skip
 
@@ -135,7 +136,7 @@ def test_given_a_deeper_valley_between_the_estimate_and_twice_it_then_it_is_wher
     def held(fitted: Any, place: int, moved: np.ndarray, progress: Any, iterations: int) -> Any:
         rise = {2.38: 5.0, 2.82: -50.0}.get(round(float(moved[0]), 2), 1e4)
         return about(
-            converged=True, chi2_at=lambda sigma: 500.0 + rise, unknowns=[unknown("k", 1)],
+            defect=None, converged=True, chi2_at=lambda sigma: 500.0 + rise, unknowns=[unknown("k", 1)],
             estimate=moved[1:], values=moved[None], as_start=lambda: moved[0],
         )  # fmt: skip
 

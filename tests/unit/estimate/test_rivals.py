@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from analysis.base.record import Record
 from analysis.estimate.finish import rivals
 from analysis.estimate.finish.fit import fit
+from analysis.estimate.finish.fitted import Fitted
 from analysis.estimate.methods import identify
 from analysis.estimate.start import Start
 from analysis.experiment import Experiment
@@ -61,6 +63,21 @@ def test_given_numbers_that_the_data_do_not_choose_then_the_sentence_has_others_
     result = identify(model(), record(0, 0.0), "path")
     said = [words for words in result.reasons if "follows the record as well" in words]
     assert said and all(np.isinf(result.parameters[n].stderr) for n in NAMES)
+
+
+def test_given_a_path_that_breaks_its_equations_then_it_is_no_rival(monkeypatch: pytest.MonkeyPatch) -> None:
+    steady = record(0, 0.0)
+    x, subject = steady.channels["x"].data, Experiment(model(), steady)
+    fitted = fit(subject, Start("path", subject.guesses(), [np.array([x, np.gradient(x, 0.05)])]))
+    assert (found := rivals.rival(fitted)) is not None and found.words
+
+    def loosened(*given: Any) -> Fitted | None:
+        other = held(*given)
+        return None if other is None else replace(other, defect=0.05)
+
+    held = rivals._held_fit
+    monkeypatch.setattr(rivals, "_held_fit", loosened)
+    assert rivals.rival(fitted) is None
 
 
 def test_given_a_long_record_then_an_excerpt_excludes_what_the_whole_would_and_nothing_else(
