@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pyqtgraph as pg
 from numpy.typing import NDArray
+from PyQt6.QtCore import Qt
+from PyQt6.QtWidgets import QMenu
 
 from app.desktop.plots.plot import Plot, axis_text
 from app.desktop.plots.samples import Behind, nearest
 from app.desktop.theme import Theme
-from app.desktop.widgets.basics import timer
+from app.desktop.widgets.basics import IconButton, timer
 from drivers.recording.lazy import Recording
 
 Samples = NDArray[np.float64]
@@ -32,6 +34,10 @@ class RecordView(Plot):
         self._behind: list[tuple[Any, str] | None] = []  # for each lane: its curve, and the other's channel
         self.region: pg.LinearRegionItem | None = None
         self._later = timer(self, 15, self.refine, single=True)
+        self.chooser = IconButton(theme, "tune", f"Channels that are drawn, {LANES} at a time")
+        self.chooser.clicked.connect(self._offer_channels)
+        self.chooser.hide()
+        self.head.insertWidget(self.head.indexOf(self.cross), self.chooser)
 
     def show_recording(self, recording: Recording | None, channels: list[str] | None = None) -> None:
         """Draw a recording from its beginning to its end."""
@@ -39,6 +45,7 @@ class RecordView(Plot):
         self.clear_rows()
         self._curves, self._behind, self.region = [], [], None
         self.beside = None
+        self.chooser.setVisible(recording is not None and len(recording.names) > LANES)
         if recording is None:
             self._names = []
             return
@@ -63,6 +70,38 @@ class RecordView(Plot):
         self.refine()
         if self.cross.isChecked():
             self._crosshair(True)
+
+    def _offer_channels(self) -> None:
+        assert self.recording is not None
+        menu = QMenu(self.chooser)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        for name in self.recording.names:
+            action = menu.addAction(name)
+            assert action is not None
+            action.setCheckable(True)
+            action.setChecked(name in self._names)
+            action.triggered.connect(partial(self.draw_channel, name))
+        menu.popup(self.chooser.mapToGlobal(self.chooser.rect().bottomLeft()))
+
+    def draw_channel(self, name: str, drawn: bool) -> None:
+        """Draw a channel, or leave it out; where there is no room the uppermost one gives way."""
+        recording, other = self.recording, self.beside
+        assert recording is not None
+        kept = [n for n in self._names if n != name]
+        if not drawn and not kept:
+            return
+        chosen = {*kept[-(LANES - 1) :], name} if drawn else set(kept)
+        (left, right), _ = self.items[0].getViewBox().viewRange()
+        marked = self.region.getRegion() if self.region is not None else None
+        self.show_recording(recording, [n for n in recording.names if n in chosen])
+        if other is not None:
+            self.show_beside(other)
+        self.items[0].setXRange(left, right, padding=0)
+        if marked is not None:
+            self.select(True)
+            assert self.region is not None
+            self.region.setRegion(marked)
+        self.refine()
 
     def show_beside(self, other: Recording | None) -> str:
         """Draw another recording behind this one, channel by channel, from its own beginning.

@@ -119,6 +119,42 @@ def test_given_another_recording_beside_and_lost_samples_then_both_give_their_ow
     assert "x lost" in view.read(view.items[0], 5.5, 0.0)
 
 
+def test_given_more_channels_than_rows_then_each_can_be_drawn_and_the_stretch_in_view_stays(
+    view: RecordView,
+) -> None:
+    assert view.chooser.isHidden()  # two channels, two rows
+    names = [f"a{i}" for i in range(1, 10)]
+    t = np.arange(5000) / 100.0
+    many = {name: i + np.sin(t) for i, name in enumerate(names)}
+    view.show_recording(MemoryRecording(Record.from_arrays(100.0, many)))
+    assert view.chooser.isVisible()
+    assert [word.split()[0] for word in view.read(view.items[0], 0.0, 0.0).split("   ")[1:]] == names[:4]
+    view.items[0].setXRange(10.0, 20.0, padding=0)
+    view.select(True)
+    assert view.region is not None
+    view.region.setRegion((12.0, 13.0))
+    view.show_beside(MemoryRecording(Record.from_arrays(100.0, {"a9": np.cos(t)})))
+    view.items[0].setXRange(10.0, 20.0, padding=0)
+    view.chooser.click()
+    menu = QApplication.activePopupWidget()
+    assert menu is not None
+    ticked = {action.text(): action.isChecked() for action in menu.actions()}
+    assert list(ticked) == names and [n for n, on in ticked.items() if on] == names[:4]
+    menu.actions()[8].trigger()
+    menu.close()
+    shown = view.read(view.items[0], 15.0, 0.0)
+    assert [word.split()[0] for word in shown.split("   ")[1:]] == ["a2", "a3", "a4", "a9"]
+    assert f"a9 {8 + np.sin(15.0):.4g}" in shown
+    assert view.items[0].getViewBox().viewRange()[0] == pytest.approx([10.0, 20.0])
+    assert view.selected() == (1200, 1300)
+    assert view.beside is not None and [behind is not None for behind in view._behind] == [False] * 3 + [True]
+    view.draw_channel("a2", False)
+    assert len(view.items) == 3
+    for name in ("a3", "a4", "a9"):
+        view.draw_channel(name, False)
+    assert len(view.items) == 1  # never none
+
+
 def live_feed() -> SimpleNamespace:
     """Twelve seconds of one channel as the window's feed holds them."""
     ring = Ring(1, int(20 * RATE))
