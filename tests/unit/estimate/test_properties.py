@@ -463,8 +463,9 @@ def test_given_other_numbers_then_they_are_a_rival_if_the_rise_is_no_choice_and_
     def held_fit(_: Any, __: int, there: np.ndarray, ___: Any, iterations: int) -> Any:
         asked.append(iterations)
         moved.append(there)
-        return about(converged=converges)
+        return about(converged=converges, defect=defect)
 
+    defect: float | None = None
     monkeypatch.setattr(rivals, "_fails_on_an_excerpt", lambda *_: False)
     monkeypatch.setattr(rivals, "_held_fit", held_fit)
     monkeypatch.setattr(rivals, "_rise", lambda *_: rise)
@@ -476,6 +477,10 @@ def test_given_other_numbers_then_they_are_a_rival_if_the_rise_is_no_choice_and_
         assert there == pytest.approx([10.5, 1.0 + 2.5 * 0.995 * 0.5 / 0.25])
     for edge, rival in ((8.3, True), (8.4, False)):
         rise = edge
+        assert (rivals._held_at(fitted, 0, 2.5, SILENT)[1] is not None) == rival
+    rise = 1.0
+    for edge, rival in ((0.0099, True), (0.0101, False)):  # a path off its equations is no motion
+        defect = edge
         assert (rivals._held_at(fitted, 0, 2.5, SILENT)[1] is not None) == rival
     monkeypatch.setattr(rivals, "_fails_on_an_excerpt", lambda *_: True)
     assert rivals._held_at(fitted, 0, 2.5, SILENT) == (np.inf, None)
