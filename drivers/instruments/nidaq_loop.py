@@ -11,7 +11,8 @@ soon as it is written, and how late that is, is measured.
 
 Drive and correction pass the player, with its limits, slew and STOP. A thread of its own watches: where no
 sample is answered (a controller or a call of the driver that hangs, a clock that stands still) it takes the
-output away from the loop and brings it to zero, in a STOP within 100 ms.
+output away from the loop and brings it to zero (:mod:`drivers.instruments.nidaq_fall`), in a STOP within
+100 ms even where one of the calls for that hangs.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ from drivers.base.protocols import (
 from drivers.base.waveform import Waveform
 from drivers.instruments.nidaq import NidaqSource
 from drivers.instruments.nidaq_errors import UNSUPPORTED, in_words
+from drivers.instruments.nidaq_fall import HANGING_CALL, Fall
 from drivers.instruments.nidaq_output import ZERO_PACE, OutputTerminal, Standing
-from drivers.instruments.written_samples import fall_from
 from drivers.rig.loop import CHANNELS, ControlLoop
 from drivers.rig.player import PlayedOutput, Player
 from drivers.rig.profile import RigError, RigProfile
@@ -51,9 +52,7 @@ from drivers.rig.profile import RigError, RigProfile
 SLOWEST = 100.0  # samples a second: a STOP that waits for the next one takes its time from the 100 ms
 UNANSWERED_STOP = 0.03  # s without an answered sample in a STOP, after which the output is taken away
 UNANSWERED = 0.2  # s, at any other time: the shaker must not stand under a voltage
-HANGING_CALL = 0.02  # s that the watch waits for a call of the driver that has the output
-PACE = 0.002  # s between two looks of the watch, and two values of its fall
-FALL_RATE = 1000.0  # values a second of which that fall is cut
+PACE = 0.002  # s between two looks of the watch
 SLOWEST_CALL = 0.02  # s that a value may take to be written
 CALLS = 101  # of the last ones, the middle one counts
 WATCHDOG_SECONDS = 0.01  # between two signs of life for the device's watchdog
@@ -129,6 +128,7 @@ class NidaqLoopExciter(PlayedOutput):
         self.failure = ""
         self._standing = Standing(self._output)
         self._unreached = False  # the output could not be brought to zero: the watch tries again
+        self._last_fall: Fall | None = None
         self._stop_asked = False
         self._restart()
         self._output.zero_at_opening()
@@ -257,6 +257,11 @@ class NidaqLoopExciter(PlayedOutput):
         from nidaqmx.constants import AcquisitionType
         from nidaqmx.stream_writers import AnalogSingleChannelWriter
 
+        if self._last_fall is not None and not self._last_fall.over():
+            raise InstrumentError(
+                f"A call of the driver of {self._output.device} has not come back yet: nothing is started."
+            )
+        self._last_fall = None
         self.failure = ""
         self._end_task()  # of a start that failed half way
         self._standing.zero()
@@ -386,27 +391,16 @@ class NidaqLoopExciter(PlayedOutput):
 
     def _bring_down(self, value: float) -> None:
         """From the value at which the output stands to zero; the drive is shown as playing until then."""
-        self._end_task()
-        try:
-            self._ramp_from(value)
-        except Exception as error:  # whatever the driver makes of a device that is gone
-            self.failure += f"; the output could not be brought to zero from here ({error})"
+        task, self._task = self._task, None
+        latch = self._player.latch
+        self._last_fall = fall = Fall(self._output, task, self.limits, value, lambda: latch.output_taken_over)
+        if problem := fall.run():
+            self.failure += f"; the output could not be brought to zero from here ({problem})"
             self._unreached = True
-        else:
-            self._standing.end()
-
-    def _ramp_from(self, value: float) -> None:
-        """From the value at which the output stands to zero, by writing."""
-        samples = fall_from(value, self.limits, FALL_RATE)
-        with in_words("bringing the output to zero"), self._output.task() as task:
-            task.start()
-            began, latch = time.monotonic(), self._player.latch
-            while (place := int((time.monotonic() - began) * FALL_RATE)) < len(samples):
-                if latch.output_taken_over:  # it is at zero: a ramp from where it stood would be a step up
-                    break
-                task.write(float(samples[place]), auto_start=False)
-                time.sleep(PACE)
-            task.write(0.0, auto_start=False)
+            return
+        if fall.was_reset:
+            self.failure += "; a call of the driver hung as well, so the device was reset"
+        self._standing.end()
 
     def _end_task(self) -> None:
         """End the output's task, whatever the driver says of it: what follows must not depend on that."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from drivers.base.limits import Limits
 from drivers.base.protocols import DriveState, InstrumentError, LinkLost
+from drivers.base.zeroing import zero_output
 from drivers.instruments.nidaq_errors import in_words, patiently
 from drivers.instruments.nidaq_input import device_of
 from drivers.rig.profile import RigError, positive
@@ -63,6 +64,20 @@ class OutputTerminal:
         """Set the output without a clock; no other task may have it."""
         with self.task() as task:
             task.write(value, auto_start=True)
+
+    def reset(self) -> None:
+        """Reset the device: whatever runs on it ends, and the output is zero.
+
+        A device server is asked over a connection of its own: the one of the driver may be what hangs.
+        """
+        if self.server:
+            zero_output(self.zeroing())
+            return
+        from nidaqmx.system.device import Device
+
+        device = Device(self.device, grpc_options=self.session) if self.session else Device(self.device)
+        with in_words("resetting the device"):
+            device.reset_device()
 
     def zero_at_opening(self) -> None:
         """Set the output to zero; a program that is ending may have it for a moment yet."""

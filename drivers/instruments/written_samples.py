@@ -57,9 +57,9 @@ class WrittenSamples:
         return to_come > RISE * past
 
 
-def fall_from(value: float, limits: Limits, rate: float) -> NDArray[np.float64]:
-    """From a value at which the output stands to zero, within STOP_RAMP and the slew limit's tail."""
-    count = max(1, round(STOP_RAMP * rate))
+def fall_from(value: float, limits: Limits, rate: float, seconds: float = STOP_RAMP) -> NDArray[np.float64]:
+    """From a value at which the output stands to zero, within ``seconds`` and the slew limit's tail."""
+    count = max(1, round(seconds * rate))
     level = 1.0 - np.arange(1, count + 1) / count
     limiter = Limiter(limits, rate)
     limiter.output = value

@@ -540,6 +540,8 @@ class DeviceServer:
         return {"samps_per_chan_written": r.num_samps_per_chan}
 
     def _set_output(self, task: Task, samples: NDArray[np.float64]) -> None:
+        if isinstance(task, AnalogOutput) and task.failure:
+            raise DaqFailure(task.failure)
         ni_checks.reserve(self.device, task, self._tasks.values())
         if self.device.expired:
             raise DaqFailure(EXPIRED)

@@ -228,6 +228,29 @@ def test_when_stopped_in_any_state_then_the_output_is_silent_and_nothing_comes_b
         bench.exciter.play(Sine(1.0, 10.0))
 
 
+@pytest.mark.parametrize(
+    "call", ["StopTask", "ClearTask", "CreateTask", "CreateAOVoltageChan", "StartTask", "WriteAnalogF64"]
+)
+def test_when_nobody_reads_and_a_call_of_the_driver_hangs_then_stop_does_not_wait_for_it(
+    made: Callable[..., LoopBench], call: str
+) -> None:
+    bench = made()
+    bench.drive()
+    bench.let_reader_go()
+    bench.server.slow[call] = lambda: 1.0
+    assert bench.seconds_to_silence() < STOPPED
+    assert "the device was reset" in bench.exciter.failure
+    count = len(bench.values)
+    bench.server.slow.clear()
+    time.sleep(1.1)  # whatever hung comes back meanwhile
+    assert not np.any(bench.values[count:]) and bench.device.output == 0
+    bench.source.stop()
+    bench.blocks.clear()
+    bench.exciter.arm()
+    bench.drive()
+    assert bench.blocks[-1].drive.level == 1.0
+
+
 def test_when_no_sample_is_answered_then_the_output_falls_by_itself_and_a_new_start_is_needed(
     made: Callable[..., LoopBench],
 ) -> None:
@@ -294,7 +317,8 @@ def test_when_somebody_else_has_set_the_output_to_zero_meanwhile_then_it_is_not_
     """The calls of a device that was frozen come back after the second guard has reached it."""
     bench, frozen = made(), threading.Event()
     bench.drive()
-    bench.server.slow["StopTask"] = lambda: float(frozen.wait(GUARD))
+    for call in ("StopTask", "ResetDevice"):
+        bench.server.slow[call] = lambda: float(frozen.wait(GUARD))
     bench.let_reader_go()
     wait_until(lambda: bench.exciter.failure != "")
     assert bench.device.output != 0 and bench.exciter.state().playing

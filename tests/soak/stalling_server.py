@@ -1,4 +1,5 @@
-"""A device server whose reads hang while a file exists: run it with the trace's path and that file's."""
+"""A device server whose reads hang while a file exists, and the calls that it names: run it with the trace's
+path and that file's."""
 
 from __future__ import annotations
 
@@ -18,9 +19,15 @@ class StallingCalls(nidaq_server.DeviceServer):
     flag: Path
 
     def call(self, name: str, request: Any) -> dict[str, Any]:
-        while name == "ReadAnalogF64" and self.flag.exists():
+        while self._hangs(name):
             time.sleep(0.01)
         return super().call(name, request)
+
+    def _hangs(self, name: str) -> bool:
+        try:
+            return name in ("ReadAnalogF64", *self.flag.read_text(encoding="ascii").split())
+        except FileNotFoundError:
+            return False
 
 
 def main(trace: Path, flag: Path) -> None:

@@ -2,7 +2,7 @@
 
     python -m tests.soak.stops table --times 50 [--load 2] [--drivers ds345,nidaqmx] [--states playing]
     python -m tests.soak.stops table --times 50 --drivers virtual --states ""      the control loop alone
-    python -m tests.soak.stops table --times 20 --drivers "ni loop" --states "playing,source stalled"
+    python -m tests.soak.stops table --times 20 --drivers "ni loop" --states "source stalled,two calls hang"
     python -m tests.soak.stops rise --times 50         how far, and how long, the drive rises after STOP
     python -m tests.soak.stops guard --times 20        the rig's process frozen and killed
     python -m tests.soak.stops terminals --times 20    terminals closed, suspended, interrupted
@@ -48,6 +48,8 @@ STATES = (
     "playing", "ramping", "changing", "sequence", "calibrating", "instrument busy", "source stalled",
     "worker busy", "window frozen", "window dead",
 )  # fmt: skip
+# Of an NI rig: its reads hang, and so does another call (each time another one of these).
+HANGING = ("StopTask", "ClearTask", "CreateTask", "CreateAOVoltageChan", "StartTask", "WriteAnalogF64")
 # States that only a virtual rig can be in: what the loop does, and what becomes of its window.
 LOOPS = (
     "loop dither", "loop watching", "loop holding", "loop tracking", "loop hanging",
@@ -296,8 +298,8 @@ def _enter(bench: Bench, state: str, rng: random.Random) -> None:
     elif state == "worker busy":
         bench.ask(f"busy {AMPLITUDE} {AMPLITUDE}")
         time.sleep(rng.uniform(0.0, 0.1))
-    elif state == "source stalled":
-        bench.flag.touch()
+    elif state in ("source stalled", "two calls hang"):
+        bench.flag.write_text(rng.choice(HANGING) if state == "two calls hang" else "", encoding="ascii")
         time.sleep(rng.uniform(0.05, 0.2))
     _freeze(bench, state)
 
@@ -331,7 +333,7 @@ def _leave(bench: Bench, state: str) -> None:
         bench.dead()
         bench.open()
         return
-    if state == "source stalled" and bench.on_ni:
+    if state in ("source stalled", "two calls hang") and bench.on_ni:
         time.sleep(0.3)
     bench.wait_for(lambda: not bench.page.stop_requested and bench.page.output == 0, "silence")
     time.sleep(0.7 if state == "instrument busy" else 0.1)
