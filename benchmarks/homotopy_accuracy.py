@@ -19,7 +19,7 @@ from analysis.base.identification import Identification
 from analysis.base.record import Record
 from analysis.estimate.evaluation import Point
 from analysis.estimate.homotopy.coupled import Controller, segments_of
-from analysis.estimate.homotopy.output_error import OutputError, Unknowns
+from analysis.estimate.homotopy.output_error import OutputError, SearchCoordinates
 from analysis.estimate.homotopy.search import noise_levels, set_accuracy
 from analysis.estimate.methods import identify
 from analysis.experiment import Experiment
@@ -64,7 +64,7 @@ def worst_error(model: Model, found: Mapping[str, float]) -> float:
 
 def single_shooting(model: Model, record: Record) -> dict[str, float]:
     """The same Levenberg-Marquardt on the model alone, without a controller."""
-    segments, unknowns = segments_of(Experiment(model, record)), Unknowns.of(model)
+    segments, unknowns = segments_of(Experiment(model, record)), SearchCoordinates.of(model)
     problem = OutputError(model, segments, unknowns, noise_levels(segments))
     start, alone = Point(model.values(), tuple(s.initial for s in segments)), Controller.none(model)
     set_accuracy(problem, start, alone, 0.0)

@@ -126,7 +126,8 @@ class Identification:
     warnings: list[str] = field(default_factory=list)
     verdict: str = ""  # fits | close | misses | cannot tell; empty: nothing was judged
     reasons: list[str] = field(default_factory=list)  # sentences behind the verdict
-    covariance: list[list[float]] = field(default_factory=list)  # in the order of ``parameters``
+    # In the order of ``parameters``; initial values that these do not list are left free, not held.
+    covariance: list[list[float]] = field(default_factory=list)
     history: list[dict[str, float]] = field(default_factory=list)  # one entry per iteration: cost, parameters
     curves: dict[str, Curve] = field(default_factory=dict)
     surfaces: dict[str, Surface] = field(default_factory=dict)

@@ -10,18 +10,20 @@ the model passes the measured amplitudes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from analysis.base.errors import DataError, ModelError
-from analysis.base.identification import Estimate, Identification, Residual
+from analysis.base.identification import Identification, Residual
 from analysis.base.progress import SILENT, Progress
 from analysis.base.words import percent
-from analysis.dynamics.imposed import DecayingMotion, DecayingMotions, ImposedMotion, ImposedMotions
+from analysis.estimate.curve_data import CurveData, DecayData, Rows
+from analysis.estimate.descent import bounded_step, minimise
+from analysis.estimate.finish.assemble import write_start
 from analysis.estimate.identifiability import pseudo_inverse
+from analysis.estimate.start import OwnEstimate, Start
 from analysis.experiment.curves import MeasuredCurve, MeasuredDecay
 from analysis.experiment.units import check_curve_units
 from analysis.model import Model
@@ -29,10 +31,6 @@ from analysis.model import Model
 Array = NDArray[np.float64]
 
 METHOD = "curves"
-ASSUMED = {"frequency": 1e-4, "amplitude": 0.01, "force": 0.01}  # relative errors where none are told
-ASSUMED_PHASE = 0.02  # rad
-GRID = 12  # amplitudes of a decay at which the model is asked
-STEP = 1e-5  # of a parameter, for the slopes of decays
 BLOCKS = 8
 RANK = 1e-9  # eigenvalue of the scaled Gram matrix below which a combination is not determined
 CHANCE = 1e-3
@@ -40,182 +38,25 @@ CLOSE_SHARE = 0.03  # of the force that a model called `close` may miss
 SAME_CHI2 = 4.0  # by which a change of sign must raise the sum of squares to be told
 OUTER = 6  # times the weights are computed anew
 MOVED = 0.02  # standard errors by which the parameters may still move with them
-_MOST_STEPS = 60
-_SETTLED = 1e-6
-_MOST_DAMPING = 1e6  # of a descent: beyond it no direction leads down
+_MOST_STEPS = 60  # of a descent
+_FIRST_DAMPING = 1e-3  # the branch is followed from the guess on: its linearisation is trusted early
+_SETTLED = 1e-12  # decrease of the sum of squares, of itself, at which it ends ...
+_RESOLVED = 0.5e-18  # ... or so little: a step of a billionth of a standard error
 _TAKES_PART = 0.05  # of a direction that the data leave free, from which on an unknown is named
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows:
-    """Whitened residuals, their derivatives by the free parameters, and what is missed in the data's unit."""
+class _Point:
+    """Parameters and each set's own unknown, with whitened residuals and their derivatives there."""
 
-    residual: Array
-    jacobian: Array
-    missed: float  # sum of squares of what is missed
-    total: float  # of what was measured
-    prior: int = 0  # rows that are no data but what is known of a skew
-
-
-class _CurveData:
-    """One response curve or backbone beside the model."""
-
-    def __init__(self, model: Model, curve: MeasuredCurve) -> None:
-        self.curve = curve
-        self._solver = ImposedMotions(model, curve.output or model.outputs[0])
-        self._motions: list[ImposedMotion | None] = [None] * len(curve)
-        self._weights: list[Array] = [np.empty(0)] * len(curve)
-        self._order = np.lexsort((curve.amplitude, np.round(curve.frequency, 2)))
-        told = _finite_errors(curve)
-        self.told = told
-        self._errors = _errors(curve)
-        # the skew of the two channels is common to all points: one unknown, as large as the phases' errors
-        self.skewed = bool(np.isfinite(curve.phase).any() and np.isfinite(curve.force).any())
-        self._skew_error = float(np.median(self._errors["phase"]) / np.median(2 * np.pi * curve.frequency))
+    p: Array  # of the whole model
+    own: Array
+    residual: Array = field(default_factory=lambda: np.zeros(0))  # none: the model has no such motion
+    jacobian: Array = field(default_factory=lambda: np.zeros((0, 0)))
 
     @property
-    def units(self) -> tuple[str, str]:
-        return self.curve.amplitude_unit, self.curve.force_unit
-
-    def solve(self, p: Array) -> bool:
-        """The motions at all points; False where the model has none somewhere."""
-        near: ImposedMotion | None = None
-        for i in self._order:
-            c = self.curve
-            start = self._motions[i] or near
-            found = self._solver.solve(p, float(c.frequency[i]), float(c.amplitude[i]), start)
-            if found is None:
-                return False
-            self._motions[i] = near = found
-        return True
-
-    def rows(self, columns: list[int], skew: float, fresh: bool) -> _Rows:
-        """Residuals by free parameters and, in the last column, by the skew in s; ``fresh``: weighed anew."""
-        c = self.curve
-        residuals, slopes, missed, total = [], [], 0.0, 0.0
-        for i, motion in enumerate(self._motions):
-            assert motion is not None
-            w = 2 * np.pi * c.frequency[i]
-            by = motion.by_parameters[columns]
-            late = np.exp(1j * w * skew)
-            force, phase = c.force[i], c.phase[i]
-            e = {name: float(error[i]) for name, error in self._errors.items()}
-            spread = [motion.by_frequency * e["frequency"], motion.by_amplitude * e["amplitude"]]
-            if np.isfinite(force) and np.isfinite(phase):
-                told = force * np.exp(-1j * phase) * late
-                unit = told / max(abs(told), 1e-300)
-                own = [unit * e["force"], 1j * told * e["phase"]]
-                miss, by_skew = motion.force - told, -1j * w * told
-                if fresh:
-                    self._weights[i] = np.asarray(
-                        np.linalg.cholesky(_covariance([*spread, *own])), np.float64
-                    )
-                cut = self._weights[i]
-                block = np.array([[miss.real], [miss.imag]])
-                side = np.array([[*by.real, by_skew.real], [*by.imag, by_skew.imag]])
-                residuals.append(np.linalg.solve(cut, block)[:, 0])
-                slopes.append(np.linalg.solve(cut, side))
-                missed, total = missed + abs(miss) ** 2, total + abs(told) ** 2
-                continue
-            if np.isfinite(force):  # its size alone
-                direction = motion.force / max(abs(motion.force), 1e-300)
-                value = abs(motion.force) - force
-                error = [e["force"]]
-            else:  # the phase alone: no force across its direction
-                direction = 1j * np.exp(-1j * phase)
-                value = (motion.force * direction.conjugate()).real
-                error = [abs(motion.force) * e["phase"]]
-            error += [(s * np.conj(direction)).real for s in spread]
-            if fresh:
-                self._weights[i] = np.array([[float(np.linalg.norm(error))]])
-            size = float(self._weights[i][0, 0])
-            residuals.append(np.array([value / size]))
-            slopes.append(np.array([[*(by * np.conj(direction)).real, 0.0]]) / size)
-            missed, total = missed + value**2, total + abs(motion.force) ** 2
-        if self.skewed:
-            residuals.append(np.array([skew / self._skew_error]))
-            slopes.append(np.array([[*np.zeros(len(columns)), 1 / self._skew_error]]))
-        return _Rows(np.concatenate(residuals), np.concatenate(slopes), missed, total, int(self.skewed))
-
-
-class _DecayData:
-    """One decay beside the model; the time of its first point is an unknown."""
-
-    skewed = True  # the unknown of its own is the time at which it began
-
-    def __init__(self, model: Model, decay: MeasuredDecay) -> None:
-        self.decay = decay
-        self._solver = DecayingMotions(model, decay.output or model.outputs[0])
-        low, high = float(decay.amplitude.min()), float(decay.amplitude.max())
-        self._grid = np.geomspace(0.98 * low, 1.02 * high, GRID)
-        self._motions: list[DecayingMotion | None] = [None] * GRID
-        size, pitch = decay.amplitude_error / decay.amplitude, decay.frequency_error / decay.frequency
-        self.told = bool(np.isfinite(size).all() and np.isfinite(pitch[np.isfinite(decay.frequency)]).all())
-        self._size = np.where(np.isfinite(size) & (size > 0), size, ASSUMED["amplitude"])
-        self._pitch = np.where(np.isfinite(pitch) & (pitch > 0), pitch, 10 * ASSUMED["frequency"])
-        self._p: Array = np.empty(0)
-        self._weights = np.empty(0), np.empty(0)
-
-    @property
-    def units(self) -> tuple[str, str]:
-        return self.decay.amplitude_unit, self.decay.force_unit
-
-    def solve(self, p: Array) -> bool:
-        found = self._family(p, self._motions)
-        if found is None:
-            return False
-        self._motions, self._p = list(found), p.copy()
-        return True
-
-    def _family(self, p: Array, near: Sequence[DecayingMotion | None]) -> list[DecayingMotion] | None:
-        start = float(np.nanmedian(self.decay.frequency))
-        motions: list[DecayingMotion] = []
-        for i, amplitude in enumerate(self._grid):
-            motion = self._solver.decaying(p, start, float(amplitude), near[i])
-            if motion is None or not motion.rate > 0:
-                return None
-            motions.append(motion)
-            start = motion.frequency
-        return motions
-
-    def _predicted(self, motions: Sequence[DecayingMotion]) -> tuple[Array, Array, Array]:
-        """Time (from the grid's largest amplitude), frequency and rate at the measured amplitudes."""
-        from scipy.interpolate import CubicSpline
-
-        log = np.log(self._grid)
-        at = np.log(self.decay.amplitude)
-        rate = CubicSpline(log, [m.rate for m in motions])
-        slow = CubicSpline(log, [1 / m.rate for m in motions]).antiderivative()
-        return slow(log[-1]) - slow(at), CubicSpline(log, [m.frequency for m in motions])(at), rate(at)
-
-    def rows(self, columns: list[int], begun: float, fresh: bool) -> _Rows:
-        motions = [m for m in self._motions if m is not None]
-        time, frequency, rate = self._predicted(motions)
-        d = self.decay
-        seen = np.isfinite(d.frequency)
-        # a time off by t is an amplitude off by rate t; the frequency moves with the amplitude's error, too
-        bend = np.gradient(frequency, np.log(d.amplitude)) if len(d) > 2 else np.zeros(len(d))
-        if fresh:
-            self._weights = np.hypot(self._pitch * d.frequency, bend * self._size), rate / self._size
-        pitch, slow = self._weights
-        late = (time + begun - (d.time - d.time[0])) * slow
-        off = ((frequency - d.frequency) / pitch)[seen]
-        slopes = np.zeros((len(late) + len(off), len(columns) + 1))
-        for j, column in enumerate(columns):
-            moved = self._p.copy()
-            step = STEP * max(abs(moved[column]), 1e-12)
-            moved[column] += step
-            other = self._family(moved, motions)
-            if other is None:
-                continue
-            time_2, frequency_2, _ = self._predicted(other)
-            slopes[: len(late), j] = (time_2 - time) / step * slow
-            slopes[len(late) :, j] = ((frequency_2 - frequency) / step / pitch)[seen]
-        slopes[: len(late), -1] = slow
-        missed = float(
-            np.sum((late * self._size) ** 2) + np.sum(((frequency - d.frequency) / d.frequency)[seen] ** 2)
-        )
-        return _Rows(np.concatenate([late, off]), slopes, missed, float(len(late) + len(off)))
+    def cost(self) -> float:
+        return 0.5 * float(self.residual @ self.residual) if len(self.residual) else np.inf
 
 
 def identify_curves(
@@ -243,7 +84,7 @@ def identify_curves(
 def _fitted(
     model: Model, names: list[str], data: Sequence[MeasuredCurve | MeasuredDecay], progress: Progress
 ) -> _Fit:
-    sets = [_CurveData(model, d) if isinstance(d, MeasuredCurve) else _DecayData(model, d) for d in data]
+    sets = [CurveData(model, d) if isinstance(d, MeasuredCurve) else DecayData(model, d) for d in data]
     fit = _Fit(model, names, sets)
     fit.run(progress)
     return fit
@@ -274,9 +115,9 @@ def _told_other_way(fit: _Fit, data: Sequence[MeasuredCurve | MeasuredDecay], pr
 
 
 class _Fit:
-    """Levenberg-Marquardt over parameters and one unknown of each curve's own."""
+    """The least-squares problem of the parameters and one unknown of each curve's own."""
 
-    def __init__(self, model: Model, names: list[str], sets: Sequence[_CurveData | _DecayData]) -> None:
+    def __init__(self, model: Model, names: list[str], sets: Sequence[CurveData | DecayData]) -> None:
         self.model, self.names, self.sets = model, names, sets
         order = list(model.parameters)
         self.columns = [order.index(name) for name in names]
@@ -292,7 +133,7 @@ class _Fit:
         self.evaluations += 1
         return all(one.solve(p) for one in self.sets)
 
-    def _all(self, fresh: bool = False) -> tuple[Array, Array, list[_Rows]]:
+    def _all(self, fresh: bool = False) -> tuple[Array, Array, list[Rows]]:
         found = [one.rows(self.columns, float(self.own[i]), fresh) for i, one in enumerate(self.sets)]
         count, k = sum(len(f.residual) for f in found), len(self.columns)
         jacobian, row = np.zeros((count, k + len(self.sets))), 0
@@ -310,57 +151,50 @@ class _Fit:
             )
         for _ in range(OUTER):  # the weights hold the model's slopes: computed anew until they stay
             before = self.p[self.columns].copy()
-            _, J, _ = self._all(fresh=True)
-            self._descend(progress)
+            r, J, _ = self._all(fresh=True)
+            found = minimise(
+                self,
+                _Point(self.p, self.own, r, J),
+                _SETTLED,
+                _MOST_STEPS,
+                first_damping=_FIRST_DAMPING,
+                unresolved=_RESOLVED,
+                watch=lambda: progress.report(min(0.99, self.evaluations / _MOST_STEPS), "curves"),
+            )
+            self.p, self.own, self.converged = found.evaluation.p, found.evaluation.own, found.converged
+            self.iterations += found.iterations
+            self._solve(self.p)  # a trial that was refused may have been the last
             moved = (self.p[self.columns] - before) * np.sqrt(np.sum(J[:, : len(before)] ** 2, axis=0))
             if self.converged and np.abs(moved).max() < MOVED:
                 break
         self._all(fresh=True)
 
+    def proposed(self, here: _Point, damping: float) -> tuple[Array, float]:
+        gradient, information = -here.jacobian.T @ here.residual, here.jacobian.T @ here.jacobian
+        free = np.full(len(here.own), np.inf)
+        step = bounded_step(
+            information,
+            gradient,
+            np.concatenate([here.p[self.columns], here.own]),
+            np.concatenate([self.lower, -free]),
+            np.concatenate([self.upper, free]),
+            damping,
+        )
+        return step, float(gradient @ step - 0.5 * step @ information @ step)
+
+    def after(self, here: _Point, step: Array) -> _Point:
+        k = len(self.columns)
+        self.p, self.own = here.p.copy(), here.own + step[k:]
+        self.p[self.columns] = np.clip(self.p[self.columns] + step[:k], self.lower, self.upper)
+        if not self._solve(self.p):
+            return _Point(self.p, self.own)
+        r, J, _ = self._all()
+        return _Point(self.p, self.own, r, J)
+
     def _in_units(self) -> str:
         """The units of the data, where the model does not say its own: it is the likeliest mistake."""
         told = [unit for one in self.sets for unit in one.units if unit]
         return f", in the units of the data ({', '.join(dict.fromkeys(told))})" if told else ""
-
-    def _descend(self, progress: Progress) -> None:
-        """Levenberg-Marquardt with the weights as they are."""
-        damping, k = 1e-3, len(self.columns)
-        r, J, _ = self._all()
-        self.converged = False
-        for _ in range(_MOST_STEPS):
-            self.iterations += 1
-            progress.report(min(0.99, self.iterations / _MOST_STEPS), f"misfit {float(r @ r) / len(r):.4g}")
-            size = np.sqrt(np.sum(J**2, axis=0)) + 1e-300
-            scaled = J / size
-            pushed = self._at_bound(J.T @ r)
-            scaled[:, pushed] = 0.0
-            step = -np.linalg.solve(scaled.T @ scaled + damping * np.eye(len(size)), scaled.T @ r) / size
-            step[pushed] = 0.0
-            before = (self.p, self.own)
-            self.p, self.own = self.p.copy(), self.own + step[k:]
-            self.p[self.columns] = np.clip(self.p[self.columns] + step[:k], self.lower, self.upper)
-            good = self._solve(self.p)
-            r_new, J_new, _ = self._all() if good else (r, J, [])
-            if good and float(r_new @ r_new) <= float(r @ r) * (1 + 1e-12):
-                length = float(np.linalg.norm(step * size))
-                r, J, damping = r_new, J_new, max(damping / 10, 1e-12)
-                if length < _SETTLED * (1 + float(np.linalg.norm(r))):
-                    self.converged = True
-                    return
-            else:
-                self.p, self.own = before
-                self._solve(self.p)
-                damping *= 10
-                if damping > _MOST_DAMPING:  # no step helps: as low as rounding lets it be
-                    self.converged = True
-                    return
-
-    def _at_bound(self, gradient: Array) -> NDArray[np.bool_]:
-        """Unknowns that stand at a bound and are pushed against it."""
-        here, k = self.p[self.columns], len(self.columns)
-        held = np.zeros(len(gradient), dtype=bool)
-        held[:k] = ((here <= self.lower) & (gradient[:k] > 0)) | ((here >= self.upper) & (gradient[:k] < 0))
-        return held
 
     def result(self) -> Identification:
         from scipy.stats import chi2 as chi2_law
@@ -382,42 +216,45 @@ class _Fit:
         fits = p_value > CHANCE and abs(correlation) < 4 / np.sqrt(len(r))
         wider = self._widened(covariance, r, J, chi2 / dof, fits, told)
         verdict, reasons = _verdict(fits, share, chi2 / dof, told, correlation)
-        ideal = np.sqrt(np.maximum(np.diag(covariance), 0.0)) * (1.0 if told else np.sqrt(chi2 / dof))
-        errors = np.sqrt(np.maximum(np.diag(wider), 0.0))
-        quantile = float(student.ppf(0.975, dof if fits else BLOCKS - 1))
-        units = {name: self.model.parameters[name].unit for name in self.names}
-        signless = self._signless(chi2)
-        estimates = {}
-        for i, name in enumerate(self.names):
-            value, error = float(self.p[self.columns[i]]), float(errors[i])
-            error = float("nan") if name in undetermined else error
-            lower, upper = value - quantile * error, value + quantile * error
-            if name in signless:
-                error = float(np.hypot(error, value))
-                lower, upper = min(lower, -upper), max(upper, -lower)
-            estimates[name] = Estimate(value, error, lower, upper, units[name], float(ideal[i]))
+        lost = [i for i, name in enumerate(self.names) if name in undetermined]
+        ideal = covariance * (1.0 if told else chi2 / dof)
+        for one in (wider, ideal):
+            one[lost, lost] = np.inf
         if undetermined:
             verdict = "cannot tell" if verdict in ("fits", "close") else verdict
-        warnings = (
-            []
-            if told
-            else ["The data tell no errors: those of the parameters come from the scatter of the fit."]
+        values = {name: float(self.p[column]) for name, column in zip(self.names, self.columns, strict=True)}
+        own = OwnEstimate(
+            self.names,
+            np.array(list(values.values())),
+            covariance=wider,
+            residual=Residual(chi2, dof, other={"share of the force missed": share}, missed=share),
+            units={name: self.model.parameters[name].unit for name in self.names},
+            quantile=np.full(k, float(student.ppf(0.975, dof if fits else BLOCKS - 1))),
+            ideal=ideal,
         )
-        values = {name: float(self.p[self.columns[i]]) for i, name in enumerate(self.names)}
-        at = [
-            n for i, n in enumerate(self.names) if self.p[self.columns[i]] in (self.lower[i], self.upper[i])
-        ]
-        warnings += [f"{name} stands at a bound." for name in at]
-        warnings += [f"The sign of {name} is not told: {-values[name]:.4g} is as good." for name in signless]
-        return Identification(
-            METHOD, self.model.name, self.converged, estimates, self.iterations, self.evaluations,
-            Residual(chi2, dof, other={"share of the force missed": share}, missed=share),
-            [f"The curves do not determine {', '.join(undetermined)}."] if undetermined else [],
-            warnings, verdict, reasons, wider.tolist(),
-            extra={"points": int(sum(len(_points(s)) for s in self.sets))},
-            model_text=self.model.with_values(values).to_toml(),
+        start = Start(
+            METHOD,
+            self.p,
+            converged=self.converged,
+            iterations=self.iterations,
+            evaluations=self.evaluations,
+            warnings=self._warnings(told),
+            undetermined=[f"The curves do not determine {', '.join(undetermined)}."] if undetermined else [],
+            own=own,
+            verdict=verdict,
+            reasons=reasons,
+            findings={"points": sum(one.points for one in self.sets)},
             references=["Krack, Gross, Harmonic Balance for Nonlinear Vibration Problems, Springer, 2019"],
-        )  # fmt: skip
+        )
+        result = write_start(start, self.model.name, self.model.with_values(values).to_toml(), {})
+        return _of_either_sign(result, self._signless(chi2))
+
+    def _warnings(self, told: bool) -> list[str]:
+        words = "The data tell no errors: those of the parameters come from the scatter of the fit."
+        values = self.p[self.columns]
+        at_bound = (values == self.lower) | (values == self.upper)
+        found = [] if told else [words]
+        return found + [f"{name} stands at a bound." for name in np.array(self.names)[at_bound]]
 
     def value(self, name: str) -> float:
         return float(self.p[list(self.model.parameters).index(name)])
@@ -481,6 +318,21 @@ class _Fit:
         return np.asarray(scaled * np.outer(grown, grown))
 
 
+def _of_either_sign(result: Identification, signless: list[str]) -> Identification:
+    """The result with errors that reach the mirrored values of the parameters whose sign is not told."""
+    parameters, words = dict(result.parameters), []
+    for name in signless:
+        e = parameters[name]
+        parameters[name] = replace(
+            e,
+            stderr=float(np.hypot(e.stderr, e.value)),
+            lower=min(e.lower, -e.upper),
+            upper=max(e.upper, -e.lower),
+        )
+        words.append(f"The sign of {name} is not told: {-e.value:.4g} is as good.")
+    return replace(result, parameters=parameters, warnings=[*result.warnings, *words])
+
+
 def _verdict(
     fits: bool, share: float, reduced: float, told: bool, correlation: float
 ) -> tuple[str, list[str]]:
@@ -500,7 +352,7 @@ def _verdict(
     return "misses", [words]
 
 
-def _neighbours(r: Array, found: Sequence[_Rows]) -> float:
+def _neighbours(r: Array, found: Sequence[Rows]) -> float:
     """Correlation between residuals of neighbouring points of a curve, two to a point where it has two."""
     products, squares, row = 0.0, 0.0, 0
     for f in found:
@@ -510,33 +362,3 @@ def _neighbours(r: Array, found: Sequence[_Rows]) -> float:
             products += float(np.sum(own[:-2] * own[2:]))
             squares += float(np.sum(own**2))
     return products / squares if squares else 0.0
-
-
-def _points(one: _CurveData | _DecayData) -> Array:
-    return one.curve.frequency if isinstance(one, _CurveData) else one.decay.time
-
-
-def _finite_errors(curve: MeasuredCurve) -> bool:
-    names = ("frequency", "amplitude", "phase", "force")
-    return all(
-        bool(np.isfinite(getattr(curve, f"{n}_error")[np.isfinite(getattr(curve, n))]).all()) for n in names
-    )
-
-
-def _errors(curve: MeasuredCurve) -> dict[str, Array]:
-    """Standard errors, assumed ones where none are told."""
-    found = {}
-    for name, share in ASSUMED.items():
-        error, size = getattr(curve, f"{name}_error"), np.abs(getattr(curve, name))
-        found[name] = np.where(np.isfinite(error), error, share * size)
-        found[name] = np.maximum(found[name], 1e-9 * np.nan_to_num(size))
-    found["phase"] = np.where(np.isfinite(curve.phase_error), curve.phase_error, ASSUMED_PHASE)
-    found["phase"] = np.maximum(found["phase"], 1e-6)
-    return found
-
-
-def _covariance(parts: Sequence[complex]) -> Array:
-    """Of a complex number whose independent errors are these vectors of the plane."""
-    vectors: Any = np.array([[v.real, v.imag] for v in parts])
-    total = vectors.T @ vectors
-    return np.asarray(total + 1e-12 * np.trace(total) * np.eye(2))

@@ -198,18 +198,15 @@ def _identify(
     from analysis.estimate.finish import assemble_start, finish
 
     begun = begin(model, records, method, progress, options)
-    if begun.start.verdict is not None:
-        found = assemble_start(begun.experiment, begun.start, begun.said)
-        return replace(found, verdict=begun.start.verdict, reasons=list(begun.start.reasons))
-    if not begun.ending.finish:
-        return assemble_start(begun.experiment, begun.start, begun.said)
-    if begun.start.fitted is None and not begun.start.finishable:
-        # the method saw by itself that the model is wrong
-        found = assemble_start(begun.experiment, begun.start, begun.said)
-        return replace(found, verdict="misses", reasons=list(begun.start.warnings))
+    start = begun.start
+    if start.verdict is not None or not begun.ending.finish:
+        return assemble_start(begun.experiment, start, begun.said)
+    if start.fitted is None and not start.finishable:  # the method saw by itself that the model is wrong
+        refused = replace(start, verdict="misses", reasons=list(start.warnings))
+        return assemble_start(begun.experiment, refused, begun.said)
     return finish(
         begun.experiment,
-        begun.start,
+        start,
         progress.part(STARTED, 1.0),
         max_iterations=begun.ending.max_iterations,
         profile=begun.ending.profile,

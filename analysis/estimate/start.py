@@ -29,6 +29,10 @@ class OwnEstimate:
     covariance: Array | None = None  # [P, P] where it is not the inverse of the information
     residual: Residual = field(default_factory=Residual)
     units: Mapping[str, str] = field(default_factory=dict)
+    quantile: Array | None = None  # [P] half width of the 95 % intervals in standard errors; None: normal
+    ideal: Array | None = (
+        None  # [P, P] covariance if the noise were white and the model right; None: the same
+    )
 
 
 @dataclass(frozen=True)

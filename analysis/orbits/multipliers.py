@@ -30,7 +30,7 @@ _DIRECTIONS = 2  # in which neighbours are followed at least: fewer mix the shee
 _LONGEST_STEP = 0.03  # of the span: beyond it the linear maps mean nothing
 
 
-class Segment(Protocol):
+class SampledOrbit(Protocol):
     """What is needed of an orbit."""
 
     @property
@@ -66,7 +66,7 @@ class Stability:
 
 
 def forced_stabilities(
-    orbits: Sequence[Segment],
+    orbits: Sequence[SampledOrbit],
     grid: PhaseGrid,
     scale: Array,
     noise: Array,
@@ -91,7 +91,7 @@ def forced_stabilities(
 
 
 def autonomous_stabilities(
-    orbits: Sequence[Segment],
+    orbits: Sequence[SampledOrbit],
     points: Array,
     turn: float,
     scale: Array,

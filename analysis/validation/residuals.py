@@ -18,7 +18,7 @@ from analysis.base.progress import Progress
 from analysis.base.words import rounded
 from analysis.estimate.finish.path_engine import segments_of
 from analysis.estimate.path.estimate import estimate_path
-from analysis.estimate.path.segment import Segment
+from analysis.estimate.path.segment import PathSegment
 from analysis.estimate.start import Start
 from analysis.experiment import Experiment
 from analysis.signal import whiteness
@@ -118,7 +118,7 @@ def _words(name: str, numbers: dict[str, float], lags: int, outside: int, white:
     return words + ending.get(status, "; the model lacks something.")
 
 
-def _stretches(subject: Subject) -> list[Segment]:
+def _stretches(subject: Subject) -> list[PathSegment]:
     """Pieces of the record, each with a path of its own, evenly spread over it."""
     try:
         experiment = Experiment(subject.model, subject.record, subject.conditions)
@@ -141,7 +141,7 @@ def _stretches(subject: Subject) -> list[Segment]:
     return [pieces[int(i)] for i in chosen]
 
 
-def _residuals(subject: Subject, segments: list[Segment], progress: Progress) -> list[Array]:
+def _residuals(subject: Subject, segments: list[PathSegment], progress: Progress) -> list[Array]:
     """Measured minus model [shown, N] in each stretch; the search is repeated until the equations hold."""
     level = np.full(len(subject.model.outputs), np.nan)
     level[subject.shown] = np.maximum(subject.noise, 1e-4 * subject.spread)
@@ -182,7 +182,7 @@ def ljung_box(rows: list[Array], lags: Array) -> float:
 
 
 def _cross(
-    subject: Subject, segments: list[Segment], rows: list[Array], own: Array
+    subject: Subject, segments: list[PathSegment], rows: list[Array], own: Array
 ) -> tuple[Array, Array, float]:
     """Correlation of the residuals with the (first) input by lag, and the bound that noise keeps.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from analysis.estimate.identifiability import (
     undetermined_words,
 )
 from analysis.estimate.path import REFERENCES
-from analysis.estimate.start import Start
+from analysis.estimate.start import OwnEstimate, Start
 
 if TYPE_CHECKING:
     from analysis.experiment import Experiment
@@ -37,10 +38,9 @@ def assemble(fitted: Fitted, judgement: Judgement, options: Mapping[str, Any]) -
     """The result of a fit as it was judged."""
     experiment, start = fitted.experiment, fitted.start
     ideal = covariance_of(fitted.information) + fitted.input_covariance
-    names, values, covariance, units = _with_initials(fitted, judgement.estimate, judgement.covariance)
-    _, _, ideal, _ = _with_initials(fitted, judgement.estimate, ideal)
+    names, values, covariance, units = with_initials(fitted, judgement.estimate, judgement.covariance)
+    _, _, ideal, _ = with_initials(fitted, judgement.estimate, ideal)
     quantile = np.concatenate([judgement.quantile, np.full(len(values) - len(judgement.quantile), Z95)])
-    parameters = _estimates(names, values, covariance, quantile, units, ideal)
     findings: dict[str, Any] = {**fitted.findings, **judgement.findings}
     if fitted.inputs_estimated:
         noise = experiment.runs[0].input_noise
@@ -54,33 +54,33 @@ def assemble(fitted: Fitted, judgement: Judgement, options: Mapping[str, Any]) -
     findings |= start.findings
     if start.jumps:
         findings["jumps"] = list(start.jumps)
-    return Identification(
-        method=start.method,
-        model=experiment.given.name,
+    own = OwnEstimate(
+        names, values, covariance=covariance, residual=_residual(fitted, judgement.figures), units=units,
+        quantile=quantile, ideal=ideal,
+    )  # fmt: skip
+    ended = replace(
+        start,
         converged=fitted.converged,
-        parameters=parameters,
         iterations=fitted.iterations + start.iterations,
         evaluations=fitted.evaluations + start.evaluations,
-        residual=_residual(fitted, judgement.figures),
+        history=fitted.history,
+        warnings=[*_warnings(fitted), *judgement.warnings, *start.warnings],
         undetermined=undetermined_words(
             with_smoothness(fitted), fitted.estimate, fitted.names, _expected(fitted)
         ),
-        warnings=[*experiment.warnings, *_warnings(fitted), *judgement.warnings, *start.warnings],
+        own=own,
+        parameters={},
         verdict=judgement.verdict,
         reasons=list(judgement.reasons),
-        covariance=covariance.tolist(),
-        history=fitted.history,
+        findings=findings,
         curves={**start.curves, **judgement.curves},
-        chosen=start.chosen,
-        extra=findings,
-        options=dict(options),
-        model_text=experiment.given.text,
         references=list(dict.fromkeys([*start.references, *REFERENCES])),
     )
+    return assemble_start(experiment, ended, options)
 
 
 def assemble_start(experiment: Experiment, start: Start, options: Mapping[str, Any]) -> Identification:
-    """The result of a method by itself, without maximum likelihood."""
+    """The result of a start: as a method left it, or as the maximum likelihood has completed it."""
     given = experiment.given
     return write_start(start, given.name, given.text, options, experiment.warnings)
 
@@ -97,11 +97,11 @@ def write_start(
         size, residual = len(own.estimate), own.residual
         covariance = np.full((size, size), np.nan)
         if own.information is not None:
-            covariance = covariance_of(own.information) if own.covariance is None else own.covariance
+            covariance = covariance_of(own.information)
             undetermined += undetermined_words(own.information, own.estimate, own.names)
-        parameters |= _estimates(
-            own.names, own.estimate, covariance, np.full(size, Z95), own.units, covariance
-        )
+        if own.covariance is not None:
+            covariance = own.covariance
+        parameters |= _estimates(own, covariance)
     return Identification(
         method=start.method,
         model=model,
@@ -112,9 +112,12 @@ def write_start(
         residual=residual,
         undetermined=undetermined,
         warnings=[*warnings, *start.warnings],
+        verdict=start.verdict or "",
+        reasons=list(start.reasons),
         covariance=covariance.tolist(),
         history=start.history,
         curves=dict(start.curves),
+        chosen=start.chosen,
         extra=dict(start.findings),
         options=dict(options),
         model_text=text,
@@ -122,29 +125,26 @@ def write_start(
     )
 
 
-def _estimates(
-    names: Sequence[str],
-    values: Array,
-    covariance: Array,
-    quantile: Array,
-    units: Mapping[str, str],
-    ideal: Array,
-) -> dict[str, Estimate]:
+def _estimates(own: OwnEstimate, covariance: Array) -> dict[str, Estimate]:
+    ideal = covariance if own.ideal is None else own.ideal
     errors, least = (np.sqrt(np.maximum(np.diag(c), 0.0)) for c in (covariance, ideal))
+    quantile = np.full(len(errors), Z95) if own.quantile is None else own.quantile
     return {
         name: Estimate(
             float(value),
             float(error),
             float(value - width * error),
             float(value + width * error),
-            units.get(name, ""),
+            own.units.get(name, ""),
             float(smallest),
         )
-        for name, value, error, width, smallest in zip(names, values, errors, quantile, least, strict=True)
+        for name, value, error, width, smallest in zip(
+            own.names, own.estimate, errors, quantile, least, strict=True
+        )
     }
 
 
-def _with_initials(
+def with_initials(
     fitted: Fitted, estimate: Array, covariance: Array
 ) -> tuple[list[str], Array, Array, dict[str, str]]:
     """The unknowns and, behind them, the initial values that the model asks for, with their covariance.

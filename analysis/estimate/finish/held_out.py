@@ -21,7 +21,7 @@ from analysis.estimate.finish.honest import LONG
 from analysis.estimate.finish.linearised import Linearisation, joined, linearisations
 from analysis.estimate.identifiability import pseudo_inverse
 from analysis.estimate.path.estimate import estimate_path
-from analysis.estimate.path.segment import Segment
+from analysis.estimate.path.segment import PathSegment
 
 if TYPE_CHECKING:
     from analysis.estimate.finish.fitted import Fitted, Piece
@@ -92,7 +92,7 @@ def _again(fitted: Fitted) -> Array | None:
     return None if found is None else found.values
 
 
-def _predicted(fitted: Fitted, last: Sequence[Segment], values: Array) -> Prediction | None:
+def _predicted(fitted: Fitted, last: Sequence[PathSegment], values: Array) -> Prediction | None:
     """What is left of the last fifths with these parameters and the best initial state of each; None where
     the model's motion leaves them."""
     k = len(fitted.experiment.model.parameters)
@@ -114,7 +114,7 @@ def _predicted(fitted: Fitted, last: Sequence[Segment], values: Array) -> Predic
     return _prediction(fitted, np.hstack(residuals))
 
 
-def _at_record(segment: Segment) -> Segment:
+def _at_record(segment: PathSegment) -> PathSegment:
     from dataclasses import replace
 
     return replace(segment, record=0)
@@ -125,9 +125,9 @@ def _edge(piece: Piece) -> int:
     return int(np.linspace(0, len(piece.times), PARTS + 1)[-2])
 
 
-def _last_fifth(piece: Piece) -> Segment:
+def _last_fifth(piece: Piece) -> PathSegment:
     first, run = _edge(piece), piece.run
-    return Segment(
+    return PathSegment(
         np.ascontiguousarray(piece.times[first:]),
         np.ascontiguousarray(run.outputs[:, piece.first + first : piece.stop]),
         np.ascontiguousarray(piece.states[:, first:]),

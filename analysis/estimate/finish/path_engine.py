@@ -14,7 +14,7 @@ from analysis.base.progress import Progress
 from analysis.estimate.finish.fitted import Fitted, Piece
 from analysis.estimate.path.estimate import estimate_path
 from analysis.estimate.path.result import PathEstimate
-from analysis.estimate.path.segment import Segment
+from analysis.estimate.path.segment import PathSegment
 from analysis.estimate.start import Start
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ def fit_path(
 
 
 def _held_initials(
-    experiment: Experiment, segments: list[Segment], places: list[Place], found: PathEstimate
-) -> list[Segment] | None:
+    experiment: Experiment, segments: list[PathSegment], places: list[Place], found: PathEstimate
+) -> list[PathSegment] | None:
     """The segments with first states that left their bounds held at them; None if none did."""
     changed, moved = [], False
     for segment, (number, first, _), path in zip(segments, places, found.states, strict=True):
@@ -103,7 +103,7 @@ def start_values(experiment: Experiment, start: Start) -> Array:
 
 def segments_of(
     experiment: Experiment, start: Start, cuts: int = 1, length: int = 0
-) -> tuple[list[Segment], list[Place]]:
+) -> tuple[list[PathSegment], list[Place]]:
     """Unbroken stretches as the path takes them, and of each: run, first sample, the one after the last.
 
     Each is cut into ``cuts`` parts, or with ``length`` given into parts of about so many samples.
@@ -111,7 +111,7 @@ def segments_of(
     values = start_values(experiment, start)
     given = list(start.states) or [None] * len(experiment.runs)
     missing = experiment.start_states(values) if any(path is None for path in given) else ()
-    segments: list[Segment] = []
+    segments: list[PathSegment] = []
     places: list[Place] = []
     for number, run in enumerate(experiment.runs):
         path = given[number] if given[number] is not None else missing[number]
@@ -135,13 +135,13 @@ def _pieces(run: Run, cuts: int, length: int) -> list[tuple[int, int]]:
     return pieces
 
 
-def _segment(run: Run, number: int, path: Array, first: int, stop: int) -> Segment:
+def _segment(run: Run, number: int, path: Array, first: int, stop: int) -> PathSegment:
     initial = spread = None
     if first == 0 and run.initial_known.any():
         reach = np.ptp(path, axis=1)
         initial = np.where(run.initial_known, run.initial_lower, np.nan)
         spread = 0.1 * _TIGHT * np.where(reach > 0, reach, 1.0)
-    return Segment(
+    return PathSegment(
         np.ascontiguousarray(run.times[first:stop]),
         np.ascontiguousarray(run.outputs[:, first:stop]),
         np.ascontiguousarray(path[:, first:stop]),
@@ -158,7 +158,7 @@ def _segment(run: Run, number: int, path: Array, first: int, stop: int) -> Segme
 def fitted_path(
     experiment: Experiment,
     start: Start,
-    segments: list[Segment],
+    segments: list[PathSegment],
     places: list[Place],
     found: PathEstimate,
 ) -> Fitted:

@@ -272,7 +272,7 @@ class Controller:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Segment(Stretch):
+class CoupledStretch(Stretch):
     """A stretch that the controller follows."""
 
     initial: Array  # [n] state at the first sample: known, or a first guess
@@ -283,7 +283,7 @@ class Segment(Stretch):
         """Positions of the initial values to be estimated."""
         return np.flatnonzero(self.lower < self.upper) if len(self.lower) else np.arange(len(self.initial))
 
-    def cut(self, first: int, stop: int) -> Segment:
+    def cut(self, first: int, stop: int) -> CoupledStretch:
         """The samples first to stop; the initial state is the caller's to set."""
         return replace(super().cut(first, stop), measured=np.ascontiguousarray(self.measured[:, first:stop]))
 
@@ -304,7 +304,7 @@ class CoupledRun:
 
 def run_coupled(
     model: Model,
-    segment: Segment,
+    segment: CoupledStretch,
     values: Array,
     initial: Array,
     free: NDArray[np.int64],
@@ -342,7 +342,7 @@ def run_coupled(
     return CoupledRun(states, outputs, slopes, int(reached))
 
 
-def segments_of(experiment: Experiment) -> list[Segment]:
+def segments_of(experiment: Experiment) -> list[CoupledStretch]:
     """The runs of an experiment as segments, cut where an input is not known.
 
     Initial values that are not known, or that lie behind a cut, start from what the record tells, or from the
@@ -354,7 +354,7 @@ def segments_of(experiment: Experiment) -> list[Segment]:
     for number, run in enumerate(experiment.runs):
         for first, stop in run.spans:
             stretch = stretch_of(experiment, (number, first, stop))
-            segment = Segment(
+            segment = CoupledStretch(
                 **vars(stretch), initial=said, measured=_cubics(stretch.times[0], stretch.dt, stretch.outputs)
             )
             initial = rough_states(model, segment)[:, 0]
@@ -370,7 +370,7 @@ def kinematic_states(model: Model) -> dict[int, int]:
     return {position: velocity for velocity, position in derivative_pairs(model).items()}
 
 
-def rough_states(model: Model, segment: Segment) -> Array:
+def rough_states(model: Model, segment: CoupledStretch) -> Array:
     """States as far as they can be read off: measured, differentiated, or the initial value."""
     states = np.repeat(segment.initial[:, None], len(segment), axis=1)
     known = set()

@@ -20,7 +20,7 @@ from analysis.base.progress import Progress
 from analysis.estimate.evaluation import Point
 from analysis.estimate.homotopy.coupled import segments_of
 from analysis.estimate.homotopy.observer import choose_controller, uniform_controller
-from analysis.estimate.homotopy.output_error import Evaluation, Fit, OutputError, Unknowns
+from analysis.estimate.homotopy.output_error import Evaluation, Fit, OutputError, SearchCoordinates
 from analysis.estimate.homotopy.result import as_start
 from analysis.estimate.homotopy.search import TRUSTED, Search, growth_rate, misfit, noise_levels, set_accuracy
 from analysis.estimate.homotopy.windows import WINDOW_LYAPUNOV_TIMES, in_windows
@@ -64,7 +64,7 @@ class Homotopy:
                 "Homotopy fits parameters that all records share: leave per_record out, record the drive's "
                 "phase, or use method path."
             )
-        unknowns = Unknowns.of(model)
+        unknowns = SearchCoordinates.of(model)
         start = Point(_inside(model, unknowns), tuple(s.initial.copy() for s in segments))
         noise = noise_levels(segments, experiment.sigma, experiment.noise_sharing)
         problem = OutputError(model, segments, unknowns, noise)
@@ -75,7 +75,7 @@ class Homotopy:
         return _default(problem, start, self, experiment, progress, alone)
 
 
-def _inside(model: Model, unknowns: Unknowns) -> Array:
+def _inside(model: Model, unknowns: SearchCoordinates) -> Array:
     values = model.values()
     values[unknowns.positions] = np.clip(values[unknowns.positions], unknowns.lower, unknowns.upper)
     return values

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from analysis.estimate.evaluation import Point
 from analysis.estimate.homotopy.coupled import (
     Controller,
-    Segment,
+    CoupledStretch,
     kinematic_states,
     rough_states,
     run_coupled,
 )
-from analysis.estimate.homotopy.output_error import Unknowns
+from analysis.estimate.homotopy.output_error import SearchCoordinates
 
 if TYPE_CHECKING:
     from analysis.model import Model
@@ -79,7 +79,9 @@ class Linearised:
         return np.ascontiguousarray(gain), fastest
 
 
-def linearised(model: Model, segment: Segment, values: Array, unknowns: Unknowns, sigma: Array) -> Linearised:
+def linearised(
+    model: Model, segment: CoupledStretch, values: Array, unknowns: SearchCoordinates, sigma: Array
+) -> Linearised:
     """The model linearised along what the record tells of its states."""
     kernels = model.kernels()
     n, k, q = len(model.states), len(values), len(model.outputs)
@@ -123,7 +125,7 @@ def _room_of_zero(rates: Array, slopes: Array) -> Array:
 
 
 def synchronisation_error(
-    model: Model, segments: Sequence[Segment], point: Point, controller: Controller, substeps: int
+    model: Model, segments: Sequence[CoupledStretch], point: Point, controller: Controller, substeps: int
 ) -> float:
     """Largest rms of the error over rms of the signal at full coupling; infinite if the motion diverges."""
     worst = 0.0
@@ -141,7 +143,7 @@ def synchronisation_error(
 
 
 def choose_controller(
-    model: Model, segments: Sequence[Segment], point: Point, unknowns: Unknowns, sigma: Array
+    model: Model, segments: Sequence[CoupledStretch], point: Point, unknowns: SearchCoordinates, sigma: Array
 ) -> tuple[Controller, float]:
     """The weakest observer that makes the model follow the record from the guess, and its error."""
     best: tuple[Controller, float] | None = None

@@ -17,7 +17,14 @@ from numpy.typing import NDArray
 from analysis.estimate import evaluation
 from analysis.estimate.descent import bordered_step, minimise, promised_decrease
 from analysis.estimate.evaluation import Point
-from analysis.estimate.homotopy.coupled import CLASSICAL, Controller, CoupledRun, Scheme, Segment, run_coupled
+from analysis.estimate.homotopy.coupled import (
+    CLASSICAL,
+    Controller,
+    CoupledRun,
+    CoupledStretch,
+    Scheme,
+    run_coupled,
+)
 
 if TYPE_CHECKING:
     from analysis.model import Model
@@ -32,8 +39,12 @@ _FIRST_DAMPING = 1e-4  # a coupled motion follows the record: its linearisation 
 
 
 @dataclass(frozen=True, eq=False)
-class Unknowns:
-    """The parameters to be found: position in the model's vector, bounds, which are on log scale."""
+class SearchCoordinates:
+    """The parameters as a search moves them: place in the model's vector, bounds, which are on log scale.
+
+    All records share them; :class:`analysis.estimate.unknowns.Unknowns` tells whose an unknown is, in its
+    own unit.
+    """
 
     positions: NDArray[np.int64]
     lower: Array
@@ -41,7 +52,7 @@ class Unknowns:
     logarithmic: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, model: Model) -> Unknowns:
+    def of(cls, model: Model) -> SearchCoordinates:
         parameters = [model.parameters[name] for name in model.free]
         lower = np.array([p.lower for p in parameters], dtype=np.float64)
         upper = np.array([p.upper for p in parameters], dtype=np.float64)
@@ -94,8 +105,8 @@ class OutputError:
     """The fitting problem: a model, its segments, and the standard deviation of each output's noise."""
 
     model: Model
-    segments: Sequence[Segment]
-    unknowns: Unknowns
+    segments: Sequence[CoupledStretch]
+    unknowns: SearchCoordinates
     sigma: Array  # [records, q]
     substeps: int = 1
     scheme: Scheme = CLASSICAL
@@ -132,7 +143,7 @@ class OutputError:
             self._add(result, segment, run, scale)
         return result.or_lost()
 
-    def _add(self, result: Evaluation, segment: Segment, run: CoupledRun, scale: Array) -> None:
+    def _add(self, result: Evaluation, segment: CoupledStretch, run: CoupledRun, scale: Array) -> None:
         k = len(scale)
         seen = np.isfinite(segment.outputs)
         sigma = self.sigma[segment.record]
@@ -229,7 +240,7 @@ class _Steps:
         return self.problem.evaluate(self.problem.moved(here.point, *step), self.controller, self.strength)
 
 
-def information(evaluation: Evaluation, unknowns: Unknowns) -> Array:
+def information(evaluation: Evaluation, unknowns: SearchCoordinates) -> Array:
     """Fisher information of the parameters in their own units, the initial values eliminated."""
     matrix = evaluation.hessian.copy()
     for _, h, cross in evaluation.local:

@@ -15,7 +15,7 @@ from analysis.estimate.homotopy.coupled import (
     CLASSICAL,
     LUTHER,
     Controller,
-    Segment,
+    CoupledStretch,
     run_coupled,
     tangent_growth,
 )
@@ -81,7 +81,7 @@ class Search:
 
 
 def noise_levels(
-    segments: Sequence[Segment], known: Array | None = None, sharing: NoiseSharing | None = None
+    segments: Sequence[CoupledStretch], known: Array | None = None, sharing: NoiseSharing | None = None
 ) -> Array:
     """Noise [records, q] of the outputs from their high differences; a thousandth of the spread where none is
     to be seen. Of records that ``sharing`` does not hold apart (None: of all) the median.
@@ -127,7 +127,7 @@ def growth_rate(problem: OutputError, fit: Fit) -> float:
     return float(np.average(rates, weights=[len(segment) for segment in problem.segments]))
 
 
-def growth_along(model: Model, segment: Segment, states: Array, values: Array) -> float:
+def growth_along(model: Model, segment: CoupledStretch, states: Array, values: Array) -> float:
     n, count = states.shape
     dx, jx, jp = np.empty((n, count)), np.empty((n, n, count)), np.empty((n, len(values), count))
     inputs = np.ascontiguousarray(segment.inputs.values(segment.times))

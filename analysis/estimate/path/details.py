@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from analysis.estimate.path import solver
 from analysis.estimate.path.problem import PathProblem
-from analysis.estimate.path.result import SegmentDetails
+from analysis.estimate.path.result import PathDetails
 from analysis.estimate.unknowns import ABSENT
 
 Array = NDArray[np.float64]
@@ -17,13 +17,13 @@ Array = NDArray[np.float64]
 _TRIFLE = 1e-8
 
 
-def segment_details(problem: PathProblem) -> tuple[SegmentDetails, ...]:
+def segment_details(problem: PathProblem) -> tuple[PathDetails, ...]:
     """Of every segment, at the last linearisation."""
     problem.eliminate(np.zeros(problem.n))
     return tuple(_details_of(problem, i) for i in range(len(problem.segments)))
 
 
-def _details_of(problem: PathProblem, number: int) -> SegmentDetails:
+def _details_of(problem: PathProblem, number: int) -> PathDetails:
     segment, w, n, P = problem.segments[number], problem.work[number], problem.n, len(problem.unknowns)
     N, noise = w.R.shape[0], segment.noise_of_inputs[: problem.m]
     divisor = np.where(noise > 0, noise, np.inf)[:, None]
@@ -48,4 +48,4 @@ def _details_of(problem: PathProblem, number: int) -> SegmentDetails:
     errors = -problem.input_errors[number] / divisor
     trifle = np.concatenate([(_TRIFLE * problem.scale) ** 2, noise**2])
     information = solver.initial_information(w.carried, w.seen, w.R, trifle)[:n, :n]
-    return SegmentDetails(jacobian, inputs, errors, slope, information)
+    return PathDetails(jacobian, inputs, errors, slope, information)

@@ -21,7 +21,7 @@ from analysis.estimate.path.input_noise import covariance_from_inputs, input_noi
 from analysis.estimate.path.iteration import Outcome, iterate
 from analysis.estimate.path.problem import PathProblem
 from analysis.estimate.path.result import PathEstimate
-from analysis.estimate.path.segment import Segment
+from analysis.estimate.path.segment import PathSegment
 from analysis.estimate.path.substeps import choose_substeps
 from analysis.estimate.unknowns import Unknowns
 from analysis.experiment.noise_sharing import NoiseSharing
@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 
 def estimate_path(
     kernels: Any,
-    segments: Sequence[Segment],
+    segments: Sequence[PathSegment],
     values: Array,
     free: Sequence[int],
     *,
@@ -64,11 +64,11 @@ def estimate_path(
                     (default none)
     penalty         [k, k] of squares of parameters that all records share, added to twice the misfit (default
                     none); the information stays that of the data
-    details         also how the path follows the unknowns (:class:`SegmentDetails`)
+    details         also how the path follows the unknowns (:class:`PathDetails`)
 
-    Noise of the inputs' samples (``Segment.input_noise``) is first left aside. If it then turns out to move a
-    parameter beside its standard error, the true inputs at all samples become unknowns, too, with their
-    measured samples as data.
+    Noise of the inputs' samples (``PathSegment.input_noise``) is first left aside. If it then turns out to
+    move a parameter beside its standard error, the true inputs at all samples become unknowns, too, with
+    their measured samples as data.
 
     At first the equations may be missed as much as the start misses them; this slack is reduced from step to
     step until they hold exactly. So a poor start (parameters 50 % off, raw noisy samples as states) will do.

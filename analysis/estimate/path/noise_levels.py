@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.estimate.path.segment import Segment
+from analysis.estimate.path.segment import PathSegment
 from analysis.experiment.noise_sharing import NoiseSharing
 from analysis.signal.noise import noise_at_order
 
@@ -33,7 +33,7 @@ class NoiseLevels:
 
     @classmethod
     def of(
-        cls, segments: Sequence[Segment], given: Array | None, sharing: NoiseSharing | None = None
+        cls, segments: Sequence[PathSegment], given: Array | None, sharing: NoiseSharing | None = None
     ) -> NoiseLevels:
         """The given levels, [q] or [records, q]; where they are nan or None a first estimate from the data's
         differences, and then from the residuals, of the records together that ``sharing`` says (None: all).

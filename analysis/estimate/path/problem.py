@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from analysis.base.errors import DataError
 from analysis.estimate.path import solver
 from analysis.estimate.path.noise_levels import NoiseLevels
-from analysis.estimate.path.segment import Segment
+from analysis.estimate.path.segment import PathSegment
 from analysis.estimate.path.workspace import Workspace
 from analysis.estimate.unknowns import Unknowns
 from analysis.experiment.noise_sharing import NoiseSharing
@@ -34,7 +34,7 @@ class PathProblem:
     def __init__(
         self,
         kernels: Any,
-        segments: list[Segment],
+        segments: list[PathSegment],
         values: Array,
         unknowns: Unknowns,
         lower: Array | None,
@@ -69,7 +69,7 @@ class PathProblem:
         self.accepted: Evaluated | None = None  # at the point that was reached, with the flow's own steps
         self.evaluations = 0
 
-    def _check(self, segment: Segment) -> None:
+    def _check(self, segment: PathSegment) -> None:
         N = len(segment.times)
         if N < 2 or segment.outputs.shape != (self.q, N) or segment.states.shape != (self.n, N):
             raise DataError("A segment needs two samples or more, with outputs and states at each of them.")
@@ -135,7 +135,7 @@ class PathProblem:
         paths: list[Array],
         values: Array,
         steps: int,
-        segments: list[Segment] | None = None,
+        segments: list[PathSegment] | None = None,
         errors: list[Array] | None = None,
     ) -> Evaluated:
         """Defects and weighted residuals of other states and parameters, or of segments with other inputs."""

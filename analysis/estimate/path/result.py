@@ -36,11 +36,11 @@ class PathEstimate:
     defect: float  # largest violation of the equations, in ranges of the state
     history: list[dict[str, float]] = field(default_factory=list)
     message: str = ""
-    details: tuple[SegmentDetails, ...] = ()  # one for each segment, if asked for
+    details: tuple[PathDetails, ...] = ()  # one for each segment, if asked for
 
 
 @dataclass(frozen=True, eq=False)
-class SegmentDetails:
+class PathDetails:
     """How the best path of a segment follows the unknowns (P of them, all records' together)."""
 
     jacobian: (

@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Segment:
+class PathSegment:
     """An unbroken stretch of samples with a path of its own: a record, a part of one, or an orbit segment."""
 
     times: Array  # [N], as the model's t

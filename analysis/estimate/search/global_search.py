@@ -18,8 +18,8 @@ from analysis.base.extras import need_extra
 from analysis.base.identification import Residual
 from analysis.base.progress import Progress
 from analysis.estimate.evaluation import Point
-from analysis.estimate.homotopy.coupled import Controller, Segment, segments_of
-from analysis.estimate.homotopy.output_error import OutputError, Unknowns
+from analysis.estimate.homotopy.coupled import Controller, CoupledStretch, segments_of
+from analysis.estimate.homotopy.output_error import OutputError, SearchCoordinates
 from analysis.estimate.homotopy.plain import objective
 from analysis.estimate.homotopy.search import noise_levels
 from analysis.estimate.start import OwnEstimate, Start
@@ -43,7 +43,7 @@ class GlobalSearch:
     def start(self, experiment: Experiment, progress: Progress, alone: bool = False) -> Start:
         """Minimise J = 1/2 int (y_measured - y)^2 dt over the box of the parameters' bounds."""
         model = experiment.model
-        unknowns = Unknowns.of(model)
+        unknowns = SearchCoordinates.of(model)
         low, high = unknowns.search_bounds
         if not (np.isfinite(low).all() and np.isfinite(high).all()):
             raise DataError(
@@ -104,7 +104,7 @@ def _search(
     )
 
 
-def _limits(segments: Sequence[Segment], ended: bool) -> list[str]:
+def _limits(segments: Sequence[CoupledStretch], ended: bool) -> list[str]:
     """What a user must know of such a result."""
     words = ["A global search gives no error bars."]
     if not ended:

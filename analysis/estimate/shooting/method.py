@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from analysis.base.errors import ShakedownError
 from analysis.base.progress import Progress
 from analysis.estimate.evaluation import Point
+from analysis.estimate.identifiability import covariance_of, undetermined_words
 from analysis.estimate.shooting.build import (
     noise_from_differences,
     problem_of,
@@ -73,12 +74,16 @@ class Shooting:
 
 def _with_own_errors(experiment: Experiment, start: Start, progress: Progress) -> Start:
     """The start with the errors of its own least squares, for when nothing follows it."""
+    from analysis.estimate.finish.assemble import with_initials
     from analysis.estimate.finish.fit import fit
 
     fitted = fit(experiment, replace(start, engine="shooting"), progress)
-    units = {u.name: u.unit for u in fitted.unknowns}
-    own = OwnEstimate(fitted.names, fitted.estimate, fitted.information, units=units)
-    return replace(start, own=own, converged=fitted.converged)
+    words = undetermined_words(fitted.information, fitted.estimate, fitted.names)
+    names, values, covariance, units = with_initials(
+        fitted, fitted.estimate, covariance_of(fitted.information)
+    )
+    own = OwnEstimate(names, values, covariance=covariance, units=units)
+    return replace(start, own=own, converged=fitted.converged, undetermined=[*start.undetermined, *words])
 
 
 def _beginning(experiment: Experiment) -> tuple[Point, list[Array]]:

@@ -243,7 +243,10 @@ class _Fit:
         return np.asarray(information @ pseudo_inverse(meat) @ information)
 
     def _reweighted(self, bands: list[Array] | None, progress: Progress) -> tuple[Array, float, bool]:
-        """Generalised least squares: one Gauss-Newton step for each renewal of the covariance."""
+        """Generalised least squares: one Gauss-Newton step for each renewal of the covariance.
+
+        No descent: weights that follow the estimate leave no one cost by which a step could be refused.
+        """
         information, cost, previous = np.eye(len(self.unknowns)), np.inf, np.inf
         for turn in range(_ROUNDS):
             progress.report(turn / _ROUNDS, "weak form, weighted", cost=cost)

@@ -11,7 +11,7 @@ from analysis.base.errors import ModelError
 from analysis.estimate.functions.beam import Options, identify, load
 from analysis.estimate.functions.beam.frequency_responses import predicted_response
 from analysis.estimate.functions.beam.system import BeamSystem
-from analysis.estimate.functions.beam.unknowns import Unknowns, layout
+from analysis.estimate.functions.beam.unknowns import UnknownProperties, layout
 from tests.hermite_beam import HermiteBeam
 
 Array = NDArray[np.float64]
@@ -84,7 +84,7 @@ def test_given_the_true_beam_then_its_response_is_that_of_the_elements(
     stated = values + 1.0 if drive == BASE else values
     described = load(HEAD.format(beam="", intervals=0) + table(0.9, kind, drive, stated))
     true = described.with_profile("stiffness", shape=1.0).with_profile("viscous", shape=0.3)
-    unknowns = Unknowns(true, (), np.zeros(0))
+    unknowns = UnknownProperties(true, (), np.zeros(0))
     system = BeamSystem(true, unknowns)
     state = system.state(unknowns.start, derivatives=False)
     found, _ = predicted_response(system, state, unknowns.start, true.responses[0])

@@ -16,7 +16,7 @@ from analysis.base.errors import ModelError
 from analysis.estimate.functions.beam import Options, identify, load, local_loss
 from analysis.estimate.functions.beam.observation import observe
 from analysis.estimate.functions.beam.system import BeamSystem
-from analysis.estimate.functions.beam.unknowns import Unknowns, layout
+from analysis.estimate.functions.beam.unknowns import UnknownProperties, layout
 from tests.hermite_beam import HermiteBeam
 
 Array = NDArray[np.float64]
@@ -78,7 +78,7 @@ def truth(
 
 def ours(description: str, count: int) -> Array:
     beam = load(description).with_profile("stiffness", shape=1.0)
-    system = BeamSystem(beam, Unknowns(beam, (), np.zeros(0)))
+    system = BeamSystem(beam, UnknownProperties(beam, (), np.zeros(0)))
     return system.frequencies(system.state(np.zeros(0), derivatives=False))[0][:count]
 
 

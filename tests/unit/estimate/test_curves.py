@@ -117,10 +117,34 @@ def test_when_phase_or_force_were_not_measured_then_the_rest_is_enough_or_it_is_
 ) -> None:
     nothing = {left_out: np.full(len(clean), np.nan), f"{left_out}_error": np.full(len(clean), np.nan)}
     found = identify_curves(model, [replace(_noisy(clean, 3), **nothing)])
-    for name, value in TRUTH.items():
+    assert found.converged and found.verdict == "fits"
+    for name, value in TRUTH.items():  # the mass, to which a phase alone tells ratios, is known
         assert abs(found.parameters[name].value - value) < 4 * found.parameters[name].stderr
-    if left_out == "force":  # the ratios to the mass alone: it is known here
-        assert found.parameters["k1"].value == pytest.approx(20, rel=0.02)
+        assert found.parameters[name].value == pytest.approx(value, rel=0.03)
+
+
+def test_when_a_guess_leads_nowhere_then_the_search_does_not_call_itself_converged(
+    clean: MeasuredCurve,
+) -> None:
+    far = TEXT.replace("guess = 10.0", "guess = 200.0").replace("guess = 15.0", "guess = 60.0")
+    found = identify_curves(Model.from_toml(far), [_noisy(clean, 3)])
+    assert not found.converged and not found.usable
+
+
+def test_when_a_bound_excludes_the_truth_then_the_parameter_stands_at_it_and_that_is_said(
+    clean: MeasuredCurve,
+) -> None:
+    found = identify_curves(Model.from_toml(TEXT.replace("upper = 1e4", "upper = 25")), [_noisy(clean, 3)])
+    assert found.parameters["k3"].value == 25.0 and "k3 stands at a bound." in found.warnings
+    assert found.verdict == "misses"
+
+
+def test_given_curves_without_noise_then_the_parameters_are_exact(model: Model, clean: MeasuredCurve) -> None:
+    found = identify_curves(model, [clean])
+    assert found.converged and found.iterations < 10
+    assert [e.value for e in found.parameters.values()] == pytest.approx(list(TRUTH.values()), rel=1e-12)
+    assert found.model_text == model.with_values(found.values()).to_toml()
+    assert found.extra == {"points": 24} and found.residual.dof == 48 - 3
 
 
 def test_when_no_errors_are_told_then_they_come_from_the_scatter(model: Model, clean: MeasuredCurve) -> None:
@@ -154,6 +178,7 @@ def test_when_a_backbone_alone_is_given_then_a_combination_is_not_determined(mod
     assert lost.verdict == "cannot tell" and "do not determine k1, k3, m" in lost.undetermined[0], (
         lost.undetermined
     )
+    assert all(e.stderr == np.inf and e.lower == -np.inf for e in lost.parameters.values())
 
 
 def _decay(seed: int) -> MeasuredDecay:

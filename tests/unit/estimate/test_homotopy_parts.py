@@ -19,14 +19,20 @@ from analysis.estimate.homotopy.coupled import (
     CLASSICAL,
     LUTHER,
     Controller,
-    Segment,
+    CoupledStretch,
     rough_states,
     run_coupled,
     segments_of,
 )
 from analysis.estimate.homotopy.method import Homotopy, _inside, _let_go
 from analysis.estimate.homotopy.observer import linearised, synchronisation_error, uniform_controller
-from analysis.estimate.homotopy.output_error import Evaluation, Fit, OutputError, Unknowns, information
+from analysis.estimate.homotopy.output_error import (
+    Evaluation,
+    Fit,
+    OutputError,
+    SearchCoordinates,
+    information,
+)
 from analysis.estimate.homotopy.plain import objective
 from analysis.estimate.homotopy.result import joint_information, own_estimate
 from analysis.estimate.homotopy.search import (
@@ -65,7 +71,9 @@ def problem(gap: bool = False, sigma: float = 0.05, model: Model = MODEL) -> Out
         x = np.where((TIMES > 2) & (TIMES < 3), np.nan, x)
     record = Record.from_arrays(1 / DT, {"x": x, "v": v})
     segments = segments_of(Experiment(model, record))
-    return OutputError(model, segments, Unknowns.of(model), np.array([[sigma, 2 * sigma]]), substeps=4)
+    return OutputError(
+        model, segments, SearchCoordinates.of(model), np.array([[sigma, 2 * sigma]]), substeps=4
+    )
 
 
 def start(one: OutputError, c: float = 0.2, k: float = 3.0) -> Point:
@@ -80,13 +88,13 @@ def test_given_bounds_then_a_logarithmic_scale_from_three_decades_on() -> None:
             if np.isfinite(upper)
             else {"guess": 5.0, "lower": 1.0}
         )
-        unknowns = Unknowns.of(Model.from_equations({"x": "-a*x"}, {"b": 1.0, "a": free}))
+        unknowns = SearchCoordinates.of(Model.from_equations({"x": "-a*x"}, {"b": 1.0, "a": free}))
         assert list(unknowns.logarithmic) == [logarithmic] and list(unknowns.positions) == [1]
         value = np.array([7.0])
         assert unknowns.to_search(value) == pytest.approx(np.log(value) if logarithmic else value)
         assert unknowns.to_values(unknowns.to_search(value)) == pytest.approx(value)
         assert unknowns.slope(value) == pytest.approx(value if logarithmic else 1.0)
-    narrow = Unknowns(np.array([0]), np.array([1.0]), np.array([2.0]), np.array([False]))
+    narrow = SearchCoordinates(np.array([0]), np.array([1.0]), np.array([2.0]), np.array([False]))
     assert narrow.to_values(np.array([5.0])) == [2.0] and narrow.to_values(np.array([-5.0])) == [1.0]
 
 
@@ -148,7 +156,9 @@ def test_given_a_step_then_it_stays_within_bounds_and_three_decades() -> None:
     model = Model.from_equations(
         {"x": "v", "v": "-c*v - k*x"}, {"c": {"guess": 0.2}, "k": {"guess": 1.0, "lower": 1e-9, "upper": 1e9}}
     )
-    low, high = replace(one, model=model, unknowns=Unknowns.of(model)).reach(Point(np.array([0.2, 1.0]), ()))
+    low, high = replace(one, model=model, unknowns=SearchCoordinates.of(model)).reach(
+        Point(np.array([0.2, 1.0]), ())
+    )
     assert (low[1], high[1]) == pytest.approx((-np.log(1e3), np.log(1e3)))
     bounded = replace(one, segments=[replace(one.segments[0], lower=np.zeros(2), upper=np.array([1.0, 0.0]))])
     assert list(bounded.segments[0].free_initial) == [0]
@@ -259,7 +269,7 @@ def test_given_outputs_with_a_gap_then_the_misfit_counts_the_spread_of_what_was_
     outputs = 50.0 * motion(0.1, 2.5)
     outputs[0, 10:15] = np.nan
     measured = replace(problem().segments[0], outputs=outputs)
-    gaps = OutputError(MODEL, [measured], Unknowns.of(MODEL), np.full((1, 2), 1e-3))
+    gaps = OutputError(MODEL, [measured], SearchCoordinates.of(MODEL), np.full((1, 2), 1e-3))
     run = SimpleNamespace(outputs=outputs + 0.4 * np.nanstd(outputs, axis=1)[:, None])
     assert misfit(gaps, Evaluation(start(gaps), 1e9, [cast(Any, run)])) == pytest.approx(0.4)
 
@@ -268,7 +278,7 @@ def test_given_stretches_then_their_growth_is_weighted_by_length(monkeypatch: py
     model = Model.from_equations({"x": "a*x"}, {"a": {"guess": 0.5}})
     long = segments_of(Experiment(model, Record.from_arrays(1 / DT, {"x": TIMES})))[0]
     short = long.cut(0, 20)
-    one = OutputError(model, [long, short], Unknowns.of(model), np.ones((1, 1)))
+    one = OutputError(model, [long, short], SearchCoordinates.of(model), np.ones((1, 1)))
     runs = [SimpleNamespace(states=np.ones((1, len(s)))) for s in one.segments]
     fit = Fit(Evaluation(Point(np.array([0.5]), ()), 1.0, cast(Any, runs)), True, 1, [])
     assert growth_rate(one, fit) == pytest.approx(0.5, rel=1e-4)
@@ -389,7 +399,7 @@ def test_given_stages_then_lambda_falls_as_far_as_the_search_is_trusted(
     assert cast(Any, held).strength == (1.0 if alone else min(s for s in strengths if s >= trusted))
 
 
-def one_second() -> Segment:
+def one_second() -> CoupledStretch:
     return segments_of(Experiment(MODEL, Record.from_arrays(1 / DT, {"x": TIMES, "v": TIMES})))[0]
 
 
@@ -403,7 +413,7 @@ def test_given_bounds_then_the_observer_expects_errors_of_a_tenth_of_them_or_of_
     record = Record.from_arrays(1 / DT, {"x": x})
     segment = segments_of(Experiment(model, record))[0]
     sigma = np.array([0.05, 0.1])
-    found = linearised(model, segment, np.array([0.2, 3.0]), Unknowns.of(model), sigma)
+    found = linearised(model, segment, np.array([0.2, 3.0]), SearchCoordinates.of(model), sigma)
     rough = rough_states(model, segment)
     expected = np.mean((0.8 * rough[1]) ** 2) + np.mean((3.0 * rough[0]) ** 2)  # a tenth of 8; log: the guess
     assert found.spread == pytest.approx(np.array([[0.0, 0.0], [0.0, expected]]))
@@ -437,7 +447,7 @@ def test_given_the_published_objective_then_it_is_half_the_integral_of_the_squar
 
 
 def test_given_guesses_outside_their_bounds_then_the_search_starts_on_them() -> None:
-    unknowns = replace(Unknowns.of(MODEL), lower=np.array([0.5, 1e-2]), upper=np.array([1.0, 2.0]))
+    unknowns = replace(SearchCoordinates.of(MODEL), lower=np.array([0.5, 1e-2]), upper=np.array([1.0, 2.0]))
     assert list(_inside(MODEL, unknowns)) == [0.5, 2.0]
 
 

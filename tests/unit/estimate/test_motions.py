@@ -15,7 +15,7 @@ from analysis.estimate.homotopy import output_error
 from analysis.estimate.homotopy.coupled import (
     LUTHER,
     Controller,
-    Segment,
+    CoupledStretch,
     _cubics,
     run_coupled,
     segments_of,
@@ -81,12 +81,12 @@ def measured() -> np.ndarray:
     return np.ascontiguousarray(outputs_of(np.stack([np.cos(TIMES), 0.3 * np.sin(2 * TIMES)]), TIMES))
 
 
-def segment_of(outputs: np.ndarray) -> Segment:
+def segment_of(outputs: np.ndarray) -> CoupledStretch:
     """From a first position that is known."""
     lower = np.array([START[0], -np.inf])
     upper = np.array([START[0], np.inf])
     cubics = _cubics(TIMES[0], DT, outputs)
-    return Segment(TIMES, outputs, INPUTS, lower=lower, upper=upper, initial=START, measured=cubics)
+    return CoupledStretch(TIMES, outputs, INPUTS, lower=lower, upper=upper, initial=START, measured=cubics)
 
 
 def differences(outputs: Any, size: int) -> np.ndarray:
@@ -146,7 +146,9 @@ def test_given_bounds_of_the_first_state_then_a_stretch_behind_a_gap_does_not_kn
     assert first.free_initial.tolist() == second.free_initial.tolist() == [0, 1]
     assert second.times[0] == pytest.approx(10.0) and second.initial[0] == pytest.approx(np.cos(20.0))
     assert second.cut(3, 40).measured.shape == (1, 37, 4) and first.cut(0, 40).upper[0] == 1.2
-    problem = output_error.OutputError(model, [first, second], output_error.Unknowns.of(model), np.ones(1))
+    problem = output_error.OutputError(
+        model, [first, second], output_error.SearchCoordinates.of(model), np.ones(1)
+    )
     start = output_error.Point(model.values(), (first.initial, second.initial))
     moved = problem.moved(start, np.zeros(1), [np.array([5.0, 0.0]), np.array([-5.0, 1.0])])
     assert moved.initials[0] == pytest.approx([1.2, first.initial[1]])

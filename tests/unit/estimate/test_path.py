@@ -8,7 +8,7 @@ from analysis.base.errors import DataError
 from analysis.base.record import Record
 from analysis.estimate.methods import identify
 from analysis.estimate.path.estimate import estimate_path
-from analysis.estimate.path.segment import Segment
+from analysis.estimate.path.segment import PathSegment
 from analysis.model import Model
 from analysis.signal.inputs import Inputs
 from analysis.simulation.simulate import simulate
@@ -48,7 +48,7 @@ def test_given_noisy_chaos_when_started_half_off_then_the_truth_lies_within_smal
     data = clean + noise[:, None] * rng.standard_normal(clean.shape)
     model = duffing()
     truth = model.values()
-    found = estimate_path(model.kernels(), [Segment(times, data, data)], 1.5 * truth, range(4))
+    found = estimate_path(model.kernels(), [PathSegment(times, data, data)], 1.5 * truth, range(4))
     assert found.converged
     assert within(found, truth)
     assert np.all(np.sqrt(np.diag(found.covariance)) < [0.002, 0.02, 0.002, 0.02])
@@ -69,7 +69,7 @@ def test_given_only_displacement_with_a_gap_when_fitted_then_velocity_and_parame
     start = np.vstack([filled, np.gradient(filled, DT)])
     model = duffing(x="x")
     truth = model.values()
-    found = estimate_path(model.kernels(), [Segment(times, data, start)], 1.2 * truth, range(4))
+    found = estimate_path(model.kernels(), [PathSegment(times, data, start)], 1.2 * truth, range(4))
     assert found.converged
     assert within(found, truth)
     assert np.sqrt(np.mean((found.states[0][1] - clean[1]) ** 2)) < 0.05
@@ -85,7 +85,7 @@ def test_given_offset_and_lag_of_a_sensor_when_freed_then_both_are_estimated():
     truth = model.values()
     start = np.vstack([data[0], data[1]])
     found = estimate_path(
-        model.kernels(), [Segment(times, data, start)], 1.1 * truth, [0, 1, 2, 3, 4 + 1, 4 + 2 + 1]
+        model.kernels(), [PathSegment(times, data, start)], 1.1 * truth, [0, 1, 2, 3, 4 + 1, 4 + 2 + 1]
     )
     assert found.converged
     assert within(found, np.array([*truth, 0.7, -0.02]))
@@ -100,8 +100,8 @@ def test_given_two_records_with_a_parameter_of_their_own_when_fitted_together_th
         clean = motion(times, (1.0 + record, 0.5), {**TRUE, "a": a})
         data = clean + 0.05 * rng.standard_normal(clean.shape)
         segments += [
-            Segment(times[:400], data[:, :400].copy(), data[:, :400].copy(), record=record),
-            Segment(times[400:], data[:, 400:].copy(), data[:, 400:].copy(), record=record),
+            PathSegment(times[:400], data[:, :400].copy(), data[:, :400].copy(), record=record),
+            PathSegment(times[400:], data[:, 400:].copy(), data[:, 400:].copy(), record=record),
         ]
     model = duffing()
     found = estimate_path(model.kernels(), segments, 1.2 * model.values(), range(4), local=[3])
@@ -115,10 +115,12 @@ def test_given_clean_data_when_fitted_then_the_parameters_are_exact_and_a_bound_
     clean = motion(times)
     model = duffing()
     truth = model.values()
-    found = estimate_path(model.kernels(), [Segment(times, clean, clean)], 1.3 * truth, range(4))
+    found = estimate_path(model.kernels(), [PathSegment(times, clean, clean)], 1.3 * truth, range(4))
     assert found.estimate == pytest.approx(truth, rel=1e-6)
     upper = np.array([np.inf, np.inf, 0.9, np.inf])
-    held = estimate_path(model.kernels(), [Segment(times, clean, clean)], 0.8 * truth, range(4), upper=upper)
+    held = estimate_path(
+        model.kernels(), [PathSegment(times, clean, clean)], 0.8 * truth, range(4), upper=upper
+    )
     assert held.estimate[2] == pytest.approx(0.9, abs=1e-12)
 
 
@@ -137,8 +139,8 @@ def test_given_parameters_of_1e_15_and_1e12_when_fitted_then_they_are_as_exact_a
     for free in (range(4), [3]):
         start = handy.values()
         start[free] *= 1.3
-        plain = estimate_path(handy.kernels(), [Segment(times, clean, clean)], start, free)
-        found = estimate_path(tiny.kernels(), [Segment(times / fast, quick, quick)], start * units, free)
+        plain = estimate_path(handy.kernels(), [PathSegment(times, clean, clean)], start, free)
+        found = estimate_path(tiny.kernels(), [PathSegment(times / fast, quick, quick)], start * units, free)
         assert found.converged and not found.message
         assert (found.iterations, found.steps) == (plain.iterations, plain.steps)
         assert found.estimate == pytest.approx(tiny.values()[free], rel=1e-8, abs=0.0)
@@ -155,7 +157,9 @@ def test_given_a_hard_stop_when_the_search_ends_with_a_long_step_then_the_result
     clean = simulate(model, times, np.array([1.0, 0.0]), rtol=1e-9).states
     for seed in (1, 2):  # the first settles, the second jumps to and fro over the kink
         data = clean + 0.02 * np.random.default_rng(seed).standard_normal(clean.shape)
-        found = estimate_path(model.kernels(), [Segment(times, data, data)], 1.3 * model.values(), range(5))
+        found = estimate_path(
+            model.kernels(), [PathSegment(times, data, data)], 1.3 * model.values(), range(5)
+        )
         last = found.history[-1]["step"]
         assert found.converged and last < 1.0
         assert (f"{last:.2g} standard errors" in found.message) == (last >= 0.1)
@@ -165,7 +169,9 @@ def test_given_states_without_values_when_started_then_one_sentence_says_so():
     times = np.arange(50) * DT
     states = np.full((2, 50), np.nan)
     with pytest.raises(DataError, match="missing or infinite"):
-        estimate_path(duffing().kernels(), [Segment(times, np.ones((2, 50)), states)], np.ones(4), range(4))
+        estimate_path(
+            duffing().kernels(), [PathSegment(times, np.ones((2, 50)), states)], np.ones(4), range(4)
+        )
 
 
 DRIVEN = {"c": 0.2, "k1": 1.0, "k3": 1.0, "g": 1.0}

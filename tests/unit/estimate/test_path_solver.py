@@ -10,7 +10,7 @@ from scipy.linalg import block_diag
 
 from analysis.estimate.path import solver
 from analysis.estimate.path.estimate import estimate_path
-from analysis.estimate.path.segment import Segment
+from analysis.estimate.path.segment import PathSegment
 from analysis.model import Model
 from analysis.signal.inputs import Inputs
 
@@ -192,7 +192,7 @@ def test_given_a_lag_that_is_known_then_the_path_is_that_of_the_motion_before_it
     model = Model.from_equations({"x": "v", "v": "-k*x"}, {"k": 1.0}, outputs={"x": "x"})
     times = 0.1 * np.arange(80)
     rough = np.stack([np.cos(times - 0.1), -np.sin(times - 0.1)])
-    segment = Segment(times, np.cos(times - 0.3)[None], rough)
+    segment = PathSegment(times, np.cos(times - 0.3)[None], rough)
     found = estimate_path(
         model.kernels(), [segment], model.values(), [], sigma=np.array([0.01]),
         sensors=np.array([0.0, 0.3, 0.0]),

@@ -24,7 +24,7 @@ from analysis.estimate.methods import identify
 from analysis.estimate.path.estimate import estimate_path
 from analysis.estimate.path.iteration import _in_standard_errors
 from analysis.estimate.path.noise_levels import NoiseLevels
-from analysis.estimate.path.segment import Segment
+from analysis.estimate.path.segment import PathSegment
 from analysis.estimate.profile import Profile
 from analysis.estimate.shooting import windows
 from analysis.estimate.shooting.build import noise_from_differences, problem_of, start_point
@@ -151,7 +151,7 @@ def test_given_a_segment_of_two_samples_or_more_then_a_path_is_found_through_it(
     model = Model.from_equations({"x": "-k*x"}, {"k": {"guess": 0.5}})
     long, short = (np.exp(-0.04 * np.arange(float(count)))[None] for count in (40, samples))
     segments = [
-        Segment(0.1 * np.arange(row.shape[1]), row, row, None, 0) for row in (long, short)
+        PathSegment(0.1 * np.arange(row.shape[1]), row, row, None, 0) for row in (long, short)
     ]  # fmt: skip
     if samples == 1:
         with pytest.raises(DataError, match="two samples or more"):

@@ -139,3 +139,33 @@ def test_given_more_steps_than_allowed_then_a_run_ends_where_it_is() -> None:
     assert found.steps <= 600
     assert found.diverged_at is not None and 0 < found.diverged_at < 10.0
     assert not np.isfinite(found.states[:, -1]).any()
+
+
+def test_given_initial_values_that_are_asked_for_then_the_search_alone_tells_them_with_marginal_errors() -> (
+    None
+):
+    """Against the regression on derivatives taken by differences, all four unknowns together."""
+    model = Model.from_equations(
+        {"x": "v", "v": "-c*v - k*x"},
+        {"c": {"guess": 0.1, "lower": 0.0}, "k": {"guess": 1.5, "lower": 0.1}},
+        outputs={"x": "x"},
+        initial={"x": {"guess": 1.0}, "v": {"guess": 0.0}},
+    )
+    t, sigma = 0.05 * np.arange(300), 0.01
+
+    def motion(u: np.ndarray) -> np.ndarray:
+        c, k, x, v = u
+        w = np.sqrt(k - c * c / 4)
+        return np.asarray(np.exp(-c * t / 2) * (x * np.cos(w * t) + (v + c * x / 2) / w * np.sin(w * t)))
+
+    truth = np.array([0.2, 2.0, 1.0, 0.3])
+    noise = sigma * np.random.default_rng(3).standard_normal(300)
+    record = Record.from_arrays(20.0, {"x": motion(truth) + noise})
+    found = identify(model, record, "shooting", finish=False)
+    assert list(found.parameters) == ["c", "k", "x(0)", "v(0)"]
+    J = np.array([(motion(truth + h) - motion(truth - h)) / 2e-6 for h in 1e-6 * np.eye(4)])
+    expected = sigma * np.sqrt(np.diag(np.linalg.inv(J @ J.T)))
+    errors = np.sqrt(np.diag(found.covariance))
+    assert errors == pytest.approx(expected, rel=0.15)
+    assert [e.stderr for e in found.parameters.values()] == pytest.approx(errors)
+    assert np.all(np.abs(np.array(list(found.values().values())) - truth) < 4 * expected)

@@ -27,7 +27,7 @@ from analysis.estimate.functions.beam.mode_numbers import with_mode_numbers
 from analysis.estimate.functions.beam.observation import observe
 from analysis.estimate.functions.beam.published import fit_plain
 from analysis.estimate.functions.beam.system import BeamSystem
-from analysis.estimate.functions.beam.unknowns import Block, Unknowns, layout
+from analysis.estimate.functions.beam.unknowns import Block, UnknownProperties, layout
 from analysis.estimate.functions.penalised import Fit
 from analysis.estimate.start import Start
 
@@ -88,7 +88,7 @@ def simulate(beam: Beam, record: Record, elements: int = 0, modes: int = 40) -> 
 
     Properties are taken at their values or guesses; the length and the rate are those of ``record``.
     """
-    unknowns = Unknowns(beam, (), np.zeros(0))
+    unknowns = UnknownProperties(beam, (), np.zeros(0))
     system = BeamSystem(beam, unknowns, elements or None, modes)
     blank = record.with_channels(**{s.name: np.zeros(len(record)) for s in beam.sensors})
     observation = observe(beam, blank)
@@ -201,7 +201,7 @@ def _band(block: Block, value: Array, spread: Array) -> tuple[Array, Array]:
     return value - Z95 * spread, value + Z95 * spread
 
 
-def _along(unknowns: Unknowns, block: Block, result: Fit, x: Array) -> tuple[Array, Array, Array]:
+def _along(unknowns: UnknownProperties, block: Block, result: Fit, x: Array) -> tuple[Array, Array, Array]:
     """A property along the beam, its derivatives by all unknowns [len(x), P], and its standard error
     (that of its logarithm where the spline is one)."""
     value = unknowns.property_at(block.key, result.theta, x)
@@ -259,7 +259,7 @@ def _pooled(task: Problem) -> float:
     return float(np.sqrt(np.mean(levels**2)))
 
 
-def _undetermined(unknowns: Unknowns, result: Fit) -> list[str]:
+def _undetermined(unknowns: UnknownProperties, result: Fit) -> list[str]:
     """Common factors of the unknowns along which the data do not change."""
     blocks = [b for b in unknowns.blocks if not b.local]
     if not all(b.log for b in blocks):

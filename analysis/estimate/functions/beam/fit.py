@@ -17,7 +17,7 @@ from analysis.estimate.functions.beam.frequency_responses import compare_respons
 from analysis.estimate.functions.beam.mode_shapes import compare_shapes
 from analysis.estimate.functions.beam.observation import Observation
 from analysis.estimate.functions.beam.system import BeamSystem, State
-from analysis.estimate.functions.beam.unknowns import Unknowns
+from analysis.estimate.functions.beam.unknowns import UnknownProperties
 from analysis.estimate.functions.penalised import (
     Fit,
     Misfit,
@@ -44,7 +44,7 @@ class Problem:
     noise: list[Array] = field(default_factory=list)  # standard deviation by record and sensor
 
     @property
-    def unknowns(self) -> Unknowns:
+    def unknowns(self) -> UnknownProperties:
         return self.system.unknowns
 
     @property
@@ -211,7 +211,7 @@ def fit_from(
     return replace(result, covariance=widened)
 
 
-def smooths_of(unknowns: Unknowns) -> list[Smooth]:
+def smooths_of(unknowns: UnknownProperties) -> list[Smooth]:
     return [Smooth(b.where, (b.penalty,)) for b in unknowns.blocks if b.penalty is not None]
 
 

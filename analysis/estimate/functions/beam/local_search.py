@@ -21,7 +21,7 @@ from analysis.estimate.functions.beam import local_loss
 from analysis.estimate.functions.beam.fit import Problem, descend_growing, fit_from, problem, smooths_of
 from analysis.estimate.functions.beam.loss_places import MOST_LIKELY, likely_losses
 from analysis.estimate.functions.beam.system import BeamSystem
-from analysis.estimate.functions.beam.unknowns import Unknowns, layout
+from analysis.estimate.functions.beam.unknowns import UnknownProperties, layout
 from analysis.estimate.functions.penalised import Fit, penalty_matrix
 
 Array = NDArray[np.float64]
@@ -271,14 +271,14 @@ def _curved(straight: Problem, theta: Array, task: Problem) -> tuple[Problem, Ar
     return _resolved(task, new.with_losses(start, [theta[b.where] for b in old.losses]))
 
 
-def _resolved(task: Problem, unknowns: Unknowns) -> tuple[Problem, Array]:
+def _resolved(task: Problem, unknowns: UnknownProperties) -> tuple[Problem, Array]:
     """The problem with elements that resolve local losses, and its start."""
     elements = max(task.system.space.elements, ELEMENTS)
     system = BeamSystem(task.system.beam, unknowns, elements, task.system.count)
     return problem(system, task.observations), unknowns.start
 
 
-def _line(unknowns: Unknowns, theta: Array) -> Array:
+def _line(unknowns: UnknownProperties, theta: Array) -> Array:
     """Values at both ends of a straight line through the upper half of the logarithm of the smooth curve."""
     s = np.linspace(0.0, 1.0, 201)
     value = np.log(unknowns.property_at("stiffness", theta, s * unknowns.beam.length))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from analysis.estimate.functions.beam import local_loss
 from analysis.estimate.functions.beam.fit import Problem, problem
 from analysis.estimate.functions.beam.system import BeamSystem
-from analysis.estimate.functions.beam.unknowns import Unknowns, layout
+from analysis.estimate.functions.beam.unknowns import UnknownProperties, layout
 from analysis.estimate.functions.penalised import Fit
 
 Array = NDArray[np.float64]
@@ -36,7 +36,7 @@ class LikelyLosses:
     """Losses beside a straight stiffness, and the unknowns of the latter that go with them."""
 
     losses: list[Array]
-    straight: Unknowns
+    straight: UnknownProperties
     theta: Array  # of ``straight``
 
 
@@ -86,23 +86,23 @@ def _on_fine_curve(task: Problem, theta: Array, elements: int) -> tuple[Problem,
     return problem(system, task.observations), fine
 
 
-def _samples(unknowns: Unknowns) -> Array:
+def _samples(unknowns: UnknownProperties) -> Array:
     return np.linspace(0.0, unknowns.beam.length, 8 * _FINE + 1)
 
 
-def _along(unknowns: Unknowns, theta: Array) -> Array:
+def _along(unknowns: UnknownProperties, theta: Array) -> Array:
     """Logarithm of the stiffness along the beam."""
     return np.log(unknowns.property_at("stiffness", theta, _samples(unknowns)))
 
 
-def _fitted(fine: Unknowns, values: Array) -> Array:
+def _fitted(fine: UnknownProperties, values: Array) -> Array:
     """Coefficients of the fine curve [coefficients] or [coefficients, k] for values along the beam."""
     block = fine.block("stiffness")
     assert block is not None
     return np.asarray(np.linalg.lstsq(fine.basis(block, _samples(fine)), values, rcond=None)[0])
 
 
-def _straight_in(fine: Unknowns, straight: Unknowns, theta: Array) -> tuple[Array, Array]:
+def _straight_in(fine: UnknownProperties, straight: UnknownProperties, theta: Array) -> tuple[Array, Array]:
     """The straight problem's unknowns as columns of the fine one's, and the fine one's with a flat curve."""
     block, own = fine.block("stiffness"), straight.block("stiffness")
     assert block is not None and own is not None
@@ -117,7 +117,7 @@ def _straight_in(fine: Unknowns, straight: Unknowns, theta: Array) -> tuple[Arra
     return columns, start
 
 
-def _dents(fine: Unknowns, places: Array, widths: Array) -> Array:
+def _dents(fine: UnknownProperties, places: Array, widths: Array) -> Array:
     """What a loss of q = 1 takes from the fine curve, a column for each place and width."""
     block = fine.block("stiffness")
     assert block is not None
@@ -163,7 +163,7 @@ def _different(ranked: list[list[int]], gains: Array, places: Array) -> list[lis
     return kept
 
 
-def _moved(straight: Unknowns, fine: Unknowns, start: Array, z: Array) -> Array:
+def _moved(straight: UnknownProperties, fine: UnknownProperties, start: Array, z: Array) -> Array:
     """The straight problem's unknowns: z is the line itself, and steps of all others."""
     theta = z.copy()
     for block in straight.blocks:

@@ -9,7 +9,7 @@ import numpy as np
 
 from analysis.estimate.functions.beam.description import Beam
 from analysis.estimate.functions.beam.system import BeamSystem
-from analysis.estimate.functions.beam.unknowns import Unknowns
+from analysis.estimate.functions.beam.unknowns import UnknownProperties
 
 _OVERLOOKED = 2  # resonances that may be missing from a list
 _CLEAR = 3.0  # times smaller the scatter must be with a gap than without one
@@ -26,7 +26,7 @@ def with_mode_numbers(beam: Beam, elements: int | None = None) -> tuple[Beam, li
     varies = any(p.free and p.intervals for p in beam.profiles.values())
     if beam.frequency_modes or count < _FEWEST + varies:
         return beam, []
-    system = BeamSystem(beam, Unknowns(beam, (), np.zeros(0)), elements)
+    system = BeamSystem(beam, UnknownProperties(beam, (), np.zeros(0)), elements)
     found, _ = system.frequencies(system.state(np.zeros(0), derivatives=False))
     most = min(count + _OVERLOOKED, len(found))
     if most < count:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from analysis.estimate.functions.beam.description import Beam
 from analysis.estimate.functions.beam.galerkin import Space, spline_space
 from analysis.estimate.functions.beam.response import Complex, Modes, complex_modes, real_modes, settled_modes
-from analysis.estimate.functions.beam.unknowns import Block, Unknowns
+from analysis.estimate.functions.beam.unknowns import Block, UnknownProperties
 
 Array = NDArray[np.float64]
 SUSPENSION = 1e-4  # stiffness of the soft springs that hold a free end, in EI/L^3; see the method's page
@@ -39,7 +39,7 @@ class BeamSystem:
     """Reduced Galerkin model of a beam with N elements; ``modes``: how many are kept (None: all up to 40)."""
 
     def __init__(
-        self, beam: Beam, unknowns: Unknowns, elements: int | None = None, modes: int | None = None
+        self, beam: Beam, unknowns: UnknownProperties, elements: int | None = None, modes: int | None = None
     ) -> None:
         self.beam = beam
         self.unknowns = unknowns

@@ -40,8 +40,8 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Unknowns:
-    """Layout of the vector and its start."""
+class UnknownProperties:
+    """Layout of the vector that holds a beam's properties, and its start."""
 
     beam: Beam
     blocks: tuple[Block, ...]
@@ -103,7 +103,7 @@ class Unknowns:
             columns[block.where, i] = 1.0
         return columns
 
-    def with_losses(self, theta: Array, places: Sequence[Array]) -> Unknowns:
+    def with_losses(self, theta: Array, places: Sequence[Array]) -> UnknownProperties:
         """The unknowns at ``theta`` with local losses of stiffness beside them."""
         blocks, start = list(self.blocks), [theta]
         for own in places:
@@ -111,10 +111,10 @@ class Unknowns:
             name = f"{LOSS}{len([b for b in blocks if b.local]) + 1}"
             blocks.append(Block(name, name, "", slice(position, position + local_loss.SIZE), log=False))
             start.append(own)
-        return Unknowns(self.beam, tuple(blocks), np.concatenate(start))
+        return UnknownProperties(self.beam, tuple(blocks), np.concatenate(start))
 
 
-def layout(beam: Beam, log: bool = True, intervals: Mapping[str, int] | None = None) -> Unknowns:
+def layout(beam: Beam, log: bool = True, intervals: Mapping[str, int] | None = None) -> UnknownProperties:
     """Unknowns of a beam.
 
     ``log``: the logarithm of a property is a natural cubic spline, so that it is never negative and runs
@@ -146,7 +146,7 @@ def layout(beam: Beam, log: bool = True, intervals: Mapping[str, int] | None = N
         blocks.append(Block(key, key, unit, slice(position, position + 1), prior=prior))
         start.append(np.array([value]))
         position += 1
-    return Unknowns(beam, tuple(blocks), np.concatenate(start))
+    return UnknownProperties(beam, tuple(blocks), np.concatenate(start))
 
 
 def _knots(intervals: int) -> Array:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.estimate.functions.energetic.splines import Grid
-from analysis.estimate.functions.energetic.unknowns import Unknowns
+from analysis.estimate.functions.energetic.unknowns import UnknownFunctions
 from analysis.estimate.functions.penalised import HEAVIEST, LIGHTEST, Fit, Task
 
 Array = NDArray[np.float64]
@@ -70,7 +70,7 @@ class Quadratic:
     orders: tuple[int, ...]  # 0: steps, 1: kinks
 
     @classmethod
-    def around(cls, unknowns: Unknowns, fit: Fit, number: int) -> Quadratic:
+    def around(cls, unknowns: UnknownFunctions, fit: Fit, number: int) -> Quadratic:
         """Of the first or second function; the other one keeps its penalty."""
         smooths = unknowns.smooths()
         where = smooths[number].where
@@ -202,7 +202,7 @@ def _inverse(matrix: Array) -> Array:
     return np.asarray(np.linalg.inv(inner) * np.outer(scale, scale))
 
 
-def sharpened(unknowns: Unknowns, fit: Fit, task: Task) -> Fit:
+def sharpened(unknowns: UnknownFunctions, fit: Fit, task: Task) -> Fit:
     """A smooth fit with kinks and steps counted: each function becomes the average over its candidates."""
     theta, covariance, freedom = fit.theta.copy(), fit.covariance.copy(), fit.freedom
     for number in range(len(unknowns.smooths())):

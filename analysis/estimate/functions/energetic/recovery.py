@@ -18,7 +18,7 @@ from analysis.estimate.functions.energetic.marks import sharpened
 from analysis.estimate.functions.energetic.refinement import OutputError, Run
 from analysis.estimate.functions.energetic.splines import KnownValue
 from analysis.estimate.functions.energetic.start import Motion, weak_start
-from analysis.estimate.functions.energetic.unknowns import Unknowns, layout
+from analysis.estimate.functions.energetic.unknowns import UnknownFunctions, layout
 from analysis.estimate.functions.judgement import Left, own_noise
 from analysis.estimate.functions.penalised import Fit, descend, fit_penalised, inverted, penalty_matrix
 from analysis.experiment import Conditions, Experiment
@@ -44,7 +44,7 @@ _SHORTEST_SEGMENT = 16  # samples: a motion that runs away even within them is n
 class Recovery:
     """Found functions. The fit's unknowns begin with those of the functions."""
 
-    unknowns: Unknowns
+    unknowns: UnknownFunctions
     fit: Fit
     start: Fit
     noise: Array  # of x and v
@@ -109,7 +109,7 @@ def _noiseless(channels: Sequence[Left]) -> bool:
     return all(left.rms < NOISELESS * left.spread for left in channels)
 
 
-def _recovered(data: Measured, wanted: Wanted, unknowns: Unknowns) -> Recovery:
+def _recovered(data: Measured, wanted: Wanted, unknowns: UnknownFunctions) -> Recovery:
     """The functions on these grids."""
     motions = data.motions
     theta, directions = _freedom(unknowns, np.zeros(unknowns.size), False)
@@ -167,7 +167,9 @@ def _left(data: Measured, task: OutputError, theta: Array) -> tuple[Left, ...]:
     )
 
 
-def _shootable(data: Measured, wanted: Wanted, unknowns: Unknowns, start: Fit) -> tuple[OutputError, Array]:
+def _shootable(
+    data: Measured, wanted: Wanted, unknowns: UnknownFunctions, start: Fit
+) -> tuple[OutputError, Array]:
     """The comparison and its unknowns at the start, over segments that the first estimate does not leave."""
     length = wanted.segment or int(np.ceil(PERIODS * data.period))
     while True:
@@ -182,7 +184,7 @@ def _shootable(data: Measured, wanted: Wanted, unknowns: Unknowns, start: Fit) -
         length //= 2  # the weak form was poor: shorter segments forgive more
 
 
-def _settled(task: OutputError, fit: Fit, unknowns: Unknowns, fixed_start: bool) -> Fit:
+def _settled(task: OutputError, fit: Fit, unknowns: UnknownFunctions, fixed_start: bool) -> Fit:
     """Where the penalty has won outright, the function becomes exactly a polynomial, without rounding."""
     spent = np.diag(fit.covariance @ fit.hessian)
     won = set()
@@ -217,7 +219,7 @@ def _settled(task: OutputError, fit: Fit, unknowns: Unknowns, fixed_start: bool)
 
 
 def _freedom(
-    unknowns: Unknowns, theta: Array, fixed_start: bool, simple: Collection[int] = ()
+    unknowns: UnknownFunctions, theta: Array, fixed_start: bool, simple: Collection[int] = ()
 ) -> tuple[Array, Array]:
     """Unknowns that satisfy what is known, next to the given ones, and the directions that keep it so.
 
@@ -290,7 +292,7 @@ def _bridged(row: Array) -> Array | None:
     return filled(row) if np.isfinite(row).any() else None
 
 
-def _grids(wanted: Wanted, motions: Sequence[Motion]) -> Unknowns:
+def _grids(wanted: Wanted, motions: Sequence[Motion]) -> UnknownFunctions:
     def span(rows: list[Array]) -> tuple[float, float]:
         low, high = min(float(r.min()) for r in rows), max(float(r.max()) for r in rows)
         if high <= low:
@@ -328,7 +330,7 @@ def _window(motion: Motion, period: float) -> int:
 
 
 def _output_error(
-    data: Measured, wanted: Wanted, unknowns: Unknowns, start: Fit, length: int
+    data: Measured, wanted: Wanted, unknowns: UnknownFunctions, start: Fit, length: int
 ) -> tuple[OutputError, Array]:
     """The comparison and its unknowns at the start."""
     runs, initial = [], []

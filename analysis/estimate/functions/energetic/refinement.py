@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analysis.estimate.functions.energetic.shooting import shooter
-from analysis.estimate.functions.energetic.unknowns import Unknowns
+from analysis.estimate.functions.energetic.unknowns import UnknownFunctions
 from analysis.estimate.functions.energetic.whitening import Whitening
 from analysis.estimate.functions.penalised import Misfit
 from analysis.signal.inputs import Inputs
@@ -55,7 +55,7 @@ class OutputError:
 
     jac: Any
     p: Array
-    unknowns: Unknowns
+    unknowns: UnknownFunctions
     runs: Sequence[Run]
     noise: Array = field(default_factory=lambda: np.ones(2))
     evaluations: int = 0

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.estimate.functions.energetic.unknowns import Unknowns
+from analysis.estimate.functions.energetic.unknowns import UnknownFunctions
 from analysis.estimate.functions.penalised import Fit, Misfit, fit_penalised, heavy
 
 Array = NDArray[np.float64]
@@ -61,7 +61,7 @@ class WeakTask:
 
 
 def weak_start(
-    unknowns: Unknowns, motions: Sequence[Motion], theta: Array, directions: Array | None, window: int
+    unknowns: UnknownFunctions, motions: Sequence[Motion], theta: Array, directions: Array | None, window: int
 ) -> Fit:
     """Coefficients from the weak form; ``window``: half width of the test functions in samples."""
     size = unknowns.size
@@ -79,7 +79,7 @@ def weak_start(
     return fit_penalised(task, theta, smooths, heavy(smooths, task.misfit(theta).hessian), directions)
 
 
-def _equations(unknowns: Unknowns, motion: Motion, window: int) -> tuple[Array, Array, Any]:
+def _equations(unknowns: UnknownFunctions, motion: Motion, window: int) -> tuple[Array, Array, Any]:
     """Rows, right sides, and the sparse matrix through which the noise enters."""
     dt = float(motion.times[1] - motion.times[0])
     test, slope, curvature = _test_functions(len(motion.times), dt, window)
@@ -132,7 +132,7 @@ def _whitened(noise: Any, right: Array) -> Array:
 
 
 def weak_residuals(
-    unknowns: Unknowns, motions: Sequence[Motion], theta: Array, window: int
+    unknowns: UnknownFunctions, motions: Sequence[Motion], theta: Array, window: int
 ) -> tuple[list[Array], list[Array]]:
     """Columns of the unknowns and what is left of the weak form, in units in which its noise is white."""
     columns, left = [], []

@@ -16,7 +16,7 @@ KINDS = ("c(t)", "H(x)", "H(x,v)", "c(t)+H(x)", "c(t)+H(x,v)")
 
 
 @dataclass(frozen=True)
-class Unknowns:
+class UnknownFunctions:
     """Grids of the unknown functions (None: that one is not asked for) and what is known about them."""
 
     c: Grid | None
@@ -110,7 +110,7 @@ def layout(
     samples: int,
     intervals: int = 0,
     rough: int = 3,
-) -> Unknowns:
+) -> UnknownFunctions:
     """Grids over the time of the record and over the visited motion, a little beyond it.
 
     ``intervals``: of every function of one variable; 0: as many as the samples can speak about, at most 64
@@ -127,4 +127,4 @@ def layout(
         grid_x, grid_v = Grid(*x, few, rough), Grid(*v, few, rough)
     elif name.endswith("H(x)"):
         grid_x = Grid(*x, many, rough)
-    return Unknowns(c, grid_x, grid_v)
+    return UnknownFunctions(c, grid_x, grid_v)
