@@ -207,29 +207,19 @@ def _traced(tracer: _Tracer, first: BranchPoint, most_points: int, progress: Pro
                 ended = "lost"
                 break
             continue
-        point, taken, easy = found
-        beyond = not tracer.lower <= point.parameter <= tracer.upper
-        if beyond:
-            edge = tracer.at_bound(here, point)
-            if edge is None:
-                step /= 2
-                if step < _SHORTEST:
-                    ended = "lost"
-                    break
-                continue
-            point = edge
+        point, easy, beyond = found
         specials += tracer.specials_between(here, point, len(points) - 1)
         points.append(point)
-        travelled += taken
+        travelled += step
         share = (point.parameter - tracer.lower) / (tracer.upper - tracer.lower)
         progress.report(float(np.clip(share, 0.0, 1.0)), f"{tracer.over} = {point.parameter:.4g}")
         if beyond:
             ended = "bound"
             break
-        if travelled > 10 * _LONGEST and tracer.distance(first, point) < _RETURNED * taken:
+        if travelled > 10 * _LONGEST and tracer.distance(first, point) < _RETURNED * step:
             ended = "closed"
             break
-        step = min(2 * taken if easy else taken, _LONGEST)
+        step = min(2 * step if easy else step, _LONGEST)
     return Branch(tracer.model, tracer.over, points, specials, ended)
 
 
@@ -280,8 +270,10 @@ class _Tracer:
         onward[-1] = sign
         return self._point(nodes, orbit.period, parameter, onward)
 
-    def next_point(self, here: BranchPoint, step: float) -> tuple[BranchPoint, float, bool] | None:
-        """The point one step along the branch, the step taken, and whether it was easy; None if too long."""
+    def next_point(self, here: BranchPoint, step: float) -> tuple[BranchPoint, bool, bool] | None:
+        """The point one step along the branch, or where it leaves the interval on the way; whether it was
+        easy, and whether it leaves. None if the step is too long.
+        """
         scale = self._scale(here.flow)
         ahead = here.direction * step
         nodes, log_period, parameter = self._unpacked(self._packed(here, scale) + ahead, scale, here)
@@ -291,7 +283,11 @@ class _Tracer:
         point, iterations = found
         if self._turn(here, point) < _BEND or not np.isfinite(point.multipliers).all():
             return None
-        return point, step, iterations <= _EASY
+        easy = iterations <= _EASY
+        if self.lower <= point.parameter <= self.upper:
+            return point, easy, False
+        edge = self.at_bound(here, point)
+        return None if edge is None else (edge, easy, True)
 
     def at_bound(self, here: BranchPoint, beyond: BranchPoint) -> BranchPoint | None:
         """The point at which the branch leaves the interval, between two of its points."""
