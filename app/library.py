@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis import DataError, Progress, Record, ShakedownError, parse_toml
+from analysis import DataError, Excitation, Progress, Record, ShakedownError, parse_toml
 from app import library_index
 from drivers.base.files import read_text, replaced
 from drivers.base.system import safe_stem
@@ -126,7 +126,6 @@ def look(path: Path) -> Entry:
         return replace(entry, problem=str(error))
     given = read_notes(path)
     meta = dict(about.metadata)
-    drive = about.excitation
     tags = given.get("tags", meta.get("tags", ()))
     return replace(
         entry,
@@ -137,11 +136,18 @@ def look(path: Path) -> Entry:
         rig=str(meta.get("rig", "")),
         notes=str(given.get("notes", meta.get("notes", ""))),
         tags=tuple(str(t) for t in tags) if isinstance(tags, list | tuple) else (),
-        drive="" if drive is None else f"{drive.waveform} {drive.frequency:.4g} Hz",
+        drive=_drive_words(about.excitation),
         gaps=max((len(g) for g in about.gaps.values()), default=0),
         low=low,
         high=high,
     )
+
+
+def _drive_words(drive: Excitation | None) -> str:
+    if drive is None:
+        return ""
+    off = "" if drive.until is None else f", off after {drive.until:.3g} s"
+    return f"{drive.waveform} {drive.frequency:.4g} Hz{off}"
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result, int]]:

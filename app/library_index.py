@@ -18,7 +18,7 @@ import numpy as np
 from drivers.base.state import state_folder
 
 NAME = "library.sqlite"
-VERSION = 1  # of what is kept for a file
+VERSION = 2  # of what is kept for a file
 PATIENCE = 2.0  # s to wait for another process that writes
 _TABLE = """create table if not exists recordings (
     version integer, folder text, name text, stamp text, content text, low blob, high blob,

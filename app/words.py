@@ -19,6 +19,15 @@ def with_minus(text: str) -> str:
     return re.sub(r"(?<![\w.])-(?=\d)|(?<=\de)-(?=\d)", "−", text)
 
 
+_UNITS = "%|°C?|k?Hz|MHz|[mµ]?s|min|h|[mµk]?V|m?A|[mk]?N|[mµk]?m|k?g|dB|k?Pa|[kMG]B|rad|[kM]?S|k?samples"
+_PARTED = re.compile(rf"(?<=\d) (?=(?:{_UNITS}|(?:{_UNITS})?/(?:{_UNITS})²?)(?![\w/]))")
+
+
+def unbroken(text: str) -> str:
+    """The same words; no line is broken between number and unit, about ±, or before a dot between parts."""
+    return _PARTED.sub("\u00a0", text).replace(" ± ", "\u00a0±\u00a0").replace("  ·", "\u00a0\u00a0·")
+
+
 def counted(count: int, thing: str) -> str:
     """“1 step”, “2 steps”; thousands are set apart by a thin space."""
     return f"{count:,}".replace(",", "\u2009") + f" {thing}" + ("" if count == 1 else "s")

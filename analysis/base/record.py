@@ -49,6 +49,17 @@ class Excitation:
     amplitude: float | None = None  # in the drive channel's unit; None: unknown
     phase: float | None = None  # rad at the first sample; None: unknown
     waveform: str = "sine"
+    until: float | None = None  # s after the first sample at which it was switched off; None: it went on
+
+    def seen_from(self, seconds: float, duration: float) -> Excitation | None:
+        """As a stretch has it that begins so much later; None if it was off by then."""
+        until = None if self.until is None else self.until - seconds
+        if until is not None and until <= 0:
+            return None
+        phase = self.phase
+        if phase is not None and seconds:
+            phase = float((phase + 2 * np.pi * self.frequency * seconds) % (2 * np.pi))
+        return replace(self, phase=phase, until=until if until is not None and until < duration else None)
 
 
 @dataclass(frozen=True)
@@ -145,12 +156,9 @@ class Record:
             name: replace(c, data=c.data[start:stop], gaps=moved(c.gaps), clipped=moved(c.clipped))
             for name, c in self.channels.items()
         }
-        drive = self.excitation
-        if drive is not None and drive.phase is not None:
-            turned = drive.phase + 2 * np.pi * drive.frequency * start / self.rate
-            drive = replace(drive, phase=float(turned % (2 * np.pi)))
-        begun = moment_after(self.start, start / self.rate)
         passed = start / self.rate
+        drive = self.excitation and self.excitation.seen_from(passed, (stop - start) / self.rate)
+        begun = moment_after(self.start, passed)
         return replace(
             self,
             channels=channels,

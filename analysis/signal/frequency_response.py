@@ -234,6 +234,11 @@ def doubts(found: FrequencyResponse, record: Record) -> list[str]:
             f"Coherence below {COHERENT:g} at more than half of the lines: noise, too weak a drive, or a "
             "nonlinear specimen."
         )
+    if drive is not None and drive.until is not None:
+        words.append(
+            f"The drive was switched off after {drive.until:.3g} s of {record.duration:.3g} s: "
+            "cut the rest off."
+        )
     return words
 
 

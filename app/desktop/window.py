@@ -41,7 +41,8 @@ from app.desktop.widgets.statusbar import StatusBar
 from app.desktop.workbench import Workbench
 from app.settings import config_folder
 
-ROOMY = 1250  # width of a window in which everything in the header is shown whole
+ROOMY = 1250  # width of a window in which the names of what is in hand are shown whole
+WIDE = 1400  # one in which a stage's sentence is too
 AHEAD = 60  # ms between two pieces of pages that are built before they are asked for
 PLOTS = 6  # of a page, about
 
@@ -289,7 +290,8 @@ class MainWindow(QMainWindow):
         self._buttons[key].setChecked(True)
         self.title.setText(stage.title)
         self.help.setText(stage.help)
-        self.help.setToolTip(stage.help)
+        for text in (self.title, self.help):
+            text.setToolTip(stage.help)
         self.bench.settings.page = key
         page.on_show()
         QTimer.singleShot(0, self._replace)
@@ -482,6 +484,7 @@ class MainWindow(QMainWindow):
         super().resizeEvent(event)
         for chip in (self.record_chip, self.model_chip):  # they give way in a small window
             chip.setFixedWidth(self.theme.px(200 if self.width() >= self.theme.px(ROOMY) else 148))
+        self.help.setVisible(self.width() >= self.theme.px(WIDE))
         self._show_in_hand()
         QTimer.singleShot(0, self._replace)
 

@@ -128,7 +128,10 @@ def _study(study: Study, several: bool) -> Iterator[Block]:
     if result.chosen:
         yield Paragraph(f"Method chosen: {result.chosen}", "small")
     if result.residual.figures():
-        text = "; ".join(f"{name} {value:.4g}" for name, value in result.residual.figures().items())
+        figures = result.residual.figures().items()
+        text = "; ".join(
+            f"{name} {value:.4g}" if abs(value) < 1e4 else f"{name} {value:.0f}" for name, value in figures
+        )
         yield Paragraph(f"Residual: {text}.", "small")
     yield Picture(
         lambda figure: _identification_figure(figure, study),
@@ -239,7 +242,8 @@ def _recording(measured: Measured) -> Iterator[Block]:
     if drive is not None:
         size = "" if drive.amplitude is None else f" {drive.amplitude:g}"
         phase = "" if drive.phase is None else f", phase {drive.phase:.4f} rad at the first sample"
-        facts.append(["drive", localised(f"{drive.waveform}{size} at {drive.frequency:g} Hz{phase}")])
+        off = "" if drive.until is None else f", switched off after {drive.until:.4g} s"
+        facts.append(["drive", localised(f"{drive.waveform}{size} at {drive.frequency:g} Hz{phase}{off}")])
     if meta.get("notes"):
         facts.append(["notes", str(meta["notes"])])
     yield Grid(["", ""], facts, verbatim=True)

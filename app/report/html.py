@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from app.report.blocks import Block, Document, Formulae, Grid, Heading, Listing, Paragraph, Picture
+from app.words import unbroken
 
 # Pictures are PNG, sharp on fine screens: the window's own preview does not draw every SVG of matplotlib.
 DOTS = 192
@@ -69,7 +70,7 @@ def _block(block: Block) -> str:
         case Heading(text, level):
             return f"<h{level}>{escape(text)}</h{level}>"
         case Paragraph(text, kind):
-            words = escape(text).replace("\n", "<br>")
+            words = escape(unbroken(text)).replace("\n", "<br>")
             return f'<p class="{kind}">{words}</p>' if kind else f"<p>{words}</p>"
         case Formulae(lines):
             return '<div class="formula">' + "".join(_formula(line) for line in lines) + "</div>"

@@ -12,6 +12,7 @@ from typing import Any
 
 from app.figures.style import INK, SOFT, styled
 from app.report.blocks import Block, Document, Formulae, Grid, Heading, Listing, Paragraph, Picture
+from app.words import unbroken
 
 WIDTH, HEIGHT = 8.27, 11.69  # A4, inches
 LEFT, RIGHT, TOP, BOTTOM = 0.85, 0.85, 0.8, 0.85
@@ -82,7 +83,7 @@ class _Setter:
             case Heading(text, level):
                 self._heading(text, level, following)
             case Paragraph(text, kind):
-                self._paragraph(text, kind)
+                self._paragraph(unbroken(text), kind)
             case Formulae(lines):
                 self._formulae(lines)
             case Grid():
@@ -271,7 +272,7 @@ def _wrapped(text: str, size: float, weight: str, width: float, family: str) -> 
     lines = []
     for part in text.split("\n"):
         line = ""
-        for word in part.split():
+        for word in filter(None, part.split(" ")):  # not at a space that keeps a number and its unit together
             longer = f"{line} {word}" if line else word
             if _width(longer, size, weight, family) <= width:
                 line = longer

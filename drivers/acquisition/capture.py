@@ -384,6 +384,7 @@ class _Writing:
     def __init__(self, sink: Sink, origin: int, rate: float, names: list[str]) -> None:
         self.sink, self.origin, self._rate, self._names = sink, origin, rate, names
         self._drive: DriveState | None = None
+        self._told: Excitation | None = None  # what the recording says of it
         self._expected = origin
         self.stopped = False  # whether a stop of the drive has been written down
 
@@ -423,6 +424,8 @@ class _Writing:
                 self.sink.drive(None, drive_time)
             if previous is not None and previous.playing:
                 self.sink.note(f"drive off ({drive.reason or 'stopped'})", drive.index)
+                if drive_time is None and self._told is not None:
+                    self.sink.drive(replace(self._told, until=since), None)
             return
         if previous is not None and previous.playing:
             text = f"{excitation.waveform} {excitation.amplitude:g} at {excitation.frequency:g} Hz"
@@ -430,6 +433,7 @@ class _Writing:
         if excitation.phase is not None:
             turned = excitation.phase - 2 * np.pi * excitation.frequency * since
             excitation = replace(excitation, phase=float(turned % (2 * np.pi)))
+        self._told = excitation
         self.sink.drive(excitation, drive_time)
 
 

@@ -45,6 +45,7 @@ def drive_fields(about: Description) -> dict[str, float | str]:
             "amplitude": drive.amplitude,
             "phase": drive.phase,
             "waveform": drive.waveform,
+            "until": drive.until,
         }
     fields = {PREFIX + name: value for name, value in found.items() if value is not None}
     return fields if about.clock_time is None else {**fields, CLOCK: about.clock_time}
@@ -60,7 +61,8 @@ def drive_from(fields: Mapping[str, Any]) -> tuple[Excitation | None, float | No
     if frequency is None or frequency < 0:
         return None, number("time")
     waveform = str(fields.get(PREFIX + "waveform", "sine"))
-    return Excitation(frequency, number("amplitude"), number("phase"), waveform), number("time")
+    drive = Excitation(frequency, number("amplitude"), number("phase"), waveform, number("until"))
+    return drive, number("time")
 
 
 def clock_from(fields: Mapping[str, Any]) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
@@ -165,7 +165,8 @@ class Recording(ABC):
                 moved(about.clipped.get(name, ()), start, stop),
                 noise.get(name),
             )
-        drive = turned(about.excitation, start / about.rate)
+        drive = about.excitation
+        drive = drive and drive.seen_from(start / about.rate, (stop - start) / about.rate)
         begun = moment_after(about.start, start / about.rate)
         time = time_after(about.drive_time, start / about.rate)
         clock = time_after(about.clock_time, start / about.rate)
@@ -244,7 +245,7 @@ class Part(Recording):
                 tuple(about.channels[i] for i in self._positions),
                 samples,
                 moment_after(about.start, start / about.rate),
-                turned(about.excitation, start / about.rate),
+                about.excitation and about.excitation.seen_from(start / about.rate, samples / about.rate),
                 about.metadata,
                 _moved_each(about.gaps, channels, start, start + samples),
                 _moved_each(about.clipped, channels, start, start + samples),
@@ -323,13 +324,6 @@ def merged(spans: Sequence[Span]) -> tuple[Span, ...]:
         elif stop > start:
             result.append((start, stop))
     return tuple(result)
-
-
-def turned(drive: Excitation | None, seconds: float) -> Excitation | None:
-    """The drive as seen from a first sample that is later by that many seconds."""
-    if drive is None or drive.phase is None or seconds == 0:
-        return drive
-    return replace(drive, phase=float((drive.phase + 2 * np.pi * drive.frequency * seconds) % (2 * np.pi)))
 
 
 def bin_edges(start: int, stop: int, bins: int) -> NDArray[np.int64]:

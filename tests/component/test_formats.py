@@ -231,7 +231,7 @@ def test_given_a_rate_that_wav_cannot_hold_then_nothing_is_left_behind(tmp_path:
 def test_given_a_drive_when_written_and_read_then_its_phase_and_time_are_the_same(
     tmp_path: Path, record: Record, suffix: str
 ) -> None:
-    for i, drive in enumerate([None, Excitation(7.5), Excitation(7.5, 1.25, 0.7 + 1e-13, "sweep")]):
+    for i, drive in enumerate([None, Excitation(7.5), Excitation(7.5, 1.25, 0.7 + 1e-13, "sweep", 0.01)]):
         for drive_time in (None, 12.5 + 1e-13):
             known = replace(record, excitation=drive, drive_time=drive_time)
             path = tmp_path / f"{i}{drive_time is None}{suffix}"

@@ -41,7 +41,8 @@ def test_given_a_recording_when_info_is_asked_as_json_then_all_is_told(
     told = json.loads(capsys.readouterr().out)
     assert (told["rate"], told["samples"], told["duration"]) == (1000.0, 10_000, 10.0)
     assert told["start"] == "2026-05-01T12:00:00+02:00"
-    assert told["excitation"] == {"frequency": 5.0, "amplitude": 1.0, "phase": 0.5, "waveform": "sine"}
+    drive = {"frequency": 5.0, "amplitude": 1.0, "phase": 0.5, "waveform": "sine", "until": None}
+    assert told["excitation"] == drive
     assert told["checksum"]["ok"] is True
     assert told["events"] == [{"kind": "note", "index": 2000, "text": "door slammed"}]
     x, f = told["channels"]

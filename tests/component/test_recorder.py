@@ -9,8 +9,14 @@ import pytest
 
 from analysis.base.errors import DataError
 from analysis.base.record import Channel, Excitation, Marker, Record
+from analysis.signal import frequency_response as frf
+from drivers.acquisition.capture import recording_to
+from drivers.acquisition.engine import Engine
+from drivers.base.clock import InstantClock
 from drivers.formats import open_lazily, read, write
 from drivers.recording import ChannelSpec, Recorder, find_unfinished, recover
+from drivers.rig.profile import load_rig, open_rig
+from tests.waiting import GUARD
 
 RAMP = np.arange(20_000)
 
@@ -106,7 +112,7 @@ def test_given_a_record_when_written_and_read_then_nothing_is_lost(
             ".": Channel(3 * data),
         },
         start="2026-05-01T12:00:00+02:00",
-        excitation=Excitation(3.0, None, 0.1, "square"),
+        excitation=Excitation(3.0, None, 0.1, "square", 12.5),
         metadata={"tags": ["a"], "nested": {"deep": [1, None, True, 1e300]}, "long": "ä" * 100_000},
     )
     write(record, tmp_path / "a.h5")
@@ -182,3 +188,36 @@ def test_given_a_wrong_block_then_it_is_refused_and_the_rest_is_kept(
     with pytest.raises(DataError, match=message):
         recorder.append(block, index)  # type: ignore[arg-type]
     assert len(read(recorder.close().path)) == 500
+
+
+def test_given_a_drive_that_is_switched_off_half_way_then_the_recording_says_when(tmp_path: Path) -> None:
+    profile = load_rig("two_well_beam_modern")
+    rig = open_rig(profile, InstantClock())
+    engine = Engine(rig.source, rig.exciter)
+    rig.play()
+    engine.start()
+    engine.advance(profile.settle)
+    capture = engine.record(recording_to(tmp_path / "half", engine.source, {}), round(4 * profile.rate))
+    engine.advance(2.0)
+    rig.exciter.stop()
+    engine.advance(3.0)
+    assert capture.wait(GUARD)
+    engine.stop()
+    rig.close()
+    with open_lazily(capture.finished[0].path) as recording:
+        drive = recording.about.excitation
+        assert drive is not None and drive.frequency == 7.5 and drive.until is not None
+        assert 2.0 < drive.until < 3.5  # ramped down
+        whole = recording.read()
+        driven, after = (
+            recording.slice(0, round(2 * profile.rate)),
+            whole.cut(round(3.6 * profile.rate), 8000),
+        )
+    assert driven.excitation is not None and driven.excitation.until is None  # nothing of the end is in it
+    assert after.excitation is None
+    doubts = [
+        text
+        for text in frf.doubts(frf.frequency_response(whole, "drive", "x"), whole)
+        if "switched off" in text
+    ]
+    assert doubts == [f"The drive was switched off after {drive.until:.3g} s of 4 s: cut the rest off."]

@@ -45,7 +45,7 @@ STAGES = (
     Stage(
         "recordings",
         "Recordings",
-        "Find, import, replay and trim recordings; the raw data are never changed.",
+        "Find, import, replay and trim recordings; raw data never change.",
     ),
     Stage("response", "Response", "See how the specimen answers its drive, and how nonlinear it is."),
     Stage("embed", "Embed", "Rebuild the motion's phase space from one measured signal."),

@@ -7,14 +7,14 @@ from typing import Any
 
 from PyQt6.QtCore import Qt
 from PyQt6.QtGui import QResizeEvent
-from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QSplitter, QTabWidget, QVBoxLayout, QWidget
+from PyQt6.QtWidgets import QHBoxLayout, QSplitter, QTabWidget, QVBoxLayout, QWidget
 
 from analysis import METHODS, Identification, Record, Step
 from app.desktop import tasks
 from app.desktop.page import Page
 from app.desktop.plots.convergence import Convergence
 from app.desktop.plots.fitpicture import FitPlot
-from app.desktop.widgets.basics import Card, button, label, progress_bar, scrolled, set_role
+from app.desktop.widgets.basics import Card, Choice, button, label, progress_bar, scrolled, set_role
 from app.desktop.widgets.mapping import NONE, Mapping
 from app.desktop.widgets.modelcard import ModelCard
 from app.desktop.widgets.profilepanel import ProfilePanel
@@ -114,11 +114,10 @@ class IdentifyPage(Page):
     def _fit_card(self) -> QWidget:
         card = Card(self.theme)
         row = QHBoxLayout()
-        self.method = QComboBox()
+        self.method = Choice()
         for name, entry in METHODS.items():
             self.method.addItem(f"{name}: {entry.words}", name)
             self.method.setItemData(self.method.count() - 1, entry.words, Qt.ItemDataRole.ToolTipRole)
-        self.method.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.method.setMinimumContentsLength(10)
         self.method.setToolTip("How the parameters are found")
         self.method.setAccessibleName("How the parameters are found")

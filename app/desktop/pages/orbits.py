@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 import pyqtgraph as pg
-from PyQt6.QtWidgets import QComboBox, QHBoxLayout, QStackedWidget, QTabWidget, QVBoxLayout, QWidget
+from PyQt6.QtCore import QSize
+from PyQt6.QtWidgets import (
+    QComboBox,
+    QHBoxLayout,
+    QStackedWidget,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from analysis import Estimate, Record, percent, with_error
 from app.desktop.page import Page
@@ -25,6 +33,13 @@ from app.orbit_search import Space, find_orbits
 TILES = 60  # shown at most
 # channels that are no motion of the specimen: of its drive, and of the control loop of a rig
 DRIVES = ("drive", "f", "force", "w", "y", "target", "correction", "loop")
+
+
+class Returns(Plot):
+    """How often the motion nearly repeats; it takes the height that is left, and asks for little."""
+
+    def sizeHint(self) -> QSize:
+        return QSize(super().sizeHint().width(), self.theme.px(190))
 
 
 class OrbitsPage(Page):
@@ -84,7 +99,7 @@ class OrbitsPage(Page):
         self.state = label("", "small", wrap=True)
         search.add(self.state)
         left.addWidget(search)
-        self.histogram = Plot(
+        self.histogram = Returns(
             theme,
             "Close returns",
             "period [drive periods]",
@@ -95,7 +110,6 @@ class OrbitsPage(Page):
         theme.changed.connect(lambda: self.bars.setOpts(brush=theme.colours.data[0]))
         self.histogram.item.addItem(self.bars)
         self.histogram.count_whole()
-        self.histogram.setMinimumHeight(theme.px(150))
         left.addWidget(self.histogram, 1)
         scroll = scrolled(side)  # what was found takes many words: nothing is squeezed in a low window
         scroll.setFixedWidth(theme.px(310))

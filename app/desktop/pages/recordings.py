@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PyQt6.QtCore import QModelIndex, QPoint, QRect, QSize, Qt
-from PyQt6.QtGui import QColor, QDragEnterEvent, QDropEvent, QKeySequence, QPainter, QPolygon, QShortcut
+from PyQt6.QtGui import (
+    QColor,
+    QDragEnterEvent,
+    QDropEvent,
+    QKeySequence,
+    QPainter,
+    QPolygon,
+    QResizeEvent,
+    QShortcut,
+)
 from PyQt6.QtWidgets import (
     QApplication,
     QComboBox,
@@ -35,6 +44,7 @@ from app.desktop.plots.recordview import RecordView
 from app.desktop.theme import Theme
 from app.desktop.widgets.basics import (
     Card,
+    Choice,
     Elided,
     Empty,
     IconButton,
@@ -47,7 +57,7 @@ from app.desktop.widgets.basics import (
 from app.desktop.widgets.basics import entry as text_field
 from app.desktop.widgets.importing import ask_import
 from app.desktop.widgets.leaverig import may_leave_rig
-from app.desktop.widgets.notes import Notes
+from app.desktop.widgets.notes import LINES, Notes
 from app.desktop.widgets.number import Number
 from app.desktop.widgets.question import NumberDialog
 from app.desktop.widgets.statusbar import quantity
@@ -62,6 +72,7 @@ if TYPE_CHECKING:
 
 ENTRY = Qt.ItemDataRole.UserRole
 NONE = "No recording yet.\nMake one on the Acquire page, or drop a file here."
+LOW = 560  # height of a page on which several lines of notes have room
 DETAILS_AT_A_TIME = 50  # recordings that one job looks at before the list shows what it found
 
 
@@ -177,10 +188,9 @@ class RecordingsPage(Page):
         head.box.addLayout(fields)
         box.addWidget(head)
         self.view = RecordView(self.theme, "Overview")
-        self.beside = QComboBox()
+        self.beside = Choice()
         self.beside.setAccessibleName("Another recording behind this one")
         self.beside.setToolTip("Another recording, drawn in grey behind this one, from its own beginning")
-        self.beside.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.beside.setMinimumContentsLength(14)
         self.beside.activated.connect(lambda _: self._show_beside())
         self.other: Recording | None = None
@@ -188,7 +198,7 @@ class RecordingsPage(Page):
         self.view.head.insertWidget(2, self.beside)
         box.addWidget(self.view, 1)
         tools = QHBoxLayout()
-        tools.addWidget(label("Each makes a new recording.", "small", wrap=True), 1)
+        tools.addWidget(label("Each makes a new one.", "small", wrap=True), 1)
         self.cut_button = button("Cut", self._cut, "Keep only a stretch: mark it by dragging, then cut")
         self.cut_button.setCheckable(True)
         self._offered: tuple[tuple[int, int] | None, float] = None, 0.0  # a stretch to be changed, and when
@@ -402,6 +412,11 @@ class RecordingsPage(Page):
         left_out = self.view.show_beside(self.other)
         if left_out:
             self.bench.say(f"Not drawn, because the units differ: {left_out}.", "warn")
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        """On a low screen the room is for the signals."""
+        super().resizeEvent(event)
+        self.notes.show_lines(1 if self.height() < self.theme.px(LOW) else LINES)
 
     def _keep_notes(self) -> None:
         entry = self.current()

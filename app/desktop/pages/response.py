@@ -336,6 +336,7 @@ def _averaged(found: FrequencyResponse) -> str:
 
 def _table(height: int) -> QTableWidget:
     table = QTableWidget()
+    table.setSizeAdjustPolicy(QTableWidget.SizeAdjustPolicy.AdjustToContents)
     side = table.verticalHeader()
     assert side is not None
     side.hide()

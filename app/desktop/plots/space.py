@@ -145,7 +145,8 @@ class SpaceView(QWidget):
 
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
-        self._grip = event.position()
+        if event.button() == Qt.MouseButton.LeftButton:  # of the right one the menu takes the release
+            self._grip = event.position()
 
     def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None

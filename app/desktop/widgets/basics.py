@@ -7,6 +7,7 @@ from collections.abc import Callable
 from PyQt6.QtCore import QObject, QSize, Qt, QTimer
 from PyQt6.QtGui import QColor, QIcon, QPainter, QPaintEvent
 from PyQt6.QtWidgets import (
+    QComboBox,
     QDialogButtonBox,
     QFormLayout,
     QFrame,
@@ -18,6 +19,9 @@ from PyQt6.QtWidgets import (
     QPushButton,
     QScrollArea,
     QSizePolicy,
+    QStyle,
+    QStyleOptionComboBox,
+    QStylePainter,
     QToolButton,
     QVBoxLayout,
     QWidget,
@@ -27,15 +31,55 @@ from app.desktop.icons import icon
 from app.desktop.theme import Theme
 from app.desktop.widgets.number import Number
 from app.numbers import localised
-from app.words import with_minus
+from app.words import unbroken, with_minus
+
+
+class Wrapped(QLabel):
+    """Text over several lines; none ends between a number and its unit."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.setWordWrap(True)
+        self.setText(text)
+
+    def setText(self, a0: str | None) -> None:
+        self._said = a0 or ""
+        super().setText(unbroken(self._said))
+
+    def text(self) -> str:
+        """As it was said, with plain spaces."""
+        return self._said
 
 
 def label(text: str, role: str = "", wrap: bool = False) -> QLabel:
     """Text in one of the roles of the style sheet: title, heading, muted, small, big, good, warn, bad."""
-    result = QLabel(text)
+    result = Wrapped(text) if wrap else QLabel(text)
     result.setObjectName(role)
-    result.setWordWrap(wrap)
     return result
+
+
+class Choice(QComboBox):
+    """A list of which the chosen entry ends in … where the room does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+
+    def paintEvent(self, e: QPaintEvent | None) -> None:
+        painter, option, style = QStylePainter(self), QStyleOptionComboBox(), self.style()
+        self.initStyleOption(option)
+        if self.currentIndex() < 0:
+            option.currentText = self.placeholderText()
+        painter.drawComplexControl(QStyle.ComplexControl.CC_ComboBox, option)
+        field = QStyle.SubControl.SC_ComboBoxEditField
+        assert style is not None
+        room = style.subControlRect(QStyle.ComplexControl.CC_ComboBox, option, field, self).width()
+        ends = Qt.TextElideMode.ElideRight
+        option.currentText = self.fontMetrics().elidedText(option.currentText, ends, room - 2)
+        painter.drawControl(QStyle.ControlElement.CE_ComboBoxLabel, option)
+
+
+FEWEST = 6  # letters, below which a line that is cut tells nothing
 
 
 class Elided(QLabel):
@@ -50,7 +94,8 @@ class Elided(QLabel):
         painter = QPainter(self)
         painter.setPen(self.palette().color(self.foregroundRole()))
         shown = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
-        painter.drawText(self.contentsRect(), int(self.alignment()), shown)
+        if shown == self.text() or len(shown) > FEWEST:
+            painter.drawText(self.contentsRect(), int(self.alignment()), shown)
 
 
 class Readout(Elided):

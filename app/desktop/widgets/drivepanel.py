@@ -137,7 +137,11 @@ class DrivePanel(Card):
         for i, k in enumerate(KINDS):
             self.kind.setItemData(i, k.tip, Qt.ItemDataRole.ToolTipRole)
         self.kind.currentIndexChanged.connect(self._kind_chosen)
-        self.add(self.kind)
+        self.plan = button("Plan …", self._choose_plan, "Play the drive of a file that `plan` has written")
+        row = QHBoxLayout()
+        row.addWidget(self.kind, 1)
+        row.addWidget(self.plan)
+        self.box.addLayout(row)
         self.frequency = Number(7.5, 0.01, 1e6, "Hz", 3, drives=True)
         self.amplitude = Number(0.0, 0.0, 1e6, "V", 4, drives=True)
         self.frequency.setToolTip("Frequency of the drive; glides without a jump. Enter applies it.")
@@ -163,14 +167,10 @@ class DrivePanel(Card):
         self.add(self.apply_button)
         self.start = button("Start drive", self.toggle, "Ramp up softly, or ramp down", "primary", "Ctrl+D")
         self.tap = button("Tap", self._tap, "Give the specimen a short knock to move it to another motion")
-        self.plan = button(
-            "Play plan …", self._choose_plan, "Play the drive of a file that `plan` has written"
-        )
         row = QHBoxLayout()
         row.addWidget(self.start, 1)
         row.addWidget(self.tap)
         self.box.addLayout(row)
-        self.add(self.plan)
         self._played: dict[str, Any] = {}  # the waveform that was asked for last, as it describes itself
         self._playing = False
         self._connect()

@@ -7,7 +7,6 @@ from pathlib import Path
 from PyQt6.QtCore import QRectF, Qt, QTimer, pyqtSignal
 from PyQt6.QtGui import QColor, QPainter, QPaintEvent, QPixmap
 from PyQt6.QtWidgets import (
-    QComboBox,
     QFileDialog,
     QHBoxLayout,
     QTabWidget,
@@ -19,7 +18,7 @@ from analysis import FUNCTIONS, DataError, Model, Parameter, ShakedownError, wit
 from app.desktop import tasks
 from app.desktop.tasks import CheckedModel
 from app.desktop.theme import Theme
-from app.desktop.widgets.basics import Card, IconButton, label, scrolled, set_role, timer
+from app.desktop.widgets.basics import Card, Choice, IconButton, label, scrolled, set_role, timer
 from app.desktop.widgets.editor import ModelEditor
 from app.desktop.widgets.parameters import ParameterTable
 from app.desktop.workbench import CHECKING, Workbench
@@ -93,10 +92,9 @@ class ModelCard(Card):
         self._saved = ""  # text of the file that the source names
         self._running = False
         self._again = False
-        self.chooser = QComboBox()
+        self.chooser = Choice()
         self.chooser.setToolTip("Models of the library")
         self.chooser.setAccessibleName("Models of the library")
-        self.chooser.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.chooser.activated.connect(self._picked)
         load = IconButton(theme, "folder", "Open a model file")
         load.clicked.connect(self._open)

@@ -8,7 +8,7 @@ from PyQt6.QtWidgets import QPlainTextEdit
 
 from app.desktop.theme import Theme
 
-LINES = 3  # shown without scrolling
+LINES = 3  # shown without scrolling, where there is room
 
 
 class Notes(QPlainTextEdit):
@@ -20,7 +20,12 @@ class Notes(QPlainTextEdit):
         super().__init__()
         self.setPlaceholderText(placeholder)
         self.setTabChangesFocus(True)
-        self.setFixedHeight(self.fontMetrics().lineSpacing() * LINES + theme.px(18))
+        self._theme = theme
+        self.show_lines(LINES)
+
+    def show_lines(self, count: int) -> None:
+        """Be so high that this many lines are seen without scrolling."""
+        self.setFixedHeight(self.fontMetrics().lineSpacing() * count + self._theme.px(18))
 
     def text(self) -> str:
         return self.toPlainText()

@@ -26,6 +26,7 @@ from app.desktop.workbench import Notice
 
 STAY = {"info": 4000, "good": 4000, "warn": 12000, "bad": 0}  # ms; 0: until dismissed
 UNDO = 12_000  # ms, for what can be taken back
+READING = 4000  # ms for which a lesser message waits behind a warning
 CONTROLS = (
     QAbstractButton,
     QComboBox,
@@ -69,6 +70,8 @@ class NoticeBar(QFrame):
         self._go.clicked.connect(self._follow)
         self.undo.clicked.connect(self._take_back)
         self._timer = timer(self, 0, self.hide, single=True)
+        self._reading = timer(self, READING, self._show_waiting, single=True)
+        self._waiting: Notice | None = None  # the newest that has not been shown yet
         self.hide()
         parent.installEventFilter(self)
         theme.changed.connect(self._colour)
@@ -81,10 +84,20 @@ class NoticeBar(QFrame):
         self._close.setIcon(icon("close", c.surface))
 
     def show_notice(self, notice: Notice) -> None:
-        """Show a message; a problem is not pushed away by a lesser message, unless that can be taken back."""
-        holds = self.isVisible() and self.notice is not None and self.notice.level == "bad"
-        if holds and notice.level != "bad" and notice.undo is None:
+        """Show a message; a problem is not pushed away by a lesser message, unless that can be taken back.
+
+        Behind a warning that has just come a lesser message waits.
+        """
+        shown = self.notice.level if self.isVisible() and self.notice is not None else ""
+        if shown == "bad" and notice.level != "bad" and notice.undo is None:
             return
+        lesser = notice.level in ("info", "good") and notice.undo is None
+        if shown == "warn" and lesser and self._reading.isActive():
+            self._waiting = notice
+            return
+        self._waiting = None
+        if notice.level == "warn":
+            self._reading.start()
         self.notice = notice
         self._colour()
         self._text.setText(notice.text)
@@ -98,6 +111,10 @@ class NoticeBar(QFrame):
             self._timer.start(stay)
         else:
             self._timer.stop()
+
+    def _show_waiting(self) -> None:
+        if self._waiting is not None:
+            self.show_notice(self._waiting)
 
     def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)

@@ -104,6 +104,20 @@ def test_given_a_problem_in_view_then_a_lesser_message_waits_but_not_one_that_ca
     assert shown.undo.isVisible() and shown._text.text() == "run1 is in the bin."
 
 
+def test_given_a_warning_that_has_just_come_then_what_went_well_is_told_after_it(
+    make_window: Callable[..., MainWindow], qtbot: QtBot
+) -> None:
+    window = make_window("rig", begin=False)
+    bench, shown = window.bench, window.notice
+    bench.say("Another window is open.", "warn")
+    bench.say("The rig is open.", "good")
+    assert shown._text.text() == "Another window is open."
+    qtbot.waitUntil(lambda: shown._text.text() == "The rig is open.", timeout=GUARD)
+    bench.say("Another window is open.", "warn")
+    bench.say("The disk is full.", "bad")  # a problem waits for nothing
+    assert shown._text.text() == "The disk is full."
+
+
 def test_given_a_large_scale_then_the_window_cannot_be_made_too_small_for_its_pages(
     make_window: Callable[..., MainWindow],
 ) -> None:
