@@ -135,7 +135,7 @@ class Identification:
     chosen: str = ""  # which method was taken and why, where that was left to the program
     recordings: list[dict[str, str]] = field(
         default_factory=list
-    )  # file and sha256 of what it was found from
+    )  # file and sha256 of what it was found from; channels: JSON, the channel by name of the model
     extra: dict[str, Any] = field(default_factory=dict)  # method's own findings, JSON values only
     options: dict[str, Any] = field(default_factory=dict)  # with model_text: what is needed to run it again
     model_text: str = ""
@@ -152,6 +152,17 @@ class Identification:
         if self.verdict != "close":
             return None
         return self.residual.missed if math.isfinite(self.residual.missed) else 0.0
+
+    @property
+    def channels(self) -> dict[str, str]:
+        """The channel that stood for each quantity of the model, as far as that is known; empty: none did."""
+        known = self.recordings[0].get("channels", "") if self.recordings else ""
+        try:
+            found = json.loads(known or "{}")
+        except ValueError:
+            return {}
+        pairs = found.items() if isinstance(found, dict) else ()
+        return {name: channel for name, channel in pairs if isinstance(channel, str)}
 
     @property
     def headline(self) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import sys
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from types import ModuleType
@@ -95,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
     if args.bootstrap:
         _check_bootstrap(args)
     result = identify(model, records, args.method, terminal_progress(), **options)
-    result = with_sources(result, args.files)
+    result = with_sources(result, args.files, _pairs_of(args.map))
     if args.bootstrap:
         result = _bootstrapped(result, model, args)
     if args.states and result.usable:
@@ -231,13 +233,19 @@ def _described(module: ModuleType | None, args: argparse.Namespace) -> Any:
     return _model(load_model(args.model), args)
 
 
-def with_sources(result: Identification, files: list[str]) -> Identification:
-    """The result with the names and fingerprints of what it was found from, for the report."""
+def with_sources(
+    result: Identification, files: list[str], channels: Mapping[str, str] | None = None
+) -> Identification:
+    """The result with the names and fingerprints of what it was found from, for the report.
+
+    ``channels``: which of them stood for a quantity of the model of another name.
+    """
     from dataclasses import replace
 
     from app.session import fingerprint
 
-    sources = [{"file": name, "sha256": fingerprint(name)} for name in files]
+    known = {"channels": json.dumps(channels)} if channels else {}
+    sources = [{"file": name, "sha256": fingerprint(name), **known} for name in files]
     return replace(result, recordings=sources)
 
 

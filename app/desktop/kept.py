@@ -111,7 +111,16 @@ def from_project(project: Project, kept: Kept) -> Kept:
     there = [str(project.recordings / name) for name in names if (project.recordings / name).is_file()]
     record = next(iter(there), "")
     model = kept.model or ("" if kept.model_source else results[-1].model_text)
-    return replace(kept, results=results, record=kept.record or record, results_of=record, model=model)
+    channels = results[-1].channels
+    findings = {"mapping": channels} if channels and kept.record in ("", record) else {}
+    return replace(
+        kept,
+        results=results,
+        record=kept.record or record,
+        results_of=record,
+        model=model,
+        findings={**kept.findings, **findings},
+    )
 
 
 def _folder(project: str) -> Path:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -288,11 +289,20 @@ class Workbench(QObject):
         """Whether the text being written has not been read yet; nothing is wrong with it so far."""
         return self.model_problem == CHECKING
 
-    def take_result(self, result: Identification, record: RecordInHand | None = None) -> None:
-        """Put a fit in hand; ``record``: what it was found from, by default the record in hand."""
+    def take_result(
+        self,
+        result: Identification,
+        record: RecordInHand | None = None,
+        channels: Mapping[str, str] | None = None,
+    ) -> None:
+        """Put a fit in hand; ``record``: what it was found from, by default the record in hand.
+
+        ``channels``: which of them stood for each quantity of the model.
+        """
         self._fitted = record or self._record
         if not result.recordings and self._fitted is not None and self._fitted.path is not None:
-            result = replace(result, recordings=[{"file": str(self._fitted.path)}])
+            known = {"channels": json.dumps(channels)} if channels else {}
+            result = replace(result, recordings=[{"file": str(self._fitted.path), **known}])
         self.results.append(result)
         name = self._fitted.name if self._fitted is not None else "record"
         self._keep(lambda project: projects.keep_fit(project, result, name))

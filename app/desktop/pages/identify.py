@@ -108,7 +108,8 @@ class IdentifyPage(Page):
         bench.model_changed.connect(self._rebuild)
         bench.record_changed.connect(self._rebuild)
         bench.result_changed.connect(self._show_result)
-        self._rebuild()
+        bench.restored.connect(self._restored)
+        self._restored()
         self._show_result()
 
     def _fit_card(self) -> QWidget:
@@ -178,6 +179,11 @@ class IdentifyPage(Page):
         self._mark_earlier()
         self._follow()
 
+    def _restored(self) -> None:
+        """The channels of the fit that is back."""
+        self._found_channels = dict(self.bench.findings.get("mapping", {}))
+        self._rebuild()
+
     def _missing(self) -> str:
         """What keeps a fit from being started, in words."""
         if self.bench.model_checking:
@@ -185,7 +191,9 @@ class IdentifyPage(Page):
         if self.bench.model_problem:
             return "The model's text is not understood yet: there is nothing to fit."
         if self.bench.record is None or self.bench.model is None:
-            return "A record and a model are needed."
+            if self.bench.record is None and self.bench.model is None:
+                return "A record and a model are needed."
+            return f"A {'record' if self.bench.record is None else 'model'} is needed."
         return ""
 
     def _follow(self) -> None:
@@ -273,7 +281,7 @@ class IdentifyPage(Page):
         if self._fitting is not None and self._fitting.is_same(self.bench.record):
             # Not before: a fit that is given up leaves the one in hand its own channels.
             self.bench.find("mapping", self._fitting_channels)
-        self.bench.take_result(result, self._fitting)
+        self.bench.take_result(result, self._fitting, self._fitting_channels)
         self.tabs.setCurrentIndex(0)
         if result.converged:
             self._say(f"The search ended after {counted(result.iterations, 'step')}.", "small")
@@ -314,7 +322,7 @@ class IdentifyPage(Page):
         self._found_channels = dict(channels)
         self.bench.find("mapping", dict(channels))
         self.model_card.take_text(text)
-        self.bench.take_result(result, record)
+        self.bench.take_result(result, record, channels)
         self.tabs.setCurrentWidget(self.result_view)
 
     # -- one parameter

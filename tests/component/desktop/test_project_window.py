@@ -14,6 +14,7 @@ from analysis.base.record import Record
 from app import project as projects
 from app.desktop import projectmenu
 from app.desktop.kept import Kept
+from app.desktop.pages.identify import IdentifyPage
 from app.desktop.projectmenu import ProjectDialog
 from app.desktop.window import MainWindow
 from drivers.formats import write
@@ -29,11 +30,11 @@ def project(tmp_path: Path) -> projects.Project:
     return made
 
 
-def _fit(file: str = "run1.h5") -> Identification:
-    estimates = {"c": Estimate.normal(1.0, 0.1)}
-    return Identification(
-        "path", "Beam", True, estimates, 1, model_text="name = 'Beam'\n", recordings=[{"file": file}]
-    )
+DECAY = 'name = "Beam"\n[states]\nq = "-c*q"\n[parameters]\nc = { guess = 1.0 }\n'
+
+
+def _fit() -> Identification:
+    return Identification("path", "Beam", True, {"c": Estimate.normal(1.0, 0.1)}, 1, model_text=DECAY)
 
 
 def test_given_a_project_then_fits_go_into_it_and_come_back_in_another_place(
@@ -46,7 +47,7 @@ def test_given_a_project_then_fits_go_into_it_and_come_back_in_another_place(
     assert bench.settings.library_folder == project.recordings
     qtbot.waitUntil(lambda: window.page.current() is not None, timeout=LONG)  # type: ignore[union-attr]
     bench.take_record(Record.from_arrays(100.0, {"x": np.zeros(50)}), "run1", project.recordings / "run1.h5")
-    bench.take_result(_fit())
+    bench.take_result(_fit(), channels={"q": "x"})
     (fit,) = projects.fits(project)
     assert fit.name == "run1-Beam-path.json" and (project.folder / "models" / "Beam.toml").is_file()
     window.project_menu.change({"specimen": "beam 8", "temperature": 23.0})
@@ -66,6 +67,10 @@ def test_given_a_project_then_fits_go_into_it_and_come_back_in_another_place(
     qtbot.waitUntil(lambda: second.bench.record is not None, timeout=LONG)
     assert second.bench.record is not None and second.bench.record.path == copy.recordings / "run1.h5"
     assert [r.model for r in second.bench.results] == ["Beam"]
+    page = second.page
+    assert isinstance(page, IdentifyPage)
+    qtbot.waitUntil(lambda: second.bench.model is not None, timeout=LONG)
+    assert page.mapping.values() == {"q": "x"} == second.bench.findings["mapping"]
 
 
 def test_given_another_project_then_the_window_ends_for_it_and_the_work_stays_with_its_own(
