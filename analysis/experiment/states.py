@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from analysis.base.gaps import filled
 from analysis.experiment.run import Run
 from analysis.model import Model
+from analysis.model.multiples import multiples
 from analysis.signal.smoothing import smooth
 
 if TYPE_CHECKING:
@@ -18,21 +19,20 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
+_ROUNDING = 1e-12  # of a factor that is one
 _FOLLOWED = 20_000  # samples up to which nonlinear outputs are inverted one after the other
 _FIRST_STEPS, _STEPS = 20, 2  # of Newton's method at the first sample, and at each of the others
 
 
 def direct_states(model: Model) -> dict[int, int]:
     """Outputs that are a state and nothing else: {output: state}."""
-    kernels = model.kernels()
-    n, m, k, q = len(model.states), len(model.inputs), len(model.parameters), len(model.outputs)
-    rng = np.random.default_rng(1)
-    found = np.ones((q, n), dtype=bool)
-    for _ in range(2):
-        x, y = rng.random(n), np.empty(q)
-        kernels.out(rng.random(), x, rng.random(m), model.values() + 0.01 * rng.random(k), y)
-        found &= y[:, None] == x[None, :]
-    return {int(i): int(j) for i, j in zip(*np.nonzero(found), strict=True)}
+    system = model.equations.system
+    shown = multiples(system.graph, system.outputs, _known(model))
+    return {
+        i: model.states.index(found[0])
+        for i, found in enumerate(shown)
+        if found is not None and found[0] in model.states and found[1] == 1.0
+    }
 
 
 def derivative_pairs(model: Model) -> dict[int, int]:
@@ -42,25 +42,20 @@ def derivative_pairs(model: Model) -> dict[int, int]:
 
 def scaled_derivatives(model: Model) -> dict[int, tuple[int, float]]:
     """The derivative of state i is a known factor times state j, by the equations alone: {j: (i, factor)}."""
-    kernels = model.kernels()
-    n, m = len(model.states), len(model.inputs)
-    free = np.array([name in model.free for name in model.parameters], dtype=bool)
-    rng = np.random.default_rng(0)
-    ratios = []
-    for _ in range(3):
-        x, dx = rng.standard_normal(n), np.empty(n)
-        p = model.values() + 0.01 * free * rng.standard_normal(len(free))
-        kernels.rhs(rng.random(), x, rng.standard_normal(m), p, dx)
-        ratios.append(dx[:, None] / x[None, :])
-    factor = ratios[0]
-    with np.errstate(invalid="ignore"):  # equations that overflow at a random state: no constant factor
-        same = np.all([np.abs(r - factor) <= 1e-12 * np.abs(factor) for r in ratios[1:]], axis=0)
+    system = model.equations.system
     pairs: dict[int, tuple[int, float]] = {}
-    for i, j in zip(*np.nonzero(same & np.isfinite(factor) & (factor != 0)), strict=True):
-        if i != j:
-            exact = 1.0 if abs(factor[i, j] - 1) < 1e-12 else float(factor[i, j])
-            pairs.setdefault(int(j), (int(i), exact))
+    for i, found in enumerate(multiples(system.graph, system.rhs, _known(model))):
+        if found is not None and found[1] != 0.0 and found[0] in model.states:
+            j, factor = model.states.index(found[0]), found[1]
+            if i != j:
+                pairs.setdefault(j, (i, 1.0 if abs(factor - 1) < _ROUNDING else factor))
     return pairs
+
+
+def _known(model: Model) -> dict[str, float]:
+    """The parameters that are not sought, with their values."""
+    values = zip(model.parameters, model.values(), strict=True)
+    return {name: float(value) for name, value in values if name not in model.free}
 
 
 @dataclass(frozen=True, eq=False)

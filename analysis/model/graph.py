@@ -12,7 +12,7 @@ as abs(z)**p*z stays finite; u**p*log|u| counts as 0 at u = 0.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from analysis.base.errors import ModelError
@@ -240,6 +240,25 @@ class Graph:
                     return args[1 - i] if ops[i].value else args[i]
                 return args[i] if ops[i].value else args[1 - i]
         return self._make(kind, None, *args)
+
+    def apply(self, op: Op, args: Sequence[int]) -> int:
+        """An operation of another graph on nodes of this one."""
+        binary = {"+": self.add, "-": self.sub, "*": self.mul, "/": self.div, "**": self.power}
+        if op.kind == "number":
+            return self.number(float(op.value))  # type: ignore[arg-type]
+        if op.kind == "truth":
+            return self.truth(bool(op.value))
+        if op.kind == "symbol":
+            return self.symbol(str(op.value))
+        if op.kind in COMPARISONS:
+            return self.compare(op.kind, *args)
+        if op.kind in ("and", "or", "not"):
+            return self.logic(op.kind, *args)
+        if op.kind == "where":
+            return self.where(*args)
+        if op.kind in binary:
+            return binary[op.kind](*args)
+        return self.neg(*args) if op.kind == "neg" else self.call(op.kind, *args)
 
     def reachable(self, roots: Iterable[int]) -> list[int]:
         """The nodes that the roots need, themselves included, arguments first."""

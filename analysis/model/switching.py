@@ -94,24 +94,8 @@ def _copy(
             side = sides.get(_surface(source, node))
         if side is not None:
             known[node] = _switched(target, op.kind, side)
-        elif op.kind == "number":
-            known[node] = target.number(float(op.value))  # type: ignore[arg-type]
-        elif op.kind == "truth":
-            known[node] = target.truth(bool(op.value))
-        elif op.kind == "symbol":
-            known[node] = target.symbol(str(op.value))
-        elif op.kind in COMPARISONS:
-            known[node] = target.compare(op.kind, *a)
-        elif op.kind in ("and", "or", "not"):
-            known[node] = target.logic(op.kind, *a)
-        elif op.kind == "where":
-            known[node] = target.where(*a)
         else:
-            binary = {"+": target.add, "-": target.sub, "*": target.mul, "/": target.div, "**": target.power}
-            if op.kind in binary:
-                known[node] = binary[op.kind](*a)
-            else:
-                known[node] = target.neg(*a) if op.kind == "neg" else target.call(op.kind, *a)
+            known[node] = target.apply(op, a)
 
 
 def _switched(graph: Graph, kind: str, side: int) -> int:
