@@ -47,7 +47,7 @@ _NAMES = {
     # what to measure next
     "planning.knowledge": "Knowledge knowledge_of",
     "planning.prospect": "Bound Prospect stderr_after",
-    "planning.exchange": "Criterion best_alone choose_segments",
+    "planning.exchange": "Criterion best_alone choose_segments larger_bars",
     "planning.duration": "seconds_needed",
     "planning.rivals": "Misfit choose_separating misfit",
     # what many results say together

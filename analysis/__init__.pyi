@@ -104,6 +104,7 @@ from analysis.planning.duration import seconds_needed as seconds_needed
 from analysis.planning.exchange import Criterion as Criterion
 from analysis.planning.exchange import best_alone as best_alone
 from analysis.planning.exchange import choose_segments as choose_segments
+from analysis.planning.exchange import larger_bars as larger_bars
 from analysis.planning.knowledge import Knowledge as Knowledge
 from analysis.planning.knowledge import knowledge_of as knowledge_of
 from analysis.planning.prospect import Bound as Bound

@@ -167,7 +167,8 @@ def candidates(
     """Drives of a segment at some amplitudes within the limits, with what ``tell`` says of each."""
     profile, resonances = benches[0].profile, benches[0].prospect.resonances()
     band = working_band(profile.limits, profile.rate, resonances)
-    tried = shapes(profile.limits, band, resonances, seconds)
+    whole = multisine(profile.limits, rig_band(profile.limits, profile.rate), seconds)
+    tried = [*shapes(profile.limits, band, resonances, seconds), whole]
     found: list[tuple[Waveform, T]] = []
     for i, shape in enumerate(tried):
         progress.report(0.85 * i / len(tried), f"trying a {shape.kind}")

@@ -19,6 +19,7 @@ from analysis import (
     best_alone,
     choose_segments,
     knowledge_of,
+    larger_bars,
     seconds_needed,
     stderr_after,
 )
@@ -39,6 +40,10 @@ from drivers.rig.profile import RigError, RigProfile
 Array = NDArray[np.float64]
 
 SHORTLIST = 20  # candidates that are looked at in every draw
+AS_USUAL = (
+    "Every other drive that was tried would leave some parameter less well known than a low-crest multisine "
+    "over the band does: that multisine is the plan."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,26 +84,11 @@ def make_plan(
     segments_in(seconds)  # a length that makes no sense is said before the work
     knowledge, rng = knowledge_of(model, fit), np.random.default_rng(seed)
     bench, warnings = bench_of(knowledge, profile, rng)
-    slots, each = segments_in(seconds, bench.prospect.memory())
-    usual = usual_drive([bench], seconds)
-    first = bench.with_few_draws()
-    seen = candidates([bench], each, lambda drive: first.information(drive, each), progress)
-    table = np.array([told for _, told in seen])
-    short = {*best_alone(table, bench.prior, slots, criterion, SHORTLIST)}
-    short |= {*choose_segments(table, bench.prior, slots, criterion)}
-    listed = [(seen[c][0], bench.information(played(seen[c][0], each), each)) for c in sorted(short)]
-    found = [(shape, told) for shape, told in listed if told is not None]
-    if not found:
-        raise RigError(f"No motion on '{profile.key}' can be followed in {len(bench.draws)} draws.")
-    chosen = choose_segments(np.array([told for _, told in found]), bench.prior, slots, criterion)
-    plain = None if usual is None else bench.information(usual, seconds)
-    tried = [assembled([found[c][0] for c in chosen], each), *whole_drives(bench, seconds)]
-    tried += [] if usual is None else [usual]
-    drive = _best(tried, bench, seconds, criterion)
-    drive, broken = kept([bench], drive, seconds, rng, progress)
-    best = bench.information(drive, seconds)
-    if best is None:
-        raise RigError(f"The motion on '{profile.key}' cannot be followed under any drive that was tried.")
+    plain = _usual(bench, seconds, rng, progress)
+    tried = [*_segments(bench, seconds, criterion, plain, progress), *whole_drives(bench, seconds)]
+    drive, broken, best = _best(tried, bench, seconds, criterion, plain, rng, progress)
+    if plain is not None and drive is plain.drive:
+        warnings.append(AS_USUAL)
     nothing = np.zeros_like(bench.prior)
     progress.report(1.0, "planned")
     return Plan(
@@ -109,7 +99,7 @@ def make_plan(
         drive,
         stderr_after(best, bench.prior),
         stderr_after(best, nothing),
-        np.full(len(knowledge.names), np.nan) if plain is None else stderr_after(plain, nothing),
+        np.full(len(knowledge.names), np.nan) if plain is None else stderr_after(plain.told, nothing),
         broken,
         bench.prospect.bounds,
         _without_each_sensor(bench, drive, seconds),
@@ -119,14 +109,83 @@ def make_plan(
     )
 
 
-def _best(tried: list[Segments], bench: Bench, seconds: float, criterion: Criterion) -> Segments:
-    """The drive of those that tells most when it is played as a whole."""
+@dataclass(frozen=True, eq=False)
+class _Usual:
+    """The drive that a plan must beat: a low-crest multisine over the band, as large as the limits allow."""
+
+    drive: Segments
+    broken: float  # share of the draws in which a limit is broken
+    told: Array  # [D, U, U]
+
+
+def _usual(bench: Bench, seconds: float, rng: np.random.Generator, progress: Progress) -> _Usual | None:
+    """None where the rig can play none within its limits, or its motion cannot be followed."""
+    drive = usual_drive([bench], seconds)
+    if drive is None:
+        return None
+    try:
+        drive, broken = kept([bench], drive, seconds, rng, progress)
+    except RigError:
+        return None
+    told = bench.information(drive, seconds)
+    return None if told is None else _Usual(drive, broken, told)
+
+
+def _segments(
+    bench: Bench, seconds: float, criterion: Criterion, plain: _Usual | None, progress: Progress
+) -> list[Segments]:
+    """The best drives made of segments: of all, and of those that leave nothing less known than ``plain``."""
+    slots, each = segments_in(seconds, bench.prospect.memory())
+    first = bench.with_few_draws()
+    seen = candidates([bench], each, lambda drive: first.information(drive, each), progress)
+    table = np.array([told for _, told in seen])
+    aims = [None] if plain is None else [None, plain.told]
+    short = {*best_alone(table, bench.prior, slots, criterion, SHORTLIST)}
+    for aim in aims:
+        few = None if aim is None else aim[: table.shape[1]]
+        short |= {*choose_segments(table, bench.prior, slots, criterion, few)}
+    listed = [(seen[c][0], bench.information(played(seen[c][0], each), each)) for c in sorted(short)]
+    found = [(shape, told) for shape, told in listed if told is not None]
+    if not found:
+        raise RigError(f"No motion on '{bench.profile.key}' can be followed in {len(bench.draws)} draws.")
+    table = np.array([told for _, told in found])
+    chosen = [choose_segments(table, bench.prior, slots, criterion, aim) for aim in aims]
+    return [assembled([found[c][0] for c in one], each) for one in chosen]
+
+
+def _best(
+    tried: list[Segments],
+    bench: Bench,
+    seconds: float,
+    criterion: Criterion,
+    plain: _Usual | None,
+    rng: np.random.Generator,
+    progress: Progress,
+) -> tuple[Segments, float, Array]:
+    """The drive that tells most when it is played as a whole within its limits, the share of the draws in
+    which it breaks one, and what it tells; ``plain`` where each drive leaves some unknown less known."""
+    aim = None if plain is None else plain.told
     told = [(drive, bench.information(drive, seconds)) for drive in tried]
-    followed = [(drive, found) for drive, found in told if found is not None]
-    if not followed:
-        return tried[0]
-    place = choose_segments(np.array([found for _, found in followed]), bench.prior, 1, criterion)[0]
-    return followed[place][0]
+    worth = [(drive, found) for drive, found in told if _no_worse(found, aim, bench)]
+    while worth:
+        table = np.array([found for _, found in worth])
+        drive, _ = worth.pop(choose_segments(table, bench.prior, 1, criterion, aim)[0])
+        drive, broken = kept([bench], drive, seconds, rng, progress)
+        best = bench.information(drive, seconds)
+        if best is not None and _no_worse(best, aim, bench):  # it may have been made smaller
+            return drive, broken, best
+    if plain is None:
+        raise RigError(
+            f"The motion on '{bench.profile.key}' cannot be followed under any drive that was tried."
+        )
+    return plain.drive, plain.broken, plain.told
+
+
+def _no_worse(told: Array | None, usual: Array | None, bench: Bench) -> bool:
+    """Whether a drive can be followed and leaves no unknown less known than the usual one."""
+    if told is None:
+        return False
+    return usual is None or bool(np.all(larger_bars(told, usual, bench.prior) <= 0))
 
 
 def _without_each_sensor(bench: Bench, drive: Segments, seconds: float) -> dict[str, Array]:

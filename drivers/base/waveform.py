@@ -432,7 +432,11 @@ class RandomNoise(Waveform):
 
 
 class _NoiseGenerator(SampleGenerator):
-    """Overlap-add of independent noise segments under square-root Hann windows: stationary and endless."""
+    """Overlap-add of independent noise segments under square-root Hann windows: stationary and endless.
+
+    Segments last the same time at any rate, so that it is the same motion at any rate: what was planned at
+    the rate of the sensors is what a converter with another one plays.
+    """
 
     def __init__(self, noise: RandomNoise, rate: float) -> None:
         if noise.highest > rate / 2:
@@ -440,11 +444,12 @@ class _NoiseGenerator(SampleGenerator):
                 f"A band up to {noise.highest:g} Hz does not fit into {rate:g} samples a second."
             )
         width = max(noise.highest - noise.lowest, 1e-9)
-        self._half = int(2 ** np.ceil(np.log2(max(64.0, 64 * rate / width))))
-        if self._half > MOST_SAMPLES:
+        seconds = 2.0 ** np.ceil(np.log2(64 / width))
+        if seconds * rate > MOST_SAMPLES:
             raise WaveformError(
                 f"A band of {width:g} Hz is too narrow at {rate:g} samples a second: use a sine."
             )
+        self._half = round(seconds * rate)
         f = np.fft.rfftfreq(2 * self._half, 1 / rate)
         margin = 1.5 * f[1]  # half the window's main lobe: what a line leaks stays in the band
         self._lines = np.flatnonzero((f >= noise.lowest + margin) & (f <= noise.highest - margin))
@@ -683,7 +688,8 @@ def _part(table: Any) -> Part:
 class _SegmentsGenerator(SampleGenerator):
     def __init__(self, segments: Segments, rate: float) -> None:
         self._parts, self._rate, self._count = segments.parts, rate, 0
-        self._lengths = [max(2, round(p.seconds * rate)) for p in segments.parts]
+        ends = np.rint(rate * np.cumsum([p.seconds for p in segments.parts])).astype(int)
+        self._lengths = [max(2, int(n)) for n in np.diff(ends, prepend=0)]
         self._total = sum(self._lengths)
         self.amplitude, self.frequency = segments.amplitude, rate / self._total
         self._place, self._within = 0, 0  # the part that plays, and samples of it so far
