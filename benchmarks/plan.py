@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from analysis import Identification, Model, Record, identify
 from app.planning.bench import bench_of, usual_drive
-from app.planning.plan import Plan, make_plan
+from app.planning.plan import Plan, make_plan, needed_for
 from drivers.base.clock import InstantClock
 from drivers.base.waveform import Segments, Waveform
 from drivers.rig.profile import RigProfile, open_rig, rig_from_text
@@ -196,17 +196,11 @@ def worst(found: Identification, model: Model) -> float:
 def how_long(model: Model, profile: RigProfile, fit: Identification, pilot: Record, plan: Plan,
              seeds: int) -> list[float]:  # fmt: skip
     """Predicted over reached length for each target, from joint fits of pilot and plan."""
-    from analysis import seconds_needed
-
     bench, _ = bench_of(plan.knowledge, profile, np.random.default_rng(0))
-    information = bench.information(plan.drive, plan.seconds)
-    assert information is not None
     found = []
     for factor in TARGETS:
         target = factor * float(np.max(plan.predicted / np.abs(plan.knowledge.values)))
-        predicted = seconds_needed(
-            plan.knowledge.values, information, plan.seconds, target, plan.knowledge.information
-        )
+        predicted = needed_for(target, bench, plan.drive, plan.seconds)
         lengths = np.array([part * predicted for part in LENGTHS])
         reached = []
         for seconds in lengths:

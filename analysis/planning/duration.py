@@ -19,19 +19,32 @@ def seconds_needed(
 ) -> float:
     """Seconds until each standard error is at most ``target`` times its value's size; inf: never.
 
-    ``information`` [D, U, U] (or [U, U]) is that of ``seconds`` of the drive, and grows with time; ``prior``
-    is what is known before. Of several draws, the median.
+    ``information`` [D, U, U] (or [U, U]) is that of ``seconds`` of the drive, and grows with time; where the
+    drive does not tell the same all along, [parts, D, U, U] that of its equal parts, after which it begins
+    anew. ``prior`` is what is known before. Of several draws, the median.
     """
     if not (0 < target < 1 and seconds > 0):
         raise DataError("A target is a share of the value between 0 and 1, such as 1 %.")
-    draws = information[None] if information.ndim == 2 else information
-    start = np.zeros(draws.shape[1:]) if prior is None else prior
-    return float(np.median([_needed(np.abs(values), one, start, target) for one in draws])) * seconds
+    size = information.shape[-1]
+    parts = information if information.ndim == 4 else information.reshape(1, -1, size, size)
+    start = np.zeros((size, size)) if prior is None else prior
+    course = np.concatenate([np.zeros_like(parts[:1]), np.cumsum(parts, axis=0)])
+    draws = range(course.shape[1])
+    return float(np.median([_needed(np.abs(values), course[:, d], start, target) for d in draws])) * seconds
 
 
-def _needed(size: Array, information: Array, prior: Array, target: float) -> float:
+def _needed(size: Array, course: Array, prior: Array, target: float) -> float:
+    """Times the drive, whose information after its parts is course[parts + 1, U, U]."""
+    parts = len(course) - 1
+
+    def told(times: float) -> Array:
+        whole, rest = divmod(times, 1.0)
+        place = min(int(rest * parts), parts - 1)
+        beyond = (rest * parts - place) * (course[place + 1] - course[place])
+        return np.asarray(prior + whole * course[-1] + course[place] + beyond)
+
     def known(times: float) -> bool:
-        return bool(np.all(_stderr(prior + times * information) <= target * size))
+        return bool(np.all(_stderr(told(times)) <= target * size))
 
     if known(0.0):
         return 0.0

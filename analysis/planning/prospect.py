@@ -156,8 +156,13 @@ class Prospect:
         Divided by the squares of the widening: coloured noise and model errors stay what they are.
         ``without``: outputs that are not measured.
         """
+        return np.asarray(self.course(run, values, 1, without)[0])
+
+    def course(self, run: Trajectory, values: Array, parts: int, without: Collection[str] = ()) -> Array:
+        """The same of consecutive parts [parts, U, U] of the record, each beside those before it."""
         seen = np.array([n in self.noise and n not in without for n in run.model.outputs])
-        found = self.regression(run, values, np.where(seen[:, None], run.outputs, np.nan)).information
+        whole = self.regression(run, values, np.where(seen[:, None], run.outputs, np.nan))
+        found = np.array([part.information for part in whole.split(parts)])
         return np.asarray(found / np.outer(self.knowledge.widening, self.knowledge.widening))
 
     def regression(self, run: Trajectory, values: Array, outputs: Array) -> Regression:

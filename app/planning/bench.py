@@ -29,6 +29,7 @@ SHORTEST = 2.5  # s, of a segment
 MEMORIES = 4.0  # of the specimen's memory that a segment lasts at least
 DRAWS = 10  # of what the truth may be, for choosing
 FIRST_DRAWS = 2  # for a first look at all candidates
+PIECES = 40  # of a drive, between which what it tells is taken to grow evenly
 CHECKED = 100  # of them, for the limits
 BROKEN = 0.02  # share of those in which a limit may be broken
 MARGIN = 0.1  # by which the limits are kept while choosing
@@ -61,6 +62,12 @@ class Bench:
             found.append(self.prospect.information(run, values, without=without))
         whole = np.array(found)
         return whole if np.isfinite(whole).all() else None
+
+    def course(self, drive: Waveform, seconds: float) -> Array:
+        """Information [parts, D, U, U] of consecutive parts of a drive that can be followed."""
+        inputs = self.inputs(drive, seconds)
+        runs = [(self.prospect.motion(inputs, values), values) for values in self.draws]
+        return np.stack([self.prospect.course(r, v, PIECES) for r, v in runs if r is not None], axis=1)
 
     def with_few_draws(self) -> Bench:
         """The same for a first look: fewer draws, inputs taken as exact."""

@@ -84,9 +84,9 @@ def make_plan(
     segments_in(seconds)  # a length that makes no sense is said before the work
     knowledge, rng = knowledge_of(model, fit), np.random.default_rng(seed)
     bench, warnings = bench_of(knowledge, profile, rng)
-    plain = _usual(bench, seconds, rng, progress)
+    plain = usual_of(bench, seconds, rng, progress)
     tried = [*_segments(bench, seconds, criterion, plain, progress), *whole_drives(bench, seconds)]
-    drive, broken, best = _best(tried, bench, seconds, criterion, plain, rng, progress)
+    drive, broken, best = best_drive(tried, bench, seconds, criterion, plain, rng, progress)
     if plain is not None and drive is plain.drive:
         warnings.append(AS_USUAL)
     nothing = np.zeros_like(bench.prior)
@@ -103,14 +103,20 @@ def make_plan(
         broken,
         bench.prospect.bounds,
         _without_each_sensor(bench, drive, seconds),
-        None if target is None else seconds_needed(knowledge.values, best, seconds, target, bench.prior),
+        None if target is None else needed_for(target, bench, drive, seconds),
         target,
         tuple(warnings),
     )
 
 
+def needed_for(target: float, bench: Bench, drive: Segments, seconds: float) -> float:
+    """Seconds of the drive, which begins anew after ``seconds``, until all is known as well as that."""
+    values = bench.prospect.knowledge.values
+    return seconds_needed(values, bench.course(drive, seconds), seconds, target, bench.prior)
+
+
 @dataclass(frozen=True, eq=False)
-class _Usual:
+class Usual:
     """The drive that a plan must beat: a low-crest multisine over the band, as large as the limits allow."""
 
     drive: Segments
@@ -118,7 +124,7 @@ class _Usual:
     told: Array  # [D, U, U]
 
 
-def _usual(bench: Bench, seconds: float, rng: np.random.Generator, progress: Progress) -> _Usual | None:
+def usual_of(bench: Bench, seconds: float, rng: np.random.Generator, progress: Progress) -> Usual | None:
     """None where the rig can play none within its limits, or its motion cannot be followed."""
     drive = usual_drive([bench], seconds)
     if drive is None:
@@ -128,11 +134,11 @@ def _usual(bench: Bench, seconds: float, rng: np.random.Generator, progress: Pro
     except RigError:
         return None
     told = bench.information(drive, seconds)
-    return None if told is None else _Usual(drive, broken, told)
+    return None if told is None else Usual(drive, broken, told)
 
 
 def _segments(
-    bench: Bench, seconds: float, criterion: Criterion, plain: _Usual | None, progress: Progress
+    bench: Bench, seconds: float, criterion: Criterion, plain: Usual | None, progress: Progress
 ) -> list[Segments]:
     """The best drives made of segments: of all, and of those that leave nothing less known than ``plain``."""
     slots, each = segments_in(seconds, bench.prospect.memory())
@@ -153,12 +159,12 @@ def _segments(
     return [assembled([found[c][0] for c in one], each) for one in chosen]
 
 
-def _best(
+def best_drive(
     tried: list[Segments],
     bench: Bench,
     seconds: float,
     criterion: Criterion,
-    plain: _Usual | None,
+    plain: Usual | None,
     rng: np.random.Generator,
     progress: Progress,
 ) -> tuple[Segments, float, Array]:

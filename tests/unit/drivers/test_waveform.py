@@ -121,6 +121,13 @@ def test_given_random_drive_then_power_lies_in_the_band() -> None:
     assert low == pytest.approx(high, rel=0.1)
 
 
+@pytest.mark.parametrize("band", [(1.0, 5.0), (2.0, 90.0)])
+def test_given_a_random_drive_then_it_is_the_same_at_any_rate(band: tuple[float, float]) -> None:
+    drive = Segments(1.0, (Part(RandomNoise(1.0, *band, seed=3), 4.285), Part(Sine(1.0, 7.0), 8.145)))
+    coarse, fine = (drive.generator(rate).take(round(24 * rate)) for rate in (200.0, 4000.0))
+    assert np.abs(fine[::20] - coarse).max() < 0.05  # windows of segments lie half a sample beside each other
+
+
 @pytest.mark.parametrize("spacing", [0.5, 0.37, np.pi / 7])
 def test_given_a_multisine_then_it_is_the_sum_of_its_lines(spacing: float) -> None:
     """One period, many or none in a whole number of samples."""

@@ -20,6 +20,7 @@ from analysis import (
     choose_segments,
     choose_separating,
     knowledge_of,
+    larger_bars,
     misfit,
     seconds_needed,
     stderr_after,
@@ -80,6 +81,23 @@ def test_given_few_candidates_then_the_exchange_finds_the_best_of_all_combinatio
 
     least = min(combinations_with_replacement(range(7), 3), key=variance)
     assert tuple(choose_segments(information, prior, 3, "A")) == least
+
+
+def test_given_a_usual_drive_then_no_unknown_is_paid_for_with_another() -> None:
+    """One candidate tells the first unknown very well and the second badly, the other one the reverse."""
+    told = np.array([np.diag([400.0, 1.0]), np.diag([3.0, 9.0])])[:, None]
+    prior, usual = np.eye(2), np.diag([10.0, 24.0])[None]
+
+    def bars(chosen: list[int]) -> Array:
+        return larger_bars(told[chosen].sum(axis=0), usual, prior)
+
+    free = choose_segments(told, prior, 4)
+    assert bars(free).max() > 0.0  # D alone gives the second unknown up
+    fair = choose_segments(told, prior, 4, "D", usual)
+    assert (bars(fair) < 0.0).all() and fair == [0, 1, 1, 1]
+    assert larger_bars(usual / 4, usual, prior) == pytest.approx(np.log(2.0) * np.ones(2))
+    none = larger_bars(np.diag([5.0, 0.0])[None], usual, prior)
+    assert none[1] > 5.0  # told nothing at all
 
 
 def test_given_a_smooth_motion_then_information_is_that_of_sensitivities_with_the_start_projected_out() -> (
@@ -177,6 +195,9 @@ def test_given_a_target_then_the_time_is_that_of_errors_that_fall_with_its_root(
     assert seconds_needed(values, information, 10.0, 0.05) == pytest.approx(40.0, rel=1e-4)
     assert seconds_needed(values, information, 10.0, 0.2) == pytest.approx(10.0 * 0.25, rel=1e-4)
     prior = np.diag([16.0, 50.0])  # all that is wanted of the first, half of what is wanted of the second
+    late = np.array([0.1 * information, 0.9 * information])[:, None]  # most of it in the second half
+    assert seconds_needed(values, late, 10.0, 0.2) == pytest.approx(10.0 * (0.5 + 0.15 / 1.8), rel=1e-4)
+    assert seconds_needed(values, late, 10.0, 0.05) == pytest.approx(40.0, rel=1e-4)
     assert seconds_needed(values, information, 10.0, 0.05, prior) == pytest.approx(20.0, rel=1e-4)
     assert seconds_needed(values, information, 10.0, 0.01, np.diag([1e4, 1e4])) == 0.0
     assert seconds_needed(np.array([10.0, 0.0]), information, 10.0, 0.05) == np.inf
