@@ -29,6 +29,7 @@ from drivers.rig.profile import RigProfile, open_rig, rig_from_text
 Array = NDArray[np.float64]
 PILOT = 5.0  # s
 FRESH = 200  # draws of the pilot's uncertainty, other than those of the plan, for the limits
+JOINT = 5  # joint fits at each length, of which the median counts
 TARGETS = (0.8, 1.25)  # of the precision that the plan is predicted to reach
 LENGTHS = (0.6, 1.0, 1.6)  # of the predicted length, at which it is looked
 
@@ -193,8 +194,9 @@ def worst(found: Identification, model: Model) -> float:
     return max(found.parameters[n].stderr / abs(found.parameters[n].value) for n in model.free)
 
 
-def how_long(model: Model, profile: RigProfile, fit: Identification, pilot: Record, plan: Plan,
-             seeds: int) -> list[float]:  # fmt: skip
+def how_long(
+    model: Model, profile: RigProfile, fit: Identification, pilot: Record, plan: Plan
+) -> list[float]:
     """Predicted over reached length for each target, from joint fits of pilot and plan."""
     bench, _ = bench_of(plan.knowledge, profile, np.random.default_rng(0))
     found = []
@@ -206,7 +208,7 @@ def how_long(model: Model, profile: RigProfile, fit: Identification, pilot: Reco
         for seconds in lengths:
             precisions = [
                 worst(fitted(model, [pilot, played(profile, plan.drive, seconds, 500 + s)], fit), model)
-                for s in range(seeds)
+                for s in range(JOINT)
             ]
             reached.append(float(np.median(precisions)))
         at = np.interp(-np.log(target), -np.log(reached), np.log(lengths))
@@ -233,7 +235,7 @@ def run(name: str, seeds: int, seconds: float) -> dict[str, object]:
             "predicted ratio": (plan.by_multisine / plan.alone).tolist(),
             "broken": broken_share(plan, profile, seconds, 77),
             "limit": system.limit,
-            "predicted over reached": how_long(model, profile, fit, pilot, plan, max(1, seeds // 4)),
+            "predicted over reached": how_long(model, profile, fit, pilot, plan),
             "planning s": took,
             "all s": time.process_time() - begin,
         }

@@ -48,7 +48,7 @@ class Trial:
     sigma: Array  # [records, q]
     misfit: float  # -2 ln(likelihood), up to a constant of the data
     converged: bool
-    steps: int  # Runge-Kutta steps of a sample interval
+    steps: tuple[int, int]  # Runge-Kutta steps of a sample interval: of the derivatives, and of the flow
     errors: tuple[Array, ...] = ()  # of the inputs [m, N] for each segment
     held: bool = True  # the equations hold along the path, so that its misfit is theirs
 
@@ -99,7 +99,7 @@ class Trials:
         sigma = problem.noise.sigma.copy()
         return Trial(
             subset, problem.values.copy(), tuple(paths), sigma, self._misfit(problem, _squares(problem)),
-            found.converged, problem.steps, tuple(problem.input_errors), held,
+            found.converged, (problem.steps, problem.fine), tuple(problem.input_errors), held,
         )  # fmt: skip
 
     def rounding(self, trial: Trial) -> Array | None:
@@ -123,7 +123,7 @@ class Trials:
         ``least`` is a noise that no channel is better than."""
         sigma = trial.sigma if least is None else np.maximum(trial.sigma, least)
         problem, _ = self._problem(self.choice.candidates, trial.subset, trial.values, trial.states, sigma)
-        problem.steps = problem.fine = trial.steps
+        problem.steps, problem.fine = trial.steps  # with fewer of the flow its path would seem to miss it
         problem.soft = False
         if self.choice.noisy:
             problem.free_inputs()

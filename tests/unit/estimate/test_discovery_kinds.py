@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.interpolate import CubicSpline
 
 from analysis.base.errors import DataError, ModelError
 from analysis.base.record import Record
@@ -186,3 +187,26 @@ def test_given_records_of_different_quality_then_they_are_searched_together(rng:
     library = oscillator(["1", "x", "x^2", "x^3", "v", "v*abs(v)"], "f", keep=())
     found = select_terms(library, [seen(good, "x"), seen(poor, "x").with_channels(x=blurred)])
     assert terms_of(found) == {"x", "x**3", "v"} and found.result.verdict == "fits"
+
+
+def test_given_twelve_samples_a_period_then_weights_are_those_of_the_fit_and_bars_no_wider() -> None:
+    """The flow of a fit is finer than its derivatives: weighed with coarse ones, the kept set had a weight of
+    1e-20 and its error bars were 30 times too wide."""
+    rate, w = 20_000.0, 2 * np.pi * 1200.0  # micrometres and seconds
+    t, rng = np.arange(1500) / rate, np.random.default_rng(3)
+    turns = 2 * np.pi * np.outer(t, np.linspace(300, 2500, 40)) + rng.uniform(0, 2 * np.pi, 40)
+    drive = CubicSpline(t, 40.0 * w * w * np.cos(turns).mean(axis=1))
+
+    def slope(at: float, z: np.ndarray) -> list[float]:
+        return [z[1], float(drive(at)) - w * w * (z[0] + 4e-4 * z[0] ** 3) - 0.04 * w * z[1]]
+
+    x = solve_ivp(slope, (0, t[-1]), [0.0, 0.0], "DOP853", t, rtol=1e-9, atol=1e-9).y[0]
+    record = Record.from_arrays(rate, {"x": x + 0.01 * x.std() * rng.normal(size=len(x)), "f": drive(t)})
+    found = select_terms(
+        oscillator(["1", "x", "x^2", "x^3", "v", "v^3", "x^2*v"], drive="f", keep=()), record
+    )
+    assert {found.library.candidates[n].term for n in found.kept} == {"x", "x**3", "v"}
+    assert found.result.verdict == "fits" and found.weight > 0.5
+    assert not [n for n, p in found.probability.items() if p > 0.9 and n not in found.kept]
+    for e in (found.result.parameters[n] for n in found.kept):
+        assert e.stderr < 1.5 * e.stderr_ideal
