@@ -306,6 +306,11 @@ def _weighed(stage: Stage) -> SearchResult:
     with a noise that hides what integration and rounding do.
     """
     ranked, trials = stage.ranked(), stage.trials
+    if not ranked[0].subset:
+        raise ShakedownError(
+            "No term of the library explains anything of the motion beside the noise: is a channel that "
+            "drives it missing, or one there that only repeats another?"
+        )
     least = trials.rounding(ranked[0])
     lowest = stage.choice.criterion(ranked[0])
     serious = [t for t in ranked[:_MOST_SERIOUS] if stage.choice.criterion(t) < lowest + _SERIOUS]

@@ -11,7 +11,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.interpolate import CubicSpline
 
-from analysis.base.errors import DataError, ModelError
+from analysis.base.errors import DataError, ModelError, ShakedownError
 from analysis.base.record import Record
 from analysis.estimate.discovery.library import Shape, oscillator, system
 from analysis.estimate.discovery.scene import Scene
@@ -210,3 +210,9 @@ def test_given_twelve_samples_a_period_then_weights_are_those_of_the_fit_and_bar
     assert not [n for n, p in found.probability.items() if p > 0.9 and n not in found.kept]
     for e in (found.result.parameters[n] for n in found.kept):
         assert e.stderr < 1.5 * e.stderr_ideal
+
+
+def test_given_channels_of_noise_then_no_term_explains_them(rng: np.random.Generator) -> None:
+    record = Record.from_arrays(RATE, {"x": rng.normal(size=600), "y": rng.normal(size=600)})
+    with pytest.raises(ShakedownError, match="No term of the library explains"):
+        select_terms(system({"x": "?", "y": "?"}, ["x", "y", "x*y"]), record)
