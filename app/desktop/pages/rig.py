@@ -255,4 +255,4 @@ def _title(path: Path) -> str:
     own = "of this project, " if (path.parent.parent / PROJECT).is_file() else ""
     if path.parent == rigs_folder():
         own = f"{path.stem}, "  # a copy has the name of its original
-    return f"{profile.name}\n{own}{kind}, {localised(f'{profile.rate:g}')} Hz"
+    return f"{profile.name}\n{own}{kind}, {localised(f'{profile.rate:g}')}\u00a0Hz"

@@ -108,14 +108,14 @@ class Axis(pg.AxisItem):
             return levels
         metrics, per_pixel = QFontMetrics(font), (maxVal - minVal) / size
         if self._apart(levels[0][0], minVal, maxVal, metrics) * per_pixel <= levels[0][0]:
-            return levels
+            return _nested(levels)
         decade = 10.0 ** np.floor(np.log10(levels[0][0]))
         wider = (n * decade * 10.0**k for k in range(4) for n in (1, 2, 5))
         fits = (
             step for step in wider
             if step > levels[0][0] and self._apart(step, minVal, maxVal, metrics) * per_pixel <= step
         )  # fmt: skip
-        return [(next(fits, 10 * (maxVal - minVal)), 0.0), *levels]
+        return _nested([(next(fits, 10 * (maxVal - minVal)), 0.0), *levels])
 
     def _apart(self, step: float, low: float, high: float, metrics: QFontMetrics) -> float:
         """Least distance of two numbers of the axis that are ``step`` apart, pixels."""
@@ -151,6 +151,12 @@ class Axis(pg.AxisItem):
             text if round(10 ** (v % 1), 6) in (1, 2, 5, 10) else ""
             for v, text in zip(values, told, strict=True)
         ]
+
+
+def _nested(levels: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Without steps that do not divide the coarsest: numbers at 200, 400 and 500 lie on each other."""
+    coarsest = levels[0][0]
+    return [level for level in levels if abs(coarsest / level[0] - round(coarsest / level[0])) < 1e-6]
 
 
 def _as_power(exponent: re.Match[str]) -> str:

@@ -227,7 +227,7 @@ class DrivePanel(Card):
             for f in kind.fields:
                 if f.unit == "Hz":
                     own[f.name].setRange(0.001 if f.name == "spacing" else low, high)
-                    own[f.name].setValue(low + f.part * (high - low))
+                    own[f.name].setValue(float(f"{low + f.part * (high - low):.3g}"))
         self.limit_label.setText(
             localised(f"Limits of this rig: {limits.peak:.4g} {self.rig.unit}, {low:.3g} to {high:.4g} Hz")
         )

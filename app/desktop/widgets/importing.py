@@ -9,7 +9,6 @@ import numpy as np
 from PyQt6.QtCore import Qt
 from PyQt6.QtWidgets import (
     QCheckBox,
-    QComboBox,
     QDialog,
     QDialogButtonBox,
     QHBoxLayout,
@@ -22,7 +21,7 @@ from PyQt6.QtWidgets import (
 
 from app import library
 from app.desktop.plots.plot import Plot
-from app.desktop.widgets.basics import Card, add_row, form, label, set_role, timer
+from app.desktop.widgets.basics import Card, Choice, add_row, form, label, set_role, timer
 from app.desktop.widgets.number import Number
 from app.desktop.workbench import Workbench
 from app.desktop.worker import Job
@@ -59,7 +58,7 @@ class ImportDialog(QDialog):
         several = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
         self.setWindowTitle(f"Import {paths[0].name}{several}")
         self.resize(theme.px(920), theme.px(560))
-        self.separator, self.decimal, self.table_choice, self.time = (QComboBox() for _ in range(4))
+        self.separator, self.decimal, self.table_choice, self.time = (Choice() for _ in range(4))
         self.separator.addItems([AS_FOUND, *SEPARATORS])
         self.decimal.addItems([AS_FOUND, *DECIMALS])
         self.header = Number(0.0, 0.0, 1e6, "", 0)
@@ -113,7 +112,6 @@ class ImportDialog(QDialog):
         box.addWidget(self.buttons)
         self._later = timer(self, 250, self.look, single=True)
         for chooser in (self.separator, self.decimal, self.table_choice, self.time):
-            chooser.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
             chooser.activated.connect(lambda _: self._later.start())
         for number in (self.header, self.rate, self.resample):
             number.valueChanged.connect(lambda _: self._later.start())

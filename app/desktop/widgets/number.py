@@ -227,7 +227,8 @@ class Number(QLineEdit):
 
     def paintEvent(self, event: QPaintEvent | None) -> None:
         super().paintEvent(event)
-        if not self._unit or (self._empty and not self.text()):  # words need no unit
+        words = self._empty and not self.text() and not self.hasFocus()
+        if not self._unit or words:  # they need no unit, what is about to be typed does
             return
         painter = QPainter(self)
         painter.setPen(self.palette().color(QPalette.ColorRole.PlaceholderText))

@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pytest
 from PyQt6.QtCore import QPoint, Qt, QTimer
-from PyQt6.QtWidgets import QApplication, QComboBox, QFileDialog, QTabWidget, QWidget
+from PyQt6.QtWidgets import QApplication, QComboBox, QFileDialog, QLineEdit, QTabWidget, QWidget
 from pytestqt.qtbot import QtBot
 from scipy.integrate import solve_ivp
 
@@ -100,16 +99,17 @@ def _foreign_table(path: Path) -> Path:
         pull = TRUTH["c"] * y[1] + TRUTH["k"] * y[0] + TRUTH["k3"] * y[0] ** 3
         return [y[1], float(force(np.float64(at)) - pull)]
 
-    x = solve_ivp(motion, (0, t[-1]), [0.1, 0.0], t_eval=t, rtol=1e-10, atol=1e-12).y[0]
-    rows = zip(t, x + 2e-4 * rng.standard_normal(2000), force(t), strict=True)
+    x, v = solve_ivp(motion, (0, t[-1]), [0.1, 0.0], t_eval=t, rtol=1e-10, atol=1e-12).y
+    noise = rng.standard_normal((2, 2000))
+    rows = zip(t, x + 2e-4 * noise[0], v + 2e-3 * noise[1], force(t), strict=True)
     lines = [";".join(f"{v:.7f}".replace(".", ",") for v in row) for row in rows]
-    head = ["Messung;Träger groß", "Prüfer;Jäger", "", "Zeit [s];Weg [m];Kraft [N]"]
+    head = ["Messung;Träger groß", "Prüfer;Jäger", "", "Zeit [s];Weg [m];Schnelle [m/s];Kraft [N]"]
     path.write_bytes("\r\n".join([*head, *lines, ""]).encode("cp1252"))
     return path
 
 
-def test_given_a_foreign_table_and_a_model_of_ones_own_then_the_report_is_13_clicks_away(
-    make_window: Make, qtbot: QtBot, folders: Path, monkeypatch: pytest.MonkeyPatch
+def test_given_a_foreign_table_of_three_channels_and_a_model_of_ones_own_then_the_report_is_15_clicks_away(
+    make_window: Make, qtbot: QtBot, folders: Path
 ) -> None:
     window = make_window("acquire", begin=False)
     bench, mouse = window.bench, Mouse(window, qtbot)
@@ -117,16 +117,21 @@ def test_given_a_foreign_table_and_a_model_of_ones_own_then_the_report_is_13_cli
     recordings = mouse.stage("recordings")
     assert isinstance(recordings, RecordingsPage)
 
-    def answer_preview() -> None:
+    def answer() -> None:
+        """The file by its path and Enter, then what the preview found as it is."""
         dialog = QApplication.activeModalWidget()
         if isinstance(dialog, ImportDialog) and dialog.take.isEnabled():
             mouse.click(dialog.take)
-        else:
-            QTimer.singleShot(50, answer_preview)
+            return
+        QTimer.singleShot(50, answer)
+        if isinstance(dialog, QFileDialog):
+            name = dialog.findChild(QLineEdit, "fileNameEdit")
+            assert name is not None
+            if not name.text():
+                qtbot.keyClicks(name, str(path))
+                qtbot.keyClick(name, Qt.Key.Key_Return)
 
-    # The system's own dialog: the file is named there by its path and Enter.
-    monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_: ([str(path)], ""))
-    QTimer.singleShot(50, answer_preview)
+    QTimer.singleShot(50, answer)
     mouse.click(recordings.import_button)
     qtbot.waitUntil(lambda: recordings.name.text() == "schwinger", timeout=LONG)
     qtbot.waitUntil(lambda: bench.record is not None, timeout=LONG)  # the first one is in hand by itself
@@ -144,9 +149,10 @@ def test_given_a_foreign_table_and_a_model_of_ones_own_then_the_report_is_13_cli
     assert bench.model is not None and bench.model.name == "model"  # not that of the text before
     assert card.chooser.currentIndex() == -1 and "not saved" in card.chooser.placeholderText()
     mouse.choose(page.mapping.boxes["x"], "Weg")
+    mouse.choose(page.mapping.boxes["v"], "Schnelle")
     mouse.choose(page.mapping.boxes["F"], "Kraft")
     text = mouse.fit_to_report().read_text(encoding="utf-8")
-    assert mouse.clicks <= 13
+    assert mouse.clicks <= 15
     assert bench.result is not None and bench.result.verdict == "fits"
     for name, truth in TRUTH.items():
         found = bench.result.parameters[name]

@@ -334,6 +334,16 @@ def test_given_misfits_of_two_measures_then_no_line_joins_them(qtbot: QtBot) -> 
     assert np.isfinite(shown._curve.getData()[1]).all()
 
 
+def test_given_an_axis_then_its_finer_numbers_divide_the_coarser_ones(qtbot: QtBot) -> None:
+    axis = Axis("bottom")
+    axis.setStyle(tickFont=Theme("light", 1.0).font(11))
+    for width in range(60, 900, 20):
+        for end in (0.37, 1.0, 9.0, 1030.0, 4.7e4):
+            coarsest, *finer = (step for step, _ in axis.tickSpacing(0.0, end, float(width)))
+            # 500 and 200 side by side put 400, 500 and 600 on each other.
+            assert all(coarsest / step == pytest.approx(round(coarsest / step)) for step in finer)
+
+
 def test_given_a_plot_then_its_values_go_to_the_clipboard_and_its_ticks_have_true_minus_signs(
     plot: Plot, qtbot: QtBot
 ) -> None:
