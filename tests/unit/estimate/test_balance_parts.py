@@ -148,6 +148,12 @@ def test_given_an_unknown_phase_then_all_of_a_period_is_tried_and_it_is_told_as_
     )  # fmt: skip
     (told,) = found.extra["orbits"]
     assert told["phase"] == pytest.approx(W * late, abs=0.01)
+    noisy = record(8, 1e-4, np.random.default_rng(1), late)
+    starts = balance(noisy, [50], noise=1e-4, model=STIFF, unknown_phase=True)._by_longest_orbit(
+        Point(STIFF.values(), np.zeros(2), np.zeros(1))
+    )
+    shifts = np.array([start.shifts[0] for start in starts])
+    assert np.abs((shifts - late + 0.5 * PERIOD) % PERIOD - 0.5 * PERIOD).min() < PERIOD / 30
     one = balance(record(8), [50], model=STIFF, unknown_phase=True)
     tried: list[float] = []
 

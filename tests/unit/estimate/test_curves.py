@@ -111,6 +111,16 @@ def test_when_a_model_misses_the_curve_then_errors_widen_alike_in_any_units(
     assert np.all(np.diag(one) > 2 * np.diag(np.linalg.inv(J.T @ J)))
 
 
+@pytest.mark.parametrize(("told", "factor"), [(True, 1.0), (False, 0.25)])
+def test_given_less_scatter_than_was_expected_then_errors_shrink_only_where_none_were_told(
+    told: bool, factor: float
+) -> None:
+    fit: Any = SimpleNamespace(columns=[0, 1])
+    own = np.array([[4.0, 1.0], [1.0, 9.0]])
+    found = _Fit._widened(fit, own, np.zeros(8), np.zeros((8, 2)), 0.25, True, told)
+    assert found == pytest.approx(factor * own)
+
+
 @pytest.mark.parametrize("left_out", ["phase", "force"])
 def test_when_phase_or_force_were_not_measured_then_the_rest_is_enough_or_it_is_said(
     model: Model, clean: MeasuredCurve, left_out: str

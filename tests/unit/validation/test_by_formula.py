@@ -13,6 +13,8 @@ from analysis.experiment.curves import MeasuredCurve
 from analysis.model import Model
 from analysis.validation.bifurcation import Sweep, _diagram, _frequency_factor
 from analysis.validation.curves import check_curves
+from analysis.validation.held import check_held
+from analysis.validation.section import section_distance
 
 M, C, K = 0.5, 0.4, 20.0
 
@@ -104,3 +106,48 @@ def test_given_the_drive_frequency_as_parameter_then_the_diagram_keeps_its_perio
     assert (grid[0], grid[-1]) == (1.0, 1.5)
     expected = (1 / (1 - w**2 + 2j * w)).real  # at t = 0, T, 2 T ...
     assert points == pytest.approx(np.broadcast_to(expected, points.shape), abs=1e-4)
+
+
+@pytest.mark.parametrize(("errors", "status"), [(2.4, "passed"), (2.6, "failed")])
+def test_given_a_miss_of_some_errors_then_below_two_and_a_half_it_is_none(errors: float, status: str) -> None:
+    _, U, *_ = curve()
+    force = np.abs(U)
+    nothing = {"frequency_error": np.zeros(3), "amplitude_error": np.zeros(3), "phase_error": np.zeros(3)}
+    measured, *_ = curve(force=1.2 * force, force_error=0.2 * force / errors, **nothing)
+    found = check_curves(linear(), {}, [measured])
+    assert found.numbers["over errors"] == pytest.approx(errors) and found.status == status
+
+
+def test_given_two_clouds_then_their_energy_distance_and_the_largest_of_a_part_to_the_rest() -> None:
+    rng = np.random.default_rng(4)
+    measured, own = rng.normal(size=(2, 7)), rng.normal(size=(2, 30)) + 0.2
+
+    def mean(a: np.ndarray, b: np.ndarray) -> float:
+        pairs = [np.hypot(*(p - q)) for p in a.T for q in b.T]
+        return float(np.mean(pairs))
+
+    def distance(a: np.ndarray, b: np.ndarray) -> float:
+        return float(np.sqrt(2 * mean(a, b) - mean(a, a) - mean(b, b)))
+
+    found, largest = section_distance(measured, own, 10)
+    assert found == pytest.approx(distance(measured, own))
+    parts = [(own[:, :10], own[:, 10:]), (own[:, 10:20], own[:, [*range(10), *range(20, 30)]])]
+    parts += [(own[:, 20:], own[:, :20])]
+    assert largest == pytest.approx(max(distance(a, b) for a, b in parts))
+
+
+@pytest.mark.parametrize(
+    ("subject", "words"),
+    [
+        (
+            SimpleNamespace(driven=None, forced=False, reason="The record does not say its drive."),
+            "does not say",
+        ),
+        (SimpleNamespace(driven=object(), forced=False, reason=""), "those of a driven motion"),
+    ],
+)
+def test_given_no_drive_then_held_orbits_cannot_be_looked_for_and_the_reason_is_said(
+    subject: Any, words: str
+) -> None:
+    found = check_held(subject, [cast(Any, object())])
+    assert found.status == "not possible" and words in found.sentence
