@@ -16,7 +16,7 @@ from analysis.estimate.finish.assemble import (
     _expected,
     _start_values,
     _warnings,
-    _with_initials,
+    with_initials,
     write_start,
 )
 from analysis.estimate.finish.autoregression import Autoregression, fit_autoregression
@@ -178,7 +178,7 @@ def test_given_initial_values_then_their_errors_hold_what_the_unknowns_leave_ope
         experiment=about(model=model, runs=[None]), information=np.linalg.inv(C), pieces=(piece, later),
         unknowns=[unknown("c", unit="N"), unknown("k", 1)],
     )  # fmt: skip
-    names, values, covariance, units = _with_initials(fitted, np.array([2.0, 5.0]), C)
+    names, values, covariance, units = with_initials(fitted, np.array([2.0, 5.0]), C)
     assert names == ["c", "k", "x(0)"] and units == {"c": "N", "k": "", "x(0)": "ux"}
     assert values == pytest.approx([2.0, 5.0, 1.5])
     along = Z[:1] @ C
@@ -188,7 +188,7 @@ def test_given_initial_values_then_their_errors_hold_what_the_unknowns_leave_ope
     two = fitted_of(
         **{**vars(fitted), "experiment": about(model=model, runs=[None] * 2), "pieces": (piece, second)}
     )
-    names, values, covariance, _ = _with_initials(two, np.array([2.0, 5.0]), C)
+    names, values, covariance, _ = with_initials(two, np.array([2.0, 5.0]), C)
     assert names[2:] == ["x(0)[1]", "x(0)[2]"] and values[2:] == pytest.approx([1.5, -3.0])
     assert covariance[3, 3] == pytest.approx(covariance[2, 2]) and covariance[2, 3] == 0.0
 
@@ -209,7 +209,7 @@ def test_given_a_pair_that_cannot_be_split_then_a_first_state_that_follows_it_is
         unknowns=[unknown("a"), unknown("b", 1)],
     )  # fmt: skip
     reported = np.array([[np.inf, -0.25], [-0.25, np.inf]])
-    covariance = _with_initials(fitted, np.ones(2), reported)[2]
+    covariance = with_initials(fitted, np.ones(2), reported)[2]
     assert np.isinf(np.diag(covariance)[:2]).all()
     assert np.isfinite(covariance[2, 2]) == known
     if known:  # pseudo-inverse: 1/4 [[1, -1], [-1, 1]], and (1, -1) of it is 1
@@ -217,10 +217,11 @@ def test_given_a_pair_that_cannot_be_split_then_a_first_state_that_follows_it_is
 
 
 def test_given_values_and_errors_then_intervals_have_their_own_quantiles() -> None:
-    found = _estimates(
-        ["c", "k"], np.array([1.0, -2.0]), np.diag([0.04, -1e-18]), np.array([2.0, 3.0]), {"c": "N"},
-        np.diag([0.01, 4.0]),
+    own = OwnEstimate(
+        ["c", "k"], np.array([1.0, -2.0]), units={"c": "N"}, quantile=np.array([2.0, 3.0]),
+        ideal=np.diag([0.01, 4.0]),
     )  # fmt: skip
+    found = _estimates(own, np.diag([0.04, -1e-18]))
     c, k = found["c"], found["k"]
     assert [c.value, c.stderr, c.lower, c.upper, c.stderr_ideal] == pytest.approx([1.0, 0.2, 0.6, 1.4, 0.1])
     assert c.unit == "N" and k.unit == ""
