@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from analysis.base.errors import ShakedownError
 from analysis.base.identification import Identification
 from analysis.estimate.methods import identify
-from analysis.holding.hold import HeldOrbit, multipliers_on, widened
+from analysis.holding.hold import HeldOrbit, multipliers_on
 from analysis.holding.linearise import linearise
 from analysis.holding.mode_tones import (
     Tones,
@@ -51,7 +51,8 @@ NEW = 1e-3  # share of a term that the model's own terms must leave unexplained
 LOOKED_AT = 4000  # samples on which that is tried
 DRAWS = 24
 FARTHEST = 1.0  # of an orbit from its averages, over the noise of a sample: hundredths where it is the same
-UNSURE = 0.1  # share of what a completed model changes in a multiplier that may be wrong
+DRIFTED = 2.0  # difference of the halves over what noise explains, beyond which the orbit has moved
+UNSURE = 0.02  # share of what a completed model changes in a multiplier that may be wrong
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,11 +112,14 @@ def completed_orbit(plant: LoopPlant, held: HeldOrbit, completed: Sequence[Compl
     k, before = held.target.multiple, held.target.states
     theta = 2 * np.pi * k * np.arange(before.shape[1]) / before.shape[1]
     typical = np.sqrt(np.mean(held.averaged_band**2, axis=1))
-    beside_model = shown_of_modes(plant, theta) + turning(completed[0].tones, theta)
-    alone = held.averaged - beside_model
-    found = estimate_orbit(best, before, alone, typical, np.zeros(before.shape[1]), k)
-    moved = found.states - before
-    first, second = (half + moved for half in held.halves)
+    beside_model = [shown_of_modes(plant, theta) + turning(c.tones, theta) for c in completed]
+    none = np.zeros(before.shape[1])
+    alone = held.averaged - beside_model[0]
+    found = estimate_orbit(best, before, alone, typical, none, k)
+    first, second = (
+        estimate_orbit(best, found.states, half - beside_model[0], np.sqrt(2) * typical, none, k).states
+        for half in held.averaged_halves
+    )
     own = linearise(plant, before).multipliers
     beside = linearise(others[0], found.states).multipliers if others else own
     multipliers, errors = multipliers_on(best, found.states, (first, second), beside, completed[0].draws)
@@ -123,8 +127,19 @@ def completed_orbit(plant: LoopPlant, held: HeldOrbit, completed: Sequence[Compl
     shown, apart = (outputs_and_slopes(best, s, k)[0] for s in (found.states, first))
     apart -= outputs_and_slopes(best, second, k)[0]
     away = float(np.max(np.sqrt(np.mean((shown - alone) ** 2, axis=1)) / plant.noise))
-    band = widened(found.errors, apart)
-    return CompletedOrbit(found.states, shown, band, multipliers, errors, away)
+    by_next = np.zeros_like(shown)
+    if others:
+        states = estimate_orbit(others[0], before, held.averaged - beside_model[1], typical, none, k).states
+        by_next = outputs_and_slopes(others[0], states, k)[0] - shown
+    return CompletedOrbit(found.states, shown, _band(found.errors, apart, by_next), multipliers, errors, away)
+
+
+def _band(errors: Array, apart: Array, by_next: Array) -> Array:
+    """Errors [channels, J] of an orbit: those of the averages, or what its two halves differ by (``apart``)
+    where that is clearly more, and how far the next likely model takes it (``by_next``)."""
+    own, seen, moved = (np.sqrt(np.mean(row**2, axis=1)) for row in (errors, 0.5 * apart, by_next))
+    total = np.hypot(np.where(seen > DRIFTED * own, seen, own), moved)
+    return np.asarray(errors * (total / own)[:, None])
 
 
 def _completed(

@@ -61,10 +61,10 @@ class HeldOrbit:
     band: Array = field(default_factory=lambda: np.empty((0, 0)))  # its standard error
     averaged: Array = field(default_factory=lambda: np.empty((0, 0)))  # the same without the model's help
     averaged_band: Array = field(default_factory=lambda: np.empty((0, 0)))
+    averaged_halves: tuple[Array, ...] = ()  # ``averaged`` of each half of the hold
     multipliers: NDArray[np.complex128] = field(default_factory=lambda: np.empty(0, np.complex128))
     multiplier_errors: Array = field(default_factory=lambda: np.empty(0))
     losses: int = 0
-    halves: tuple[Array, ...] = ()  # [n, J] the orbit's states from each half of the hold
 
     @property
     def held(self) -> bool:
@@ -242,18 +242,24 @@ class Holding:
         return HeldOrbit(
             replace(self._target, states=states), verdict, reason, self._wait,
             look.outputs.shape[1] * self._cycle, self._corrections, look.mean, look.floor, look.control,
-            orbit, band, averaged, plain_band, multipliers, errors, self._losses, halves,
+            orbit, band, averaged, plain_band,
+            tuple(self._plain(x, y, c) for x, y, c in look.halves),
+            multipliers, errors, self._losses,
         )  # fmt: skip
 
     def _averaged(self, look: _Look) -> tuple[Array, Array]:
         """The channels' plain averages and standard errors: data that owe nothing to the model, but for the
         part that the mean correction forces, which is taken off."""
+        mean, band = mean_and_error(look.outputs)
+        return self._plain(look.states, mean, look.command), band
+
+    def _plain(self, states: Array, mean: Array, command: Array) -> Array:
+        """A mean of the channels without the part that the mean correction forces."""
         plant, k = self._plant, self._cycle
         assert self._dev is not None
-        mean, band = mean_and_error(look.outputs)
-        free = unforced(self._dev, look.command) * plant.scale[:, None]
-        with_it, without = (outputs_and_slopes(plant, s, k)[0] for s in (look.states, look.states + free))
-        return mean + without - with_it - shown_of_corrections(plant, look.command, k), band
+        free = unforced(self._dev, command) * plant.scale[:, None]
+        with_it, without = (outputs_and_slopes(plant, s, k)[0] for s in (states, states + free))
+        return mean + without - with_it - shown_of_corrections(plant, command, k)
 
     def _orbit(self, look: _Look) -> tuple[Array, Array, Array, tuple[Array, Array]]:
         """What each channel shows of the orbit without corrections, its standard error, the states, and

@@ -15,7 +15,7 @@ from analysis.holding.target import Target
 Array = NDArray[np.float64]
 
 MOST_CONTROL = 0.05  # rms correction over the drive's amplitude above which no hold is accepted
-LONGEST_DELAY = 0.24  # periods of the drive: beyond it no orbit of an imperfect rig has been held
+LONGEST_DELAY = 2.0  # periods of the drive: beyond it nobody has looked
 SWEEPS = 8
 
 

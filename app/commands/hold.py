@@ -109,7 +109,7 @@ def _show_targets(payload: dict[str, Any]) -> None:
           f"{', '.join(payload['channels'])}")  # fmt: skip
     rows = [
         [o["number"], o["periods"], multiplier_words(o["multipliers"]), f"{o['expected_wait']:.0f}",
-         f"{100 * o['expected_control']:.2g}", f"{1e3 * o['longest_delay']:.2g}"]
+         f"{100 * o['expected_control']:.2g}", f"{1e3 * o['longest_delay']:.3g}"]
         for o in payload["orbits"]
     ]  # fmt: skip
     columns = ["orbit", "k", "multipliers", "wait (periods)", "control %", "delay at most (ms)"]

@@ -261,8 +261,8 @@ class HoldWork:
                     with contextlib.suppress(*NO_ANSWER):
                         told |= self._completed(held[told["number"]], completed)
         for told in self._done:
-            if told["verdict"] == UNCHECKED:
-                told |= {"verdict": "held", "reason": UNASKED}
+            if told["verdict"] == UNCHECKED:  # what the model misses is not known: the averages do not ask it
+                told |= {"verdict": "held", "reason": UNASKED, "orbit": told["averaged"]}
 
     def _completed(self, held: HeldOrbit, completed: Sequence[CompletedModel]) -> dict[str, Any]:
         """What the completed models say of an orbit that was held."""
@@ -320,7 +320,7 @@ class _Sensors:
 
 
 def _not_tried(limit: float, delay: float) -> dict[str, Any]:
-    needs = f"this orbit needs less than {1e3 * limit:.2g} ms; the loop has {1e3 * delay:.2g} ms"
+    needs = f"this orbit needs less than {1e3 * limit:.3g} ms; the loop has {1e3 * delay:.3g} ms"
     return {"verdict": "not tried", "reason": needs if limit > 0 else NO_LOOP}
 
 

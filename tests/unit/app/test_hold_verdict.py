@@ -33,7 +33,7 @@ def _work() -> HoldWork:
     study: Any = SimpleNamespace(plant=plant, subject=None, model=model, profile=SimpleNamespace(key="beam"))
     work = HoldWork(None, study, HoldRequest(), Progress())  # type: ignore[arg-type]
     work._done = [
-        {"number": 1, "verdict": UNCHECKED, "reason": "mean correction 0.1 %"},
+        {"number": 1, "verdict": UNCHECKED, "reason": "mean correction 0.1 %", "orbit": 1.0, "averaged": 2.0},
         {"number": 2, "verdict": "limit cycle", "reason": "corrections of 9 %"},
     ]
     held: Any = {1: SimpleNamespace(held=True), 2: SimpleNamespace(held=False)}
@@ -60,6 +60,7 @@ def test_given_an_orbit_that_was_held_then_it_counts_when_it_has_been_compared(
     assert [o["verdict"] for o in told["orbits"]] == verdicts and told["held"] == verdicts.count("held")
     assert (told["orbits"][0]["reason"] == ELSEWHERE) == (verdicts[0] == "another orbit")
     assert (told["orbits"][0]["reason"] == UNASKED) == (not models)
+    assert (told["orbits"][0]["orbit"] == 2.0) == (not models)  # nobody knows what the model misses
 
 
 @pytest.mark.parametrize("fails", ["completed_models", "completed_orbit"])

@@ -86,14 +86,21 @@ def test_when_the_model_lacks_terms_then_its_completion_has_the_multipliers_of_t
     best, second = (replace(one, tones=one.tones[1:]) for one in (best, second))
     wrong = on_it + np.array([[0.01], [0.0]])
     held = HeldOrbit(
-        Target(1, wrong, orbit.multipliers), "held", "", halves=(wrong, wrong), averaged=on_it[1:],
-        averaged_band=np.full((1, NODES), 2e-4),
+        Target(1, wrong, orbit.multipliers), "held", "", averaged=on_it[1:],
+        averaged_halves=(on_it[1:], on_it[1:]), averaged_band=np.full((1, NODES), 2e-4),
     )  # fmt: skip
     found = completed_orbit(plant, held, (best, second))
     assert np.abs(found.states - on_it).max() < 2e-3
     away = abs(found.multipliers[0] - orbit.multipliers[0])
     assert away < 2 * found.multiplier_errors[0] < 0.1 * abs(orbit.multipliers[0])
     assert found.away < 0.5 < FARTHEST
+    z = []
+    for seed in range(12):
+        off = 2e-4 * np.random.default_rng(seed).standard_normal((2, 1, NODES)) * np.sqrt(2)
+        drawn = replace(held, averaged=on_it[1:] + off.mean(axis=0), averaged_halves=tuple(on_it[1:] + off))
+        again = completed_orbit(plant, drawn, (best, second))
+        z.append((again.shown - on_it[1:]) / again.band)
+    assert 0.6 < np.sqrt(np.mean(np.square(z))) < 1.2
     elsewhere = replace(held, averaged=on_it[1:] + 0.05 * np.sign(on_it[:1]))
     assert completed_orbit(plant, elsewhere, (best, second)).away > FARTHEST
 
