@@ -38,6 +38,7 @@ TABLES: dict[str, str] = {
     "real-silverbox": "app.reproduce.real.tables:silverbox",
     "real-emps": "app.reproduce.real.tables:emps",
     "real-pendulum": "app.reproduce.real.tables:pendulum",
+    "real-cantilever": "app.reproduce.real.tables:cantilever",
     "real-friction": "app.reproduce.real.tables:friction_damper",
     "real-tanks": "app.reproduce.real.tables:tanks",
 }

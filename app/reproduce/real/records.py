@@ -29,6 +29,8 @@ SILVERBOX_RATE = 1e7 / 2**14  # Hz
 ARROW, MULTISINES = (100, 40_575), (40_650, 127_400)
 TRAINED, INSIDE, WINDOW = 0.75, 32_000, 50
 
+PEAK, AROUND, LOWEST = 12.0, 60, 2.0  # dB, lines on each side (5 Hz), and Hz, of peaks of a spectrum
+
 
 def located(folder: str, name: str) -> Path:
     """A file of the measurements; a sentence that says where to get it, where it is not there."""
@@ -86,6 +88,18 @@ def tanks() -> tuple[Record, Record]:
     rows = _table("cascaded-tanks", "dataBenchmark.csv")
     fitted, test = (Record.from_arrays(0.25, {"u": rows[:, i], "h2": rows[:, 2 + i]}) for i in (0, 1))
     return fitted, test
+
+
+def cantilever() -> Array:
+    """Clear peaks of a steel cantilever's measured spectrum in Hz, ascending."""
+    from scipy.signal import find_peaks
+
+    path = located("cantilever", "FFT_data.lvm")
+    f, level = np.genfromtxt(path, skip_header=24, usecols=(0, 1), max_rows=8000).T  # 0 to 680 Hz, dB
+    peaks, _ = find_peaks(level, prominence=PEAK, distance=AROUND)
+    floors = [float(np.median(level[max(p - AROUND, 0) : p + AROUND])) for p in peaks]
+    clear = [p for p, floor in zip(peaks, floors, strict=True) if f[p] > LOWEST and level[p] > floor + PEAK]
+    return np.asarray(f[clear])
 
 
 def _table(folder: str, name: str) -> Array:
