@@ -21,6 +21,11 @@ LOWEST, HIGHEST = 0.3, 8.0  # band over the drive's frequency
 BAND_END = 0.35  # of the sample rate
 REPEATS = 10
 LINES = 40
+LEAST_SENT = 0.5  # of the size of the sequence: less went out where the loop let go
+LET_GO = (
+    "The test did not go out: the loop let go of the drive. Is the rig, or this computer, too slow for its "
+    "rate?"
+)
 
 
 class Dither:
@@ -84,6 +89,8 @@ def response(samples: Array, commands: Array, sequence: Array, rate: float) -> R
         raise DataError("The dither test needs at least four of its periods.")
     cut = samples[:, -count * length :].reshape(len(samples), count, length)
     told = commands[-count * length :].reshape(count, length)
+    if np.std(told, axis=1).min() < LEAST_SENT * np.std(sequence):
+        raise DataError(LET_GO)
     wanted = np.abs(np.fft.rfft(sequence))
     lines = np.flatnonzero(wanted > 1e-3 * wanted.max())
     spectra, drive = np.fft.rfft(cut, axis=2)[:, :, lines], np.fft.rfft(told, axis=1)[:, lines]

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_discrete_are
 from scipy.signal import lsim
 
-from analysis.base.errors import ModelError
+from analysis.base.errors import DataError, ModelError
 from analysis.dynamics.shooting import periodic_orbit
 from analysis.dynamics.tone_drive import driven_by_a_tone
 from analysis.holding.correct import unforced
+from analysis.holding.dither import dither_sequence, response
 from analysis.holding.hold import mean_and_error, verdict_of
 from analysis.holding.holder import Estimator, OrbitHolder
 from analysis.holding.linearise import linearise, with_commands
@@ -256,3 +257,13 @@ def test_when_an_estimate_is_no_number_any_more_then_it_begins_anew() -> None:
         estimator.step(np.array([0.3 * force[j]]), 2 * np.pi * (j % 40) / 40, 0.0)
         assert np.isfinite(estimator.states).all()
     assert estimator.states[0] == pytest.approx(0.3 * force[-1], abs=0.05)
+
+
+def test_when_the_loop_has_let_go_in_the_dither_test_then_a_sentence_says_so() -> None:
+    sequence = dither_sequence(2.0, 100.0, 0.1)
+    sent = np.tile(sequence, 5)
+    whole = response(sent[None, :], sent, sequence, 100.0)
+    np.testing.assert_allclose(whole.answers, 1.0)
+    sent[3 * len(sequence) :] = 0.0
+    with pytest.raises(DataError, match="the loop let go of the drive"):
+        response(sent[None, :], sent, sequence, 100.0)
