@@ -156,6 +156,25 @@ def test_given_two_laws_then_the_motion_that_tells_them_apart_is_named(rng: np.r
     assert "about 4.5 times this length" in advice(scene, plain, damped, 4.0, 8.0)
 
 
+def test_given_velocity_alone_then_laws_about_another_zero_are_told_to_be_one(
+    rng: np.random.Generator,
+) -> None:
+    """5x + 3x^2 + 6x^3 about x = -1/6 is -7/9 + 4.5x + 6x^3: no velocity tells them apart."""
+    library, record = oscillator(CUBIC, drive="f", keep=()), moved(rng, hardening)
+    models = [
+        {"k1": 5.0, "k2": 3.0, "k3": 6.0, "c1": 0.5},
+        {"k0": -7 / 9, "k1": 4.5, "k3": 6.0, "c1": 0.5},
+    ]
+    said = {}
+    for sensors in (("v",), ("x", "v")):
+        experiment = Experiment(library.model(), seen(record, *sensors))
+        whole = experiment.model
+        one, other = (whole.with_values(values) for values in models)
+        said[sensors] = advice(Scene(experiment, library), one, other, 0.1, 8.0)
+    assert "another zero of x" in said["v",] and "a recording of x would tell" in said["v",]
+    assert "another zero" not in said["x", "v"]
+
+
 def test_given_shapes_and_channels_that_make_no_sense_then_one_sentence_says_so(
     rng: np.random.Generator,
 ) -> None:
