@@ -50,9 +50,10 @@ SCALES = (0.02, 0.08, 0.3)  # of friction, over the spread of its state
 NEW = 1e-3  # share of a term that the model's own terms must leave unexplained
 LOOKED_AT = 4000  # samples on which that is tried
 DRAWS = 24
+EXACT = 1e-6  # drift of a model that is taken at its word: its orbits are its own
 FARTHEST = 1.0  # of an orbit from its averages, over the noise of a sample: hundredths where it is the same
 DRIFTED = 2.0  # difference of the halves over what noise explains, beyond which the orbit has moved
-UNSURE = 0.02  # share of what a completed model changes in a multiplier that may be wrong
+UNSURE = 0.03  # share of what a completed model changes in a multiplier that may be wrong
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +75,10 @@ class CompletedOrbit:
     band: Array  # its standard error
     multipliers: NDArray[np.complex128]
     multiplier_errors: Array
-    away: float  # of what the channels show from their plain averages, rms, over the noise of a sample
+    away: (
+        float  # of what the channels show of the model's own orbit there from their plain averages, rms, over
+    )
+    # the noise of a sample; nan where the model has none
 
 
 def completed_models(subject: Subject, plant: LoopPlant) -> list[CompletedModel]:
@@ -126,7 +130,9 @@ def completed_orbit(plant: LoopPlant, held: HeldOrbit, completed: Sequence[Compl
     errors = np.hypot(errors, UNSURE * np.abs(multipliers - own))
     shown, apart = (outputs_and_slopes(best, s, k)[0] for s in (found.states, first))
     apart -= outputs_and_slopes(best, second, k)[0]
-    away = float(np.max(np.sqrt(np.mean((shown - alone) ** 2, axis=1)) / plant.noise))
+    exact = estimate_orbit(replace(best, process=EXACT), found.states, alone, typical, none, k).states
+    off = np.sqrt(np.mean((outputs_and_slopes(best, exact, k)[0] - alone) ** 2, axis=1))
+    away = float(np.max(off / np.maximum(plant.noise, 3 * typical)))
     by_next = np.zeros_like(shown)
     if others:
         states = estimate_orbit(others[0], before, held.averaged - beside_model[1], typical, none, k).states

@@ -97,6 +97,14 @@ class NidaqLoopSource(NidaqSource):
 
     def _fresh(self, most: int) -> Samples:
         """The samples that wait to be read, in the channels' units: at least one, for which it waits."""
+        try:
+            return self._waiting(most)
+        except InstrumentError as error:
+            if self.companion is None or not self.companion.failure:
+                raise
+            raise InstrumentError(f"The drive was taken away: {self.companion.failure}. ({error})") from None
+
+    def _waiting(self, most: int) -> Samples:
         with in_words("reading"):
             self._newest = max(self.inputs.acquired() - 1, self._expected)
         data = np.empty((self._sensors, min(self._newest - self._expected + 1, most)))

@@ -101,6 +101,9 @@ def test_when_the_model_lacks_terms_then_its_completion_has_the_multipliers_of_t
         again = completed_orbit(plant, drawn, (best, second))
         z.append((again.shown - on_it[1:]) / again.band)
     assert 0.6 < np.sqrt(np.mean(np.square(z))) < 1.2
+    # A smooth path that the model follows with a little help, and that is no orbit of its own.
+    ghost = replace(held, averaged=on_it[1:] + 4 * NOISE * np.sin(2 * np.pi * np.arange(NODES) / NODES))
+    assert completed_orbit(plant, ghost, (best, second)).away > 2 * FARTHEST
     elsewhere = replace(held, averaged=on_it[1:] + 0.05 * np.sign(on_it[:1]))
     assert completed_orbit(plant, elsewhere, (best, second)).away > FARTHEST
 
