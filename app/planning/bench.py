@@ -18,6 +18,7 @@ from analysis import (
     Prospect,
 )
 from drivers.base.waveform import Part, Segments, Sweep, Waveform
+from drivers.rig.player import SOFT_START
 from drivers.rig.profile import ChannelProfile, RigError, RigProfile
 from drivers.rig.shaker_path import ShakerPath, shaker_path
 from drivers.rig.shapes import bands, check_plays, multisine, rig_band, rounded_down, shapes, working_band
@@ -48,8 +49,12 @@ class Bench:
     prior: Array
     draws: Array
 
-    def inputs(self, drive: Waveform, seconds: float) -> Array:
+    def inputs(self, drive: Waveform, seconds: float, begins: bool = False) -> Array:
+        """The model's inputs [m, N]; ``begins``: with the soft start of a drive that is played alone."""
         samples = drive.generator(self.profile.rate).take(round(seconds * self.profile.rate))
+        if begins:
+            level = np.minimum(np.arange(len(samples)) / (SOFT_START * self.profile.rate), 1.0)
+            samples = samples * np.sin(0.5 * np.pi * level) ** 2
         return self.path.inputs_of(self.prospect.knowledge.model.inputs, samples, self.profile.rate)
 
     def information(self, drive: Waveform, seconds: float, without: Sequence[str] = ()) -> Array | None:
@@ -65,7 +70,7 @@ class Bench:
 
     def course(self, drive: Waveform, seconds: float) -> Array:
         """Information [parts, D, U, U] of consecutive parts of a drive that can be followed."""
-        inputs = self.inputs(drive, seconds)
+        inputs = self.inputs(drive, seconds, begins=True)
         runs = [(self.prospect.motion(inputs, values), values) for values in self.draws]
         return np.stack([self.prospect.course(r, v, PIECES) for r, v in runs if r is not None], axis=1)
 
