@@ -72,6 +72,7 @@ class Start:
     curves: dict[str, Curve] = field(default_factory=dict)
     references: Sequence[str] = ()
     engine: Literal["path", "shooting"] = "path"  # the maximum likelihood that suits the start
+    steps: int = 0  # sub-steps of a sample interval for a path's flow, from a fit close by; 0: not known
     fitted: Fitted | None = None  # made already while choosing
 
 

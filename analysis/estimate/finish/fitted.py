@@ -100,4 +100,11 @@ class Fitted:
             paths[piece.record][:, piece.first : piece.stop] = piece.states
         for path in paths:  # what no piece covers is never used: any finite state will do
             path[:] = np.where(np.isnan(path), np.nanmean(path, axis=1, keepdims=True), path)
-        return Start(self.start.method, self.values[:, :k], paths, self.values[:, k:], engine=self.engine)
+        return Start(
+            self.start.method,
+            self.values[:, :k],
+            paths,
+            self.values[:, k:],
+            engine=self.engine,
+            steps=self.steps if self.engine == "path" else 0,
+        )

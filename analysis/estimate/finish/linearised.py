@@ -117,6 +117,7 @@ class Linearisation:
         )  # fmt: skip
         if not obeys:
             self.defects = defects
+        self._gains: tuple[Array, Array] | None = None
         self._append_noisy_inputs()
 
     def _append_noisy_inputs(self) -> None:
@@ -157,7 +158,8 @@ class Linearisation:
 
     def regression(self) -> Regression:
         """The residuals and the sensitivities of the unknowns."""
-        errors, own = self._swept(self.flow, self.direct)
+        errors, own, gains, variances = self._swept()
+        self._gains = gains, variances
         jacobian = np.zeros((self.q, self.N, self.unknowns))
         jacobian[:, :, self.stretch.columns] = own
         return Regression(errors, jacobian, self.stretch.record)
@@ -168,11 +170,14 @@ class Linearisation:
         ``pushes`` [N - 1, n, T]: what a term adds to the state over each sample interval; ``shifts``
         [N, q, T]: what it adds to the outputs, in units of the noise.
         """
-        size = self.seen.shape[2]
-        wide = np.zeros((self.N - 1, size, size + pushes.shape[2]))
-        wide[:, :, :size] = self.flow[:, :, :size]
-        wide[:, : self.n, size:] = pushes
-        return self._swept(wide, np.ascontiguousarray(shifts))[1]
+        if self._gains is None:
+            *_, gains, variances = self._swept()
+            self._gains = gains, variances
+        gains, variances = self._gains
+        innovations = np.empty(shifts.shape)
+        pushes, shifts = np.ascontiguousarray(pushes), np.ascontiguousarray(shifts)
+        solver.forward_columns(self.flow, pushes, self.seen, shifts, gains, variances, innovations)
+        return _over_spread(innovations, variances)
 
     def shifted_input(self, channel: int) -> tuple[Array, Array]:
         """What an input does that comes earlier by a unit of time: pushes [N - 1, n, 1], shifts [N, q, 1].
@@ -213,25 +218,30 @@ class Linearisation:
         pushes = (ahead - behind) / (2.0 * step)
         return pushes[..., None], np.nan_to_num(less - more)[..., None] / (2.0 * step)
 
-    def _swept(self, flow: Array, direct: Array) -> tuple[Array, Array]:
+    def _swept(self) -> tuple[Array, Array, Array, Array]:
+        """Innovations [q, N] over their spread, sensitivities [q, N, p] of the unknowns, gains of the sweep
+        [N, q, n] and variances of the innovations [N, q] (0: missing)."""
         N, q, size = self.seen.shape
-        p = direct.shape[2]
+        p = self.direct.shape[2]
         noise = self.stretch.input_noise
         noise = noise[noise > 0][: size - self.n]
         spread = np.concatenate([self.stretch.spread, noise])
         slack = np.ascontiguousarray(np.diag(np.concatenate([np.zeros(self.n), noise]))[:, self.n :])
-        s, E = np.empty((N, q)), np.zeros((N, q, p + 1))
+        s, E, gains = np.empty((N, q)), np.zeros((N, q, p + 1)), np.zeros((N, q, size))
         solver.forward(
-            flow, self.defects, self.residuals, self.seen, direct, np.zeros(size), spread, slack,
-            np.empty((N, size, size)), np.empty((N, size, p + 1)), np.empty((N, q, size)), s, E,
-            np.zeros((p, p)), np.zeros(p),
+            self.flow, self.defects, self.residuals, self.seen, self.direct, np.zeros(size), spread, slack,
+            np.empty((N, size, size)), np.empty((N, size, p + 1)), gains, s, E, np.zeros((p, p)), np.zeros(p),
         )  # fmt: skip
-        used = s > 0
-        weight = np.where(used, 1.0 / np.sqrt(np.where(used, s, 1.0)), 0.0)
-        errors = np.where(used, E[..., p] * weight, np.nan).T
-        return np.ascontiguousarray(errors), np.ascontiguousarray(
-            (-E[..., :p] * weight[..., None]).swapaxes(0, 1)
-        )
+        scaled = _over_spread(E, s)
+        errors = np.where((s > 0).T, -scaled[..., p], np.nan)
+        return errors, np.ascontiguousarray(scaled[..., :p]), gains, s
+
+
+def _over_spread(innovations: Array, variances: Array) -> Array:
+    """Changes [q, N, T] of the innovations [N, q, T] over their spread; 0 where a sample is missing."""
+    used = variances > 0
+    weight = np.where(used, 1.0 / np.sqrt(np.where(used, variances, 1.0)), 0.0)
+    return np.ascontiguousarray((-innovations * weight[..., None]).swapaxes(0, 1))
 
 
 def _interpolants(s: Stretch) -> tuple[float, float, Array]:

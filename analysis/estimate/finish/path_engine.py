@@ -62,6 +62,7 @@ def fit_path(
             sensors=sensors,
             sharing=experiment.noise_sharing,
             penalty=penalty,
+            steps=start.steps,
             max_iterations=max_iterations,
             details=True,
             progress=progress,

@@ -31,6 +31,7 @@ _INFLATED = 50.0
 _STEPS = ((-0.16, 0.19), (-0.29, 0.41), (-0.5, 1.0))  # of the estimate, by which it is moved down and up
 _WALKED = 20_000  # measured values beyond which only the longest of these steps are tried: each is a fit
 _FAR = 4.0  # standard errors: a parameter that differs by as many is another number
+_ROUNDED = 1.001  # that many squared, but for rounding
 _PROMISED = 3.0  # a fit is a rival if chi-square rises by less than one third of what the error bar promises
 # A fit that follows the record as well is close to it after a few steps; one that cannot would take them all.
 # So it is given up if after the first steps chi-square has risen by so many times what noise alone may do.
@@ -92,7 +93,8 @@ def _held_at(fitted: Fitted, held: int, change: float, progress: Progress) -> tu
     """The rise of chi-square with a parameter changed so much, and that fit; None where data exclude it."""
     covariance, chance = _covariance(fitted, held), no_choice(fitted)
     moved = fitted.estimate + change * covariance / covariance[held]
-    if _fails_on_an_excerpt(fitted, held, moved, progress):
+    promised = change**2 / covariance[held]  # of the rise: no part of a record excludes what is so near
+    if promised > _ROUNDED * _FAR**2 and _fails_on_an_excerpt(fitted, held, moved, progress):
         return np.inf, None
     other = _held_fit(fitted, held, moved, progress, _FIRST_LOOK)
     if other is None or _rise(fitted, other) > _HOPELESS * chance:
@@ -102,7 +104,7 @@ def _held_at(fitted: Fitted, held: int, change: float, progress: Progress) -> tu
     if other is None or (other.defect or 0.0) > _LOOSE:
         return np.inf, None
     rise = _rise(fitted, other)
-    return rise, other if rise < min(chance, change**2 / covariance[held] / _PROMISED) else None
+    return rise, other if rise < min(chance, promised / _PROMISED) else None
 
 
 def _fails_on_an_excerpt(fitted: Fitted, held: int, moved: Array, progress: Progress) -> bool:

@@ -89,15 +89,17 @@ def pushes(
     n = len(states)
     h = np.diff(times)
     middle = 0.5 * (states[:, 1:] + states[:, :-1]) + h / 8.0 * (rates[:, :-1] - rates[:, 1:])
-    whole = flow[:, :n, :n]
-    rest = whole - np.eye(n)
-    half = np.eye(n) + 0.5 * rest - 0.125 * rest @ rest
+    rest = flow[:, :n, :n] - np.eye(n)
+    wholes = {i: flow[:, :n, i] for i in {term.equation for term in terms}}
+    halves = {
+        i: np.eye(n)[i] + 0.5 * rest[:, :, i] - 0.125 * (rest @ rest[:, :, i : i + 1])[..., 0] for i in wholes
+    }
     at_nodes, at_middle = inputs(times), inputs(0.5 * (times[1:] + times[:-1]))
     found = np.empty((len(h), n, len(terms)))
     for j, term in enumerate(terms):
         i = term.equation
         nodes, between = term.values(states, at_nodes), term.values(middle, at_middle)
-        found[:, :, j] = whole[:, :, i] * nodes[:-1, None] + 4.0 * half[:, :, i] * between[:, None]
+        found[:, :, j] = wholes[i] * nodes[:-1, None] + 4.0 * halves[i] * between[:, None]
         found[:, i, j] += nodes[1:]
         found[:, :, j] *= (h / 6.0)[:, None]
     return found

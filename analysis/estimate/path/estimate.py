@@ -43,6 +43,7 @@ def estimate_path(
     sensors: Array | None = None,
     sharing: NoiseSharing | None = None,
     penalty: Array | None = None,
+    steps: int = 0,
     max_iterations: int = 60,
     details: bool = False,
     progress: Progress = SILENT,
@@ -64,6 +65,7 @@ def estimate_path(
                     (default none)
     penalty         [k, k] of squares of parameters that all records share, added to twice the misfit (default
                     none); the information stays that of the data
+    steps           sub-steps of a sample interval for the flow, from a fit close by (default: not known)
     details         also how the path follows the unknowns (:class:`PathDetails`)
 
     Noise of the inputs' samples (``PathSegment.input_noise``) is first left aside. If it then turns out to
@@ -79,7 +81,7 @@ def estimate_path(
     problem = PathProblem(kernels, list(segments), values, unknowns, lower, upper, sigma, sensors, sharing)
     if penalty is not None:
         problem.penalty = _of_unknowns(penalty, unknowns)
-    choose_substeps(problem)
+    choose_substeps(problem, steps)
     noisy = any(s.noise_of_inputs.any() for s in problem.segments)
     found = iterate(problem, max_iterations, progress.part(0.0, 0.5 if noisy else 1.0))
     if noisy and (not found.converged or input_noise_matters(problem)):

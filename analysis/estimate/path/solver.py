@@ -298,6 +298,48 @@ def forward(V, C, R, G, D, start, spread, slack, S, M, K, s, E, H, g):  # type: 
             H[m, j] = H[j, m]
 
 
+@njit(void(_stack, _stack, _stack, _stack, _stack, _matrix, _stack), cache=True, nogil=True)
+def forward_columns(V, pushes, G, D, K, s, E):  # type: ignore[no-untyped-def]
+    """What :func:`forward` makes of further columns, its gains K and s known: E[N, q, T].
+
+    ``pushes`` [N - 1, m, T] add to the first m states over each interval, ``D`` [N, q, T] to the outputs. The
+    covariance does not depend on them, and is most of the work of :func:`forward`.
+    """
+    N, q, n = G.shape
+    m, T = pushes.shape[1], pushes.shape[2]
+    mean, moved = np.zeros((n, T)), np.empty((n, T))
+    for node in range(N):
+        if node > 0:
+            for i in range(n):
+                for j in range(T):
+                    moved[i, j] = pushes[node - 1, i, j] if i < m else 0.0
+                for k in range(n):
+                    f = V[node - 1, i, k]
+                    if f != 0.0:
+                        for j in range(T):
+                            moved[i, j] += f * mean[k, j]
+            for i in range(n):
+                for j in range(T):
+                    mean[i, j] = moved[i, j]
+        for i in range(q):
+            row = E[node, i]
+            if s[node, i] == 0.0:
+                for j in range(T):
+                    row[j] = 0.0
+                continue
+            for j in range(T):
+                row[j] = -D[node, i, j]
+            for k in range(n):
+                f = G[node, i, k]
+                if f != 0.0:
+                    for j in range(T):
+                        row[j] -= f * mean[k, j]
+            for k in range(n):
+                f = K[node, i, k]
+                for j in range(T):
+                    mean[k, j] += f * row[j]
+
+
 @njit(
     void(_stack, _stack, _vector, _stack, _stack, _stack, _matrix, _stack, _matrix, _matrix),
     cache=True,

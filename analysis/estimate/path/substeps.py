@@ -16,13 +16,17 @@ Array = NDArray[np.float64]
 _DERIVATIVES, _FLOW = 2e-3, 1e-5
 _ROUNDING = 1e-12  # of a state's range, or of an unknown's magnitude: what the arithmetic itself may move
 _BIAS = 0.1  # shift of an unknown by the flow's error, in standard errors, that is not worth finer steps
+_ORDER = 4  # of Runge and Kutta's scheme
 _FINEST = 256  # sub-steps of an interval beyond which a model counts as too stiff for this method
 
 
-def choose_substeps(problem: PathProblem) -> None:
-    """Sub-steps to begin with, from the path and the parameters of the start."""
+def choose_substeps(problem: PathProblem, known: int = 0) -> None:
+    """Sub-steps to begin with, from the path and the parameters of the start.
+
+    ``known``: of the flow, from a fit close by (0: none); they are looked at again when the search has ended.
+    """
     problem.steps = _settled(problem, 1, _DERIVATIVES)
-    problem.fine = _settled(problem, problem.steps, _FLOW)
+    problem.fine = max(known, problem.steps) if known else _settled(problem, problem.steps, _FLOW)
 
 
 def _settled(problem: PathProblem, steps: int, tolerance: float) -> int:
@@ -40,7 +44,10 @@ def _settled(problem: PathProblem, steps: int, tolerance: float) -> int:
 
 
 def refine_substeps(problem: PathProblem) -> bool:
-    """Double the flow's sub-steps if its error moves an unknown beside its standard error; whether it did."""
+    """More sub-steps of the flow if its error moves an unknown beside its standard error; whether it did.
+
+    The error falls by the fourth power of the step, so that one look tells whether to double once or twice.
+    """
     if problem.fine >= _FINEST:
         return False
     coarse, _ = problem.accepted or problem.evaluate(problem.paths, problem.values, problem.fine)
@@ -52,5 +59,6 @@ def refine_substeps(problem: PathProblem) -> bool:
     allowed = _BIAS * np.sqrt(np.maximum(np.diag(covariance), 0.0)) + _ROUNDING * problem.sizes
     if np.all(bias <= allowed):
         return False
-    problem.fine, problem.accepted = 2 * problem.fine, None
+    twice = np.any(bias > 2**_ORDER * allowed)
+    problem.fine, problem.accepted = min((4 if twice else 2) * problem.fine, _FINEST), None
     return True

@@ -89,6 +89,23 @@ def test_given_a_linear_path_then_the_sweeps_solve_its_least_squares(seed: int) 
             assert -L[k + 1] == pytest.approx(over, rel=1e-7, abs=1e-9)
 
 
+def test_given_further_columns_then_they_are_swept_as_those_of_the_unknowns_are() -> None:
+    given = linear_problem(4)
+    K, s = np.empty((NODES, OUTPUTS, STATES)), np.empty((NODES, OUTPUTS))
+    E = np.zeros((NODES, OUTPUTS, FREE + 1))
+    solver.forward(
+        *(given[n] for n in ("V", "C", "R", "G", "D", "start", "spread", "slack")),
+        np.empty((NODES, STATES, STATES)), np.empty((NODES, STATES, FREE + 1)), K, s, E,
+        np.zeros((FREE, FREE)), np.zeros(FREE),
+    )  # fmt: skip
+    pushes = np.zeros((NODES - 1, STATES, FREE))
+    pushes[:, :, :OWN] = given["V"][:, :, STATES:]
+    again = np.full((NODES, OUTPUTS, FREE), np.nan)
+    solver.forward_columns(given["V"], pushes, given["G"], given["D"], K, s, again)
+    assert again == pytest.approx(E[:, :, :FREE], rel=1e-12, abs=1e-13)
+    assert np.all(again[4] == 0.0) and np.abs(again[3]).min() > 0.0  # missing samples have no part
+
+
 def test_given_a_linear_path_then_the_information_of_its_first_state_is_that_of_all_samples() -> None:
     given = linear_problem(3)
     variance = np.array([0.2, 0.0, 0.7])
