@@ -51,6 +51,7 @@ NEW = 1e-3  # share of a term that the model's own terms must leave unexplained
 LOOKED_AT = 4000  # samples on which that is tried
 DRAWS = 24
 EXACT = 1e-6  # drift of a model that is taken at its word: its orbits are its own
+CLOSED = 1e-5  # of the spread, from node to node: 1e-7 is usual, 5e-5 to 1e-4 where there is no orbit
 FARTHEST = 1.0  # of an orbit from its averages, over the noise of a sample: hundredths where it is the same
 DRIFTED = 2.0  # difference of the halves over what noise explains, beyond which the orbit has moved
 UNSURE = 0.03  # share of what a completed model changes in a multiplier that may be wrong
@@ -78,7 +79,7 @@ class CompletedOrbit:
     away: (
         float  # of what the channels show of the model's own orbit there from their plain averages, rms, over
     )
-    # the noise of a sample; nan where the model has none
+    # the noise of a sample; inf where the model has none
 
 
 def completed_models(subject: Subject, plant: LoopPlant) -> list[CompletedModel]:
@@ -132,12 +133,18 @@ def completed_orbit(plant: LoopPlant, held: HeldOrbit, completed: Sequence[Compl
     apart -= outputs_and_slopes(best, second, k)[0]
     exact = estimate_orbit(replace(best, process=EXACT), found.states, alone, typical, none, k).states
     off = np.sqrt(np.mean((outputs_and_slopes(best, exact, k)[0] - alone) ** 2, axis=1))
-    away = float(np.max(off / np.maximum(plant.noise, 3 * typical)))
+    away = float(np.max(off / np.maximum(plant.noise, 3 * typical))) if _closes(best, exact) else np.inf
     by_next = np.zeros_like(shown)
     if others:
         states = estimate_orbit(others[0], before, held.averaged - beside_model[1], typical, none, k).states
         by_next = outputs_and_slopes(others[0], states, k)[0] - shown
     return CompletedOrbit(found.states, shown, _band(found.errors, apart, by_next), multipliers, errors, away)
+
+
+def _closes(plant: LoopPlant, states: Array) -> bool:
+    """Whether states [n, J] are a motion of the plant's model: near a fold it may have none."""
+    miss = linearise(plant, states).ends - np.roll(states, -1, axis=1)
+    return bool(np.abs(miss / plant.scale[:, None]).max() < CLOSED)
 
 
 def _band(errors: Array, apart: Array, by_next: Array) -> Array:
