@@ -24,7 +24,9 @@ SAMPLES = 20_000
 TURNS = 3000  # of the variational equations
 
 
-def compare(title: str, flows: list[Flow], seeds: int, noises: Sequence[float], cluster: str | None) -> None:
+def compare(
+    title: str, flows: list[Flow], seeds: Sequence[int], noises: Sequence[float], cluster: str | None
+) -> None:
     """A line for each record, then those of all: kinds, errors of the exponents and what intervals hold."""
     if not flows or not seeds:
         return
@@ -33,7 +35,7 @@ def compare(title: str, flows: list[Flow], seeds: int, noises: Sequence[float], 
         "benchmarks.chaos.motions:exponents", [{"name": n} for n in names], terminal_progress(), cluster
     )
     truths = dict(zip(names, known, strict=True))
-    each = [{"name": name, "seed": seed, "noises": list(noises)} for name in names for seed in range(seeds)]
+    each = [{"name": name, "seed": seed, "noises": list(noises)} for name in names for seed in seeds]
     rows: list[tuple[bool, float, float, float]] = []
 
     def came(number: int, answer: list[dict[str, Any]]) -> None:
@@ -121,12 +123,12 @@ def _dimension(x: Array, period: float | None, rng: np.random.Generator, least: 
     return dimension_of_all(x, delay, unfolded, theiler, noise, period, rng, least)
 
 
-def regular(count: int, noises: Sequence[float], cluster: str | None) -> None:
+def regular(first: int, count: int, noises: Sequence[float], cluster: str | None) -> None:
     """What records of motions that are not chaos are called."""
     each = [
         {"name": name, "seed": seed, "noise": noises[seed % len(noises)]}
         for name in NOT_CHAOS
-        for seed in range(count)
+        for seed in range(first, first + count)
     ]
     kinds = draws("benchmarks.chaos.motions:regular_draw", each, terminal_progress(), cluster)
     for name in NOT_CHAOS if count else ():

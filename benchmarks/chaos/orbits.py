@@ -22,13 +22,15 @@ _LONGEST = 10  # drive periods
 _MOST = 20  # orbits of a record that are compared, evenly over the periods
 
 
-def compare(title: str, flows: list[Flow], seeds: int, noises: Sequence[float], cluster: str | None) -> None:
+def compare(
+    title: str, flows: list[Flow], seeds: Sequence[int], noises: Sequence[float], cluster: str | None
+) -> None:
     """A line for each record, then those of all: orbits that are real, errors and signs of multipliers."""
     each: list[dict[str, Any]] = [
         {"name": flow.name, "seed": seed, "noise": noise}
         for noise in noises
         for flow in flows
-        for seed in range(seeds)
+        for seed in seeds
     ]
 
     def came(number: int, answer: dict[str, Any]) -> None:
@@ -95,10 +97,10 @@ def _found(space: SearchSpace, period: float | None) -> Orbits:
     )
 
 
-def invented(count: int, cluster: str | None) -> None:
+def invented(first: int, count: int, cluster: str | None) -> None:
     """Orbits that confirmation alone, without the verdict on the motion, lets through."""
     names = [name for name in NOT_CHAOS if name != "periodic"]
-    each = [{"name": name, "seed": seed} for name in names for seed in range(count)]
+    each = [{"name": name, "seed": seed} for name in names for seed in range(first, first + count)]
     found = draws("benchmarks.chaos.orbits:invented_draw", each, terminal_progress(), cluster)
     for name in names if count else ():
         own = [pair for pair, asked in zip(found, each, strict=True) if asked["name"] == name]
