@@ -58,6 +58,35 @@ def _known(model: Model) -> dict[str, float]:
     return {name: float(value) for name, value in values if name not in model.free}
 
 
+def rate_outputs(model: Model) -> dict[int, tuple[int, float]]:
+    """Outputs that are a known factor times the rate of a state, by the equations alone, as an accelerometer
+    shows the rate of a velocity: {output: (state, factor)}.
+    """
+    kernels = model.kernels()
+    n, m, q = len(model.states), len(model.inputs), len(model.outputs)
+    free = np.array([name in model.free for name in model.parameters], dtype=bool)
+    rng = np.random.default_rng(2)
+    ratios = []
+    for _ in range(3):
+        x, u, t, dx, y = (
+            rng.standard_normal(n),
+            rng.standard_normal(m),
+            rng.random(),
+            np.empty(n),
+            np.empty(q),
+        )
+        p = model.values() + 0.01 * free * rng.standard_normal(len(free))
+        kernels.rhs(t, x, u, p, dx)
+        kernels.out(t, x, u, p, y)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios.append(y[:, None] / dx[None, :])
+    factor = ratios[0]
+    with np.errstate(invalid="ignore"):  # equations that overflow at a random state: no constant factor
+        same = np.all([np.abs(r - factor) <= 1e-9 * np.abs(factor) for r in ratios[1:]], axis=0)
+    found = zip(*np.nonzero(same & np.isfinite(factor) & (factor != 0)), strict=True)
+    return {int(i): (int(j), float(factor[i, j])) for i, j in found}
+
+
 @dataclass(frozen=True, eq=False)
 class StateSamples:
     """States at the samples: those seen by the outputs, and velocities got from them by differentiation."""

@@ -17,7 +17,7 @@ from analysis.estimate.discovery.separation import _difference
 from analysis.estimate.finish.high_pass import _CORNERS, _slow_parts
 from analysis.estimate.functions.beam.observation import _through
 from analysis.estimate.functions.beam.response import Modes, filtered
-from analysis.estimate.functions.energetic.recovery import _motion
+from analysis.estimate.functions.energetic.channels import motion_of
 from analysis.estimate.search.global_search import GlobalSearch
 from analysis.experiment import Experiment
 from analysis.model import Model
@@ -109,8 +109,8 @@ def test_given_a_velocity_alone_then_its_integral_is_the_displacement_and_nothin
     velocity, nothing = np.cos(times), np.full(400, np.nan)
     still = SimpleNamespace(rhs_many=lambda times, state, inputs, p, rate: rate.fill(0.0))
     inputs = cast(Any, SimpleNamespace(values=lambda times: np.zeros((0, len(times)))))
-    motion = _motion(still, np.zeros(0), times, np.vstack([nothing, velocity]), inputs)
+    motion = motion_of(still, np.zeros(0), times, np.vstack([nothing, velocity]), inputs)
     assert motion.x == pytest.approx(np.sin(times) - np.mean(np.sin(times)), abs=1e-3)
     assert motion.v is not None and motion.smooth_v == pytest.approx(velocity, abs=1e-2)
     with pytest.raises(DataError, match="neither the displacement nor the velocity"):
-        _motion(still, np.zeros(0), times, np.vstack([nothing, nothing]), inputs)
+        motion_of(still, np.zeros(0), times, np.vstack([nothing, nothing]), inputs)

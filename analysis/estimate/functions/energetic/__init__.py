@@ -19,8 +19,9 @@ from analysis.base.identification import Z95, Curve, Estimate, Identification, R
 from analysis.base.progress import Progress
 from analysis.base.record import Record
 from analysis.estimate.finish.assemble import write_start
+from analysis.estimate.functions.energetic.channels import oscillator_states
 from analysis.estimate.functions.energetic.judged import judged
-from analysis.estimate.functions.energetic.recovery import Recovery, Wanted, oscillator_states, recover
+from analysis.estimate.functions.energetic.recovery import Recovery, Wanted, recover
 from analysis.estimate.functions.energetic.splines import Grid, KnownValue
 from analysis.estimate.functions.energetic.terms import to_model
 from analysis.estimate.start import Start
@@ -139,16 +140,19 @@ def _identification(model: Model, found: Recovery, options: Options) -> Identifi
     warnings = list(told.warnings)
     if model.free:
         names = ", ".join(model.free)
-        warnings.append(f"The model's own parameters are taken as known, at their guesses: {names}.")
+        warnings.append(
+            f"The model's own parameters are taken as known, at their guesses: {names}. To find them beside "
+            f'the function write it into the model (H = {{ function = "x", knots = 12 }}) and use path.'
+        )
+    if found.from_middle:
+        warnings.append(f"No sensor shows the zero of {x_name}: it is counted from its mean in the records.")
     if not fit.converged:
         warnings.append("The fit did not settle; treat the curves with care.")
-    seen = [left.name for left in found.left]
-    noise = {n: float(s) for n, s in zip((x_name, v_name), found.noise, strict=True) if n in seen}
     residual = Residual(
         2.0 * fit.misfit.cost,
         found.samples - fit.freedom,
         rms={left.name: left.rms for left in found.left},
-        noise=noise,
+        noise=found.noise,
         other={"freedom": fit.freedom, "samples": float(found.samples)},
     )
     start = Start(

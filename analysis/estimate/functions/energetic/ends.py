@@ -14,7 +14,7 @@ from analysis.base.identification import Curve, Identification
 from analysis.base.record import Record
 from analysis.estimate.finish.assemble import write_start
 from analysis.estimate.functions.energetic.boundary import BoundaryResult, Ends, boundary_functions
-from analysis.estimate.functions.energetic.recovery import oscillator_states
+from analysis.estimate.functions.energetic.channels import oscillator_states
 from analysis.estimate.functions.energetic.splines import KnownValue
 from analysis.estimate.start import Start
 from analysis.experiment import Conditions, Experiment

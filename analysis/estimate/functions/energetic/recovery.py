@@ -9,11 +9,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from analysis.base.errors import DataError, ModelError
-from analysis.base.gaps import filled
+from analysis.base.errors import DataError
 from analysis.base.progress import SILENT, Progress
 from analysis.base.record import Record
 from analysis.estimate.finish.evidence import NOISELESS
+from analysis.estimate.functions.energetic.channels import (
+    first_drift,
+    measured_channels,
+    motion_of,
+    oscillator_states,
+    sensor_drift,
+    with_acceleration,
+    zero_is_free,
+)
 from analysis.estimate.functions.energetic.marks import sharpened
 from analysis.estimate.functions.energetic.refinement import OutputError, Run
 from analysis.estimate.functions.energetic.splines import KnownValue
@@ -23,9 +31,6 @@ from analysis.estimate.functions.judgement import Left, own_noise
 from analysis.estimate.functions.penalised import Fit, descend, fit_penalised, inverted, penalty_matrix
 from analysis.experiment import Conditions, Experiment
 from analysis.experiment import Run as ExperimentRun
-from analysis.experiment.states import derivative_pairs
-from analysis.signal.inputs import Inputs
-from analysis.signal.smoothing import smooth
 
 if TYPE_CHECKING:
     from analysis.model import Model
@@ -37,6 +42,7 @@ WON = 1e-3  # degrees of freedom beyond a polynomial below which a function is o
 STEEP = 4.0  # harmonics of the motion that the integration steps must follow
 STEP = 0.15  # radians of the highest of them to a step
 COLOURINGS = 2  # fits with the noise of the inputs counted along the motion of the one before
+_FIRST_LOOK = 12  # stages of it, while the penalties are let go
 _SHORTEST_SEGMENT = 16  # samples: a motion that runs away even within them is none of the record
 
 
@@ -47,13 +53,14 @@ class Recovery:
     unknowns: UnknownFunctions
     fit: Fit
     start: Fit
-    noise: Array  # of x and v
+    noise: dict[str, float]  # of the measured channels
     samples: int
     segments: int
     evaluations: int
     left: tuple[Left, ...] = ()  # what is left of x and v; empty without the output error
     motions: tuple[Motion, ...] = ()
     window: int = 0  # half width of the weak form's test functions, samples
+    from_middle: bool = False  # the displacement is counted from its mean: no sensor shows its zero
     about_time: tuple[str, ...] = ()  # what is to be said of the model's t
 
 
@@ -63,11 +70,17 @@ class Measured:
 
     model: Model
     runs: Sequence[ExperimentRun]
-    channels: Sequence[Array]  # [2, N] displacement and velocity, nan where not measured
+    channels: Sequence[Array]  # [rows, N] displacement, velocity, acceleration; nan where not measured
+    names: Sequence[str]  # of the rows
     motions: tuple[Motion, ...]
-    own_noise: Array  # [2] of displacement and velocity, from their differences; nan: it does not show
-    doubt: Array  # [2] relative standard error of it
+    own_noise: Array  # [rows] from their differences; nan: it does not show
+    doubt: Array  # [rows] relative standard error of it
     period: float  # samples to a swing
+
+    @property
+    def placed(self) -> bool:
+        """Whether a sensor tells where the displacement is zero."""
+        return any(np.isfinite(rows[0]).any() for rows in self.channels)
 
 
 @dataclass(frozen=True)
@@ -88,18 +101,21 @@ def recover(
     model: Model, records: Sequence[Record], wanted: Wanted, denoise: bool = True, progress: Progress = SILENT
 ) -> Recovery:
     """c(t), H(x), H(x, v) or c and H together, v' = (the model's) - c(t) v - H."""
-    x_name, v_name = oscillator_states(model)
+    oscillator_states(model)
+    model = with_acceleration(model, records)
     experiment = Experiment(model, records, Conditions(denoise=denoise))
     model = experiment.model
-    channels = [np.array([_channel(r, x_name), _channel(r, v_name)]) for r in records]
-    motions = tuple(
-        _motion(model.kernels(), model.values(), run.times, both, run.inputs)
-        for run, both in zip(experiment.runs, channels, strict=True)
-    )
-    levels = [own_noise([both[i] for both in channels]) for i in (0, 1)]
+    channels, names = measured_channels(model, records)
+    levels = [own_noise([rows[i] for rows in channels]) for i in range(len(names))]
     noise, doubt = (np.array(column) for column in zip(*levels, strict=True))
+    motions = tuple(
+        motion_of(
+            model.kernels(), model.values(), run.times, rows, run.inputs, float(np.nan_to_num(noise[-1]))
+        )
+        for run, rows in zip(experiment.runs, channels, strict=True)
+    )
     period = min(_period(m) for m in motions)
-    data = Measured(model, experiment.runs, channels, motions, noise, doubt, period)
+    data = Measured(model, experiment.runs, channels, names, motions, noise, doubt, period)
     unknowns = _grids(wanted, motions)
     found = _recovered(data, wanted, unknowns)
     return replace(found, about_time=tuple(experiment.about_time))
@@ -117,7 +133,9 @@ def _recovered(data: Measured, wanted: Wanted, unknowns: UnknownFunctions) -> Re
     start = weak_start(unknowns, motions, theta, directions, window)
     samples = int(sum(np.isfinite(c).sum() for c in data.channels))
     if not wanted.refine:
-        return Recovery(unknowns, start, start, np.full(2, np.nan), samples, 0, 0)
+        return Recovery(unknowns, start, start, {}, samples, 0, 0)
+    if not data.placed:
+        data, start = _placed(data, wanted, unknowns, start)
     task, full = _shootable(data, wanted, unknowns, start)
     full, free = _freedom(unknowns, full, wanted.start_known is not None)
     weights = start.weights
@@ -135,13 +153,46 @@ def _recovered(data: Measured, wanted: Wanted, unknowns: UnknownFunctions) -> Re
     if not (wanted.rough or wanted.c_known or wanted.h_known or unknowns.v or _noiseless(left)):
         refined = sharpened(unknowns, refined, task)
         left = _left(data, task, refined.theta)
+    noise = {one.name: float(task.noise[data.names.index(one.name)]) for one in left}
     return Recovery(
-        unknowns, refined, start, task.noise, samples, count, task.evaluations, left, motions, window
+        unknowns,
+        refined,
+        start,
+        noise,
+        samples,
+        count,
+        task.evaluations,
+        left,
+        motions,
+        window,
+        task.middle > 0,
     )
 
 
+def _placed(data: Measured, wanted: Wanted, unknowns: UnknownFunctions, start: Fit) -> tuple[Measured, Fit]:
+    """The motion and the functions after a first look over segments of one swing.
+
+    An integrated displacement lacks what was slow in it, so that the first functions are poor: over a few
+    swings the motion that follows from them is another one.
+    """
+    short = replace(wanted, segment=max(int(np.ceil(data.period)), _SHORTEST_SEGMENT))
+    task, full = _shootable(data, short, unknowns, start)
+    full, free = _freedom(unknowns, full, wanted.start_known is not None)
+    first = fit_penalised(
+        task, full, unknowns.smooths(), start.weights, free, stages=_FIRST_LOOK, factor=30.0
+    )
+    position, motions = unknowns.size, []
+    for motion, run in zip(data.motions, task.runs, strict=True):
+        _, X, _ = task.shoot(run, first.theta, position, False)
+        states = X - run.drift @ first.theta[position + 2 * len(run.starts) : position + run.unknowns]
+        motions.append(replace(motion, smooth_x=states[0], smooth_v=states[1]))
+        position += run.unknowns
+    placed = replace(data, motions=tuple(motions))
+    return placed, replace(start, theta=first.theta[: unknowns.size], weights=first.weights)
+
+
 def _left(data: Measured, task: OutputError, theta: Array) -> tuple[Left, ...]:
-    """What is left of displacement and velocity."""
+    """What is left of each channel."""
     position = task.unknowns.size
     residuals, errors = [], []
     known = np.where(np.isfinite(data.own_noise), data.own_noise, task.noise)
@@ -151,19 +202,18 @@ def _left(data: Measured, task: OutputError, theta: Array) -> tuple[Left, ...]:
         residuals.append(np.where(missing, np.nan, run.data - X))
         scaled = task.weighted(number, X) * (task.noise / known)[:, None]
         errors.append(np.where(missing, np.nan, -scaled))
-        position += 2 * len(run.starts)
-    names = oscillator_states(data.model)
+        position += run.unknowns
     return tuple(
         Left(
-            names[i],
-            [both[i] for both in data.channels],
+            data.names[i],
+            [rows[i] for rows in data.channels],
             [row[i] for row in residuals],
             [row[i] for row in errors],
             float(data.own_noise[i]),
             float(data.doubt[i]),
         )
-        for i in (0, 1)
-        if any(np.isfinite(both[i]).any() for both in data.channels)
+        for i in range(len(data.names))
+        if any(np.isfinite(rows[i]).any() for rows in data.channels)
     )
 
 
@@ -221,9 +271,9 @@ def _settled(task: OutputError, fit: Fit, unknowns: UnknownFunctions, fixed_star
 def _freedom(
     unknowns: UnknownFunctions, theta: Array, fixed_start: bool, simple: Collection[int] = ()
 ) -> tuple[Array, Array]:
-    """Unknowns that satisfy what is known, next to the given ones, and the directions that keep it so.
+    """UnknownFunctions that satisfy what is known, next to the given ones, and the directions that keep it so.
 
-    ``simple``: functions that are to be polynomials. Unknowns beyond the coefficients are initial values.
+    ``simple``: functions that are to be polynomials. UnknownFunctions beyond the coefficients are initial values.
     """
     from scipy.linalg import block_diag, null_space
 
@@ -248,48 +298,6 @@ def _freedom(
     extra = np.eye(len(theta) - position)
     blocks.append(extra[:, 2:] if fixed_start else extra)
     return theta, np.asarray(block_diag(*blocks))
-
-
-def oscillator_states(model: Model) -> tuple[str, str]:
-    """Names of displacement and velocity; the model must be one oscillator without other states."""
-    pairs = derivative_pairs(model) if len(model.states) == 2 else {}
-    if len(pairs) != 1:
-        raise ModelError(
-            f"{model.name} is not one oscillator: the method wants two states, a displacement and its "
-            f'velocity, whose equation holds what is known, such as v = "f".'
-        )
-    (velocity, place), *_ = pairs.items()
-    if (place, velocity) != (0, 1):
-        raise ModelError(f"{model.name}: write the displacement first, then its velocity.")
-    return model.states[0], model.states[1]
-
-
-def _channel(record: Record, name: str) -> Array:
-    if name not in record:
-        return np.full(len(record), np.nan)
-    return np.where(record.channels[name].valid(), record[name], np.nan)
-
-
-def _motion(kernels: object, p: Array, times: Array, both: Array, inputs: Inputs) -> Motion:
-    """The measured channels with gaps bridged, the smoothed motion, and the known part along it."""
-    dt = float(times[1] - times[0])
-    x, v = (_bridged(row) for row in both)
-    if x is None and v is None:
-        raise DataError("The record holds neither the displacement nor the velocity of the model.")
-    if x is None:
-        assert v is not None
-        x = np.concatenate([[0.0], np.cumsum(0.5 * dt * (v[1:] + v[:-1]))])
-        x = x - np.mean(x)
-    smooth_x, slope = smooth(x, dt)
-    smooth_v = slope if v is None else smooth(v, dt)[0]
-    state = np.ascontiguousarray(np.vstack([smooth_x, smooth_v]))
-    rate = np.empty_like(state)
-    kernels.rhs_many(times, state, np.ascontiguousarray(inputs.values(times)), p, rate)  # type: ignore[attr-defined]
-    return Motion(times, x, v, smooth_x, smooth_v, rate[1])
-
-
-def _bridged(row: Array) -> Array | None:
-    return filled(row) if np.isfinite(row).any() else None
 
 
 def _grids(wanted: Wanted, motions: Sequence[Motion]) -> UnknownFunctions:
@@ -334,18 +342,33 @@ def _output_error(
 ) -> tuple[OutputError, Array]:
     """The comparison and its unknowns at the start."""
     runs, initial = [], []
-    for motion, both, run in zip(data.motions, data.channels, data.runs, strict=True):
+    for motion, rows, run in zip(data.motions, data.channels, data.runs, strict=True):
         count = len(motion.times)
         pieces = max(1, round(count / max(length, 8)))
         starts = np.linspace(0, count, pieces + 1).astype(np.int64)[:-1]
         fastest = STEEP * 2.0 * np.pi / data.period  # radians to a sample
         steps = max(2, int(np.ceil(fastest / STEP)))
-        runs.append(Run(motion.times, both, run.inputs, starts, steps, run.input_noise))
+        drift = sensor_drift(motion.times, rows)
+        limit = _limit(motion)
+        runs.append(Run(motion.times, rows, run.inputs, starts, steps, limit, run.input_noise, drift))
         initial.append(np.column_stack([motion.smooth_x[starts], motion.smooth_v[starts]]).ravel())
+        initial.append(first_drift(drift, rows, motion))
     values = np.concatenate(initial)
     if wanted.start_known is not None:
         values[:2] = wanted.start_known
     model = data.model
-    return OutputError(model.kernels().jac, model.values(), unknowns, runs), np.concatenate(
-        [start.theta, values]
+    placed = data.placed or any(not known.derivative for known in wanted.h_known)
+    anywhere = not placed and zero_is_free(model, unknowns)
+    middle = max(float(np.std(m.smooth_x)) for m in data.motions) if anywhere else 0.0
+    task = OutputError(
+        model.kernels().jac, model.values(), unknowns, runs, np.ones(len(data.names)), middle=middle
     )
+    return task, np.concatenate([start.theta, values])
+
+
+def _limit(motion: Motion) -> Array:
+    """Displacement and velocity at which a motion has run away."""
+    x, v = (float(np.max(np.abs(row))) for row in (motion.smooth_x, motion.smooth_v))
+    swing, dt = float(motion.times[-1] - motion.times[0]), float(motion.times[1] - motion.times[0])
+    x = max(x, v * swing)
+    return 1e6 * np.array([x, max(v, x / dt)])

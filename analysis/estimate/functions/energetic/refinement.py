@@ -18,36 +18,42 @@ from analysis.signal.inputs import Inputs
 
 Array = NDArray[np.float64]
 NOTHING = np.zeros(3)
+_MIDDLE = 1e-5  # of the displacement's size, to which its mean is held
 
 
 @dataclass(frozen=True)
 class Run:
-    """One record for the comparison: channels x and v [2, N] (nan where not measured) and its segments."""
+    """One record for the comparison: channels [rows, N] (nan where not measured) and its segments.
+
+    Rows are displacement, velocity and, where some record has it, acceleration. ``drift`` [rows, N, D]: what
+    the sensors may add to the motion, by unknown factors.
+    """
 
     times: Array
     data: Array
     inputs: Inputs
     starts: NDArray[np.int64]  # first sample of each segment
     steps: int  # integration steps to a sample
+    limit: Array  # displacement and velocity at which a motion has run away
     input_noise: Array = field(default_factory=lambda: np.zeros(0))  # [m] of the inputs' samples
+    drift: Array = field(default_factory=lambda: np.zeros((2, 0, 0)))
+
+    @property
+    def unknowns(self) -> int:
+        """Initial values of the segments, then factors of the drift."""
+        return 2 * len(self.starts) + self.drift.shape[2]
 
     @property
     def segments(self) -> list[slice]:
         edges = [*self.starts.tolist(), len(self.times)]
         return [slice(a, b) for a, b in pairwise(edges)]
 
-    @property
-    def limit(self) -> Array:
-        """Displacement and velocity at which a motion has run away."""
-        size = np.nanmax(np.abs(self.data), axis=1, initial=0.0, where=np.isfinite(self.data))
-        swing = float(self.times[-1] - self.times[0])
-        x = max(size[0], size[1] * swing)
-        return 1e6 * np.array([x, max(size[1], x / (self.times[1] - self.times[0]))])
-
 
 @dataclass
 class OutputError:
-    """Unknowns: those of the functions, then two initial values for every segment of every run.
+    """Unknowns: those of the functions, then for every run two initial values of each segment and its drift.
+
+    Where no sensor tells where the displacement is zero (``middle`` is its size then), its mean is.
 
     Noise of a measured force moves the specimen not at all, but the simulated motion: what is left is then
     coloured. ``filters`` make it white again, segment by segment; empty where the inputs are exact.
@@ -58,6 +64,7 @@ class OutputError:
     unknowns: UnknownFunctions
     runs: Sequence[Run]
     noise: Array = field(default_factory=lambda: np.ones(2))
+    middle: float = 0.0
     evaluations: int = 0
     filters: list[list[Whitening]] = field(default_factory=list)
 
@@ -68,8 +75,9 @@ class OutputError:
         self.evaluations += 1
         size = len(theta)
         gradient, hessian, cost = np.zeros(size), np.zeros((size, size)), 0.0
-        squares = np.zeros(2)
+        squares = np.zeros(len(self.noise))
         position = self.unknowns.size
+        mean, pull = 0.0, np.zeros(size)
         for number, run in enumerate(self.runs):
             fine, X, S = self.shoot(run, theta, position, derivatives)
             if not fine:
@@ -77,14 +85,33 @@ class OutputError:
             weighted = self.weighted(number, X)
             squares += np.sum((weighted * self.noise[:, None]) ** 2, axis=1)
             cost += 0.5 * float(np.sum(weighted**2))
+            if self.middle:
+                mean += float(np.sum(X[0])) / self._samples
+                if derivatives:
+                    self._pull(run, S[0] / self._samples, position, pull)
             if derivatives:
                 S *= (np.isfinite(run.data) / self.noise[:, None])[:, :, None]
                 self._accumulate(number, S, weighted, position, gradient, hessian)
-            position += 2 * len(run.starts)
+            position += run.unknowns
+        if self.middle:
+            scale = (_MIDDLE * self.middle) ** -2
+            cost += 0.5 * scale * mean**2
+            gradient += scale * mean * pull
+            hessian += scale * np.outer(pull, pull)
         return Misfit(cost, gradient, hessian, [squares])
 
+    @property
+    def _samples(self) -> int:
+        return sum(len(run.times) for run in self.runs)
+
+    def _pull(self, run: Run, rows: Array, position: int, pull: Array) -> None:
+        """Add the derivative of the sum of ``rows`` [N, P + 2] of a run by all unknowns."""
+        pull[: self.unknowns.size] += np.sum(rows[:, 2:], axis=0) @ self._turn
+        for k, part in enumerate(run.segments):
+            pull[position + 2 * k : position + 2 * k + 2] += np.sum(rows[part, :2], axis=0)
+
     def weighted(self, number: int, X: Array) -> Array:
-        """Residual [2, N] of a run in units of the noise, its colour taken out; 0 where not measured."""
+        """Residual [rows, N] of a run in units of the noise, its colour taken out; 0 where not measured."""
         run = self.runs[number]
         residual = np.where(np.isfinite(run.data), X - run.data, 0.0) / self.noise[:, None]
         if self.filters:
@@ -107,12 +134,16 @@ class OutputError:
             filters.append(
                 [
                     Whitening.prepare(
-                        S[:, part, :2], pushes[part], np.isfinite(run.data[:, part]), self.noise
+                        S[:, part, :2],
+                        pushes[part],
+                        np.isfinite(run.data[:, part]),
+                        self.noise,
+                        float(run.times[1] - run.times[0]),
                     )
                     for part in run.segments
                 ]
             )
-            position += 2 * len(run.starts)
+            position += run.unknowns
         self.filters = filters
 
     def _pushes(self, run: Run, X: Array) -> Array:
@@ -133,42 +164,57 @@ class OutputError:
         return np.sqrt(total)
 
     def shoot(self, run: Run, theta: Array, position: int, full: bool) -> tuple[bool, Array, Array]:
-        """The motion X[2, N] of a run whose initial values begin at ``position``, and its sensitivities."""
+        """What sensors see, X[rows, N], of a run whose initial values begin at ``position``, and its
+        derivatives by initial values and functions.
+        """
         unknowns = self.unknowns
         c, h = unknowns.coefficients(theta)
         count, segments = len(run.times), len(run.starts)
         initial = np.ascontiguousarray(theta[position : position + 2 * segments].reshape(segments, 2).T)
-        X = np.empty((2, count))
-        S = np.empty((2, count, unknowns.size + 2)) if full else np.empty((2, 1, 2))
+        rows = len(run.data)
+        X = np.empty((rows, count))
+        S = np.empty((rows, count, unknowns.size + 2)) if full else np.empty((rows, 1, 2))
         grids = [g.row() if g else NOTHING for g in (unknowns.c, unknowns.x, unknowns.v)]
         fine = shooter()(
             self.jac, self.p, run.times, run.inputs.t0, run.inputs.dt, run.inputs.coefficients, run.starts,
             initial, grids[0], c, grids[1], grids[2], h, run.steps, run.limit, full, X, S,
         )  # fmt: skip
+        X += run.drift @ theta[position + 2 * segments : position + run.unknowns]
         return bool(fine) and bool(np.all(np.isfinite(X))), X, S
 
     def _accumulate(
         self, number: int, S: Array, weighted: Array, position: int, gradient: Array, hessian: Array
     ) -> None:
         count, run = self.unknowns.size, self.runs[number]
+        there = np.isfinite(run.data) / self.noise[:, None]
         for k, part in enumerate(run.segments):
-            rows = self.filters[number][k].applied(S[:, part]) if self.filters else S[:, part]
+            rows = np.concatenate([S[:, part], run.drift[:, part] * there[:, part, None]], axis=2)
+            if self.filters:
+                rows = self.filters[number][k].applied(rows)
             rows = rows.reshape(-1, rows.shape[-1])
             residual = weighted[:, part].ravel()
-            own = slice(position + 2 * k, position + 2 * k + 2)
-            initial, functions = rows[:, :2], rows[:, 2:] @ self._turn
+            first = position + 2 * k
+            drifts = np.arange(position + 2 * len(run.starts), position + run.unknowns)
+            own = np.concatenate([[first, first + 1], drifts])
+            functions = rows[:, 2 : S.shape[2]] @ self._turn
+            others = np.concatenate([rows[:, :2], rows[:, S.shape[2] :]], axis=1)
             gradient[:count] += residual @ functions
-            gradient[own] += residual @ initial
+            gradient[own] += residual @ others
             hessian[:count, :count] += functions.T @ functions
-            cross = functions.T @ initial
+            cross = functions.T @ others
             hessian[:count, own] += cross
             hessian[own, :count] += cross.T
-            hessian[own, own] += initial.T @ initial
+            hessian[np.ix_(own, own)] += others.T @ others
 
     def set_noise(self, squares: Sequence[Array], spent: float) -> float:
         counts = sum(np.isfinite(r.data).sum(axis=1) for r in self.runs)
         left = np.maximum(counts - spent * counts / max(float(np.sum(counts)), 1.0), 1.0)
-        scale = np.array([max(np.nanmax(np.abs(r.data[i]), initial=0.0) for r in self.runs) for i in (0, 1)])
+        scale = np.array(
+            [
+                max(np.nanmax(np.abs(r.data[i]), initial=0.0) for r in self.runs)
+                for i in range(len(self.noise))
+            ]
+        )
         new = np.where(counts > 0, np.sqrt(squares[0] / left), 1.0)
         if self.filters:  # the covariance is known but for a common factor
             ratio = np.sqrt(np.sum(squares[0] / self.noise**2) / np.sum(np.where(counts > 0, left, 0.0)))

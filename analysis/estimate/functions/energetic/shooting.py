@@ -76,7 +76,7 @@ def _shoot(  # type: ignore[no-untyped-def]
     X, S,
 ):  # fmt: skip
     """Fill X[2, N] and S[2, N, P + 2] (first the two initial values of the segment); False if it ran away,
-    beyond ``limit[2]``.
+    beyond ``limit[2]``. With a third row in X and S it is the acceleration.
 
     Without ``full`` the sensitivities are left out.
     """
@@ -103,6 +103,11 @@ def _shoot(  # type: ignore[no-untyped-def]
             X[i, n] = z[i]
             for q in range(count):
                 S[i, n, q] = s[i, q]
+        if len(X) == 3:
+            _slopes(jac, p, times[n], z, s, u, splines, work, k[0], ks[0])
+            X[2, n] = k[0, 1]
+            for q in range(count):
+                S[2, n, q] = ks[0, 1, q]
         if n + 1 == len(times):
             break
         step = (times[n + 1] - times[n]) / steps

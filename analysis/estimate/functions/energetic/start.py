@@ -26,14 +26,26 @@ POWER = 4  # of the test function (1 - s^2)^POWER
 
 @dataclass(frozen=True)
 class Motion:
-    """One stretch of a record: measured channels and the smoothed motion. ``known`` is g along it."""
+    """One stretch of a record: measured channels and the smoothed motion. ``known`` is g along it.
+
+    With an acceleration ``a`` the other two are its integrals where they were not measured.
+    """
 
     times: Array
     x: Array  # measured (or integrated from the velocity)
     v: Array | None  # measured velocity
+    a: Array | None  # measured acceleration, where neither of the others is
     smooth_x: Array
     smooth_v: Array
     known: Array
+
+    def inertia(self, test: Any, slope: Any, curvature: Any) -> tuple[Array, Any]:
+        """int phi x'' by the measured channel, and the matrix through which its noise enters."""
+        if self.a is not None:
+            return test @ self.a, test
+        if self.v is not None:
+            return -(slope @ self.v), slope
+        return curvature @ self.x, curvature
 
 
 class WeakTask:
@@ -86,14 +98,14 @@ def _equations(unknowns: UnknownFunctions, motion: Motion, window: int) -> tuple
     columns = []
     if unknowns.c:
         basis = unknowns.c_rows(motion.times)
-        if motion.v is not None:
+        if motion.v is not None or motion.a is not None:
             columns.append(test @ (basis * motion.smooth_v[:, None]))
         else:
             steep = unknowns.c_rows(motion.times, 1)
             columns.append(-(slope @ (basis * motion.x[:, None]) + test @ (steep * motion.x[:, None])))
     if unknowns.x:
         columns.append(test @ unknowns.h_rows(motion.smooth_x, motion.smooth_v))
-    inertia, noise = (curvature @ motion.x, curvature) if motion.v is None else (-(slope @ motion.v), slope)
+    inertia, noise = motion.inertia(test, slope, curvature)
     return np.hstack(columns), test @ motion.known - inertia, noise
 
 
@@ -148,7 +160,8 @@ def weak_columns(motion: Motion, forces: Array, window: int) -> Array:
     """Forces [K, N] along a motion as the same equations see them: [equations, K]."""
     dt = float(motion.times[1] - motion.times[0])
     test, slope, curvature = _test_functions(len(motion.times), dt, window)
-    return _independent(curvature if motion.v is None else slope, np.asarray(test @ forces.T))
+    _, noise = motion.inertia(test, slope, curvature)
+    return _independent(noise, np.asarray(test @ forces.T))
 
 
 def _independent(noise: Any, rows: Array) -> Array:
