@@ -29,10 +29,11 @@ def integrated_twice(row: Array, dt: float, noise: float, drift: Array) -> tuple
     turn = 2.0 * np.pi / dt
     corners = np.geomspace(turn / len(row), max(_FASTEST, 2.0 / len(row)) * turn, _CORNERS)
     rows = np.column_stack([row, drift])
-    x, factors = np.zeros_like(row), np.zeros(drift.shape[1])
+    x: Array = np.zeros(len(row))
+    factors: Array = np.zeros(drift.shape[1])
     for corner in corners:
         each = _above(rows, dt, corner)
-        factors = np.linalg.lstsq(each[:, 1:], each[:, 0], rcond=None)[0]
+        factors = np.asarray(np.linalg.lstsq(each[:, 1:], each[:, 0], rcond=None)[0], dtype=np.float64)
         x = each[:, 0] - each[:, 1:] @ factors
         made = noise * np.sqrt(dt / (3.0 * np.pi * corner**3))  # white noise above the corner, integrated
         if made <= _ERROR * float(np.std(x)):

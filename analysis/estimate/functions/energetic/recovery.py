@@ -271,9 +271,9 @@ def _settled(task: OutputError, fit: Fit, unknowns: UnknownFunctions, fixed_star
 def _freedom(
     unknowns: UnknownFunctions, theta: Array, fixed_start: bool, simple: Collection[int] = ()
 ) -> tuple[Array, Array]:
-    """UnknownFunctions that satisfy what is known, next to the given ones, and the directions that keep it so.
+    """Unknowns that satisfy what is known, next to the given ones, and the directions that keep it so.
 
-    ``simple``: functions that are to be polynomials. UnknownFunctions beyond the coefficients are initial values.
+    ``simple``: functions that are to be polynomials. Unknowns beyond the coefficients are initial values.
     """
     from scipy.linalg import block_diag, null_space
 
