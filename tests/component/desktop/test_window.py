@@ -28,12 +28,15 @@ from PyQt6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
+from app.desktop.about import About
+from app.desktop.help import Help
 from app.desktop.newrig import NewRigDialog
 from app.desktop.pages import STAGES
 from app.desktop.preferences import Preferences
 from app.desktop.projectmenu import ProjectDialog
 from app.desktop.widgets.basics import Empty
 from app.desktop.widgets.drivepill import DrivePill
+from app.desktop.widgets.importing import ImportDialog
 from app.desktop.widgets.librarypicker import LibraryPicker
 from app.desktop.window import MainWindow
 from app.settings import Settings
@@ -83,11 +86,15 @@ def test_given_a_dialog_then_every_control_has_a_name_and_is_reached_by_the_keyb
     new_rig = NewRigDialog(window.bench, window)
     new_rig.offer([Device("virtual", "two_well_beam", "Beam")], [])
     new_rig.devices.setCurrentRow(0)
+    table = Path(__file__).parents[2] / "data" / "silverbox_excerpt.csv"
     dialogs: dict[str, QWidget] = {
         "new rig": new_rig,
         "project": ProjectDialog(window.theme, window, None),
         "library": LibraryPicker(window.bench, window, "Recordings"),
         "settings": Preferences(window.bench, window),
+        "about": About(window.bench, window),
+        "help": Help(window.theme, window),
+        "import": ImportDialog(window.bench, [table, table], window),
     }
     for dialog in dialogs.values():
         qtbot.addWidget(dialog)
