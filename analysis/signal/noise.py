@@ -167,25 +167,6 @@ def noise_levels(channels: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.array([noise_level(row).value for row in np.atleast_2d(channels)])
 
 
-def colour_words(names: Sequence[str], residuals: Sequence[NDArray[np.float64]]) -> list[str]:
-    """A sentence for each output whose residuals [q, N], segment by segment, resemble their neighbours."""
-    words = []
-    for i, name in enumerate(names):
-        pairs = [(r[i, :-1], r[i, 1:]) for r in residuals]
-        a, b = (np.concatenate(side) for side in zip(*pairs, strict=True))
-        good = np.isfinite(a) & np.isfinite(b)
-        power = float(np.mean(a[good] ** 2)) if good.sum() > 100 else 0.0
-        if power == 0.0:
-            continue
-        correlation = float(np.mean(a[good] * b[good])) / power
-        if correlation > max(0.2, 4 / np.sqrt(good.sum())):
-            words.append(
-                f"What is left of {name} is not white (correlation of neighbours {correlation:.2f}): the "
-                "model misses something or the noise is coloured, and the error bars are too small."
-            )
-    return words
-
-
 def _settled_order(levels: NDArray[np.float64], samples: int) -> int:
     """Lowest order that already reaches the lowest level but for its statistical error."""
     tolerance = max(_SETTLED, 1 + _CHANCE / sqrt(samples))

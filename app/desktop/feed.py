@@ -134,10 +134,6 @@ class Feed(QObject):
         self.section = np.empty((len(self.stats), 0))
         self._pending = []
 
-    def set_section_phase(self, phase: float) -> None:
-        self.section_phase = phase
-        self.clear_section()
-
     def advance(self) -> None:
         """Take what has arrived."""
         blocks = self.rig.blocks()

@@ -33,7 +33,6 @@ class Sequencer(QObject):
         self._run: SequenceRun | None = None
         self._cancel = threading.Event()
         self._thread: threading.Thread | None = None
-        self.paused = False
 
     @property
     def running(self) -> bool:
@@ -51,7 +50,7 @@ class Sequencer(QObject):
         """Run a plan into a folder; what is done there already is not done again."""
         metadata = recording_metadata(rig.source, rig.profile, operator=operator, driven=False, test=test)
         self._run = SequenceRun(sequence, folder, metadata)
-        self._cancel, self.paused = threading.Event(), False
+        self._cancel = threading.Event()
         self._thread = threading.Thread(
             target=self._carry, args=(self._run, rig, engine, self._cancel), name="sequence", daemon=True
         )
@@ -59,7 +58,6 @@ class Sequencer(QObject):
 
     def pause(self, on: bool) -> None:
         """Stop after the step under way, or go on."""
-        self.paused = on
         if self._run is not None:
             self._run.pause() if on else self._run.resume()
 

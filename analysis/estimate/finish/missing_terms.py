@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from analysis.model import Model
 
 Array = NDArray[np.float64]
-Columns = Callable[[Linearisation], Array]
 
 _ROOM = 20_000_000  # numbers held at a time for columns and their sweeps
 _LAGS = 20  # of the inputs against which the residuals are held

@@ -35,7 +35,6 @@ class Scope(Plot):
         self._envelope = RollingEnvelope(1, 16, 1)
         self._x: Samples = np.empty(0)
         self._ranges: list[tuple[float, float]] = []
-        self._fine = 0  # samples in the frozen picture's own resolution
         self._frozen_data = np.empty((0, 0))
         self._marked: dict[tuple[int, int], str] = {}  # sample of the stream and number: word, oldest first
         feed.rig.marked.connect(self._mark)
