@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,7 @@ class Settings:
     layout: dict[str, list[int]] = field(default_factory=dict)  # sizes of the movable divisions by name
     views: dict[str, list[str]] = field(default_factory=dict)  # live views chosen, by rig and kind of drive
     plots: dict[str, str] = field(default_factory=dict)  # choices made in plots, by plot and name
+    problem = ""  # sentence about a file that was not understood; of this run alone, never saved
 
     @property
     def library_folder(self) -> Path:
@@ -93,9 +95,23 @@ class Settings:
         path = config_folder() / "settings.toml"
         try:
             raw = parse_toml(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        except FileNotFoundError:
             return cls()
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            return cls._in_place_of(path, error)
         return cls(**_accepted(raw))
+
+    @classmethod
+    def _in_place_of(cls, path: Path, error: Exception) -> Settings:
+        """The defaults, which say why; the file stays beside the one that will be saved."""
+        reason = error.strerror if isinstance(error, OSError) else error
+        plain = cls()
+        plain.problem = f"The settings could not be read ({reason}); the defaults are in use."
+        aside = path.with_name("settings.unread.toml")
+        with suppress(OSError):
+            aside.write_bytes(path.read_bytes())
+            plain.problem += f" The file is kept as {aside}."
+        return plain
 
 
 def _accepted(raw: dict[str, Any]) -> dict[str, Any]:

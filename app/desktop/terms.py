@@ -22,6 +22,10 @@ GAIN = "gain"  # of a measured drive: one over the mass for a force, any factor 
 KEPT = "v"  # viscous damping is in every specimen: it always stays
 RESERVED = {"t", "pi", "measured", *FUNCTIONS}  # names that mean something in a model
 DRIVES = ("f", "force", "u", "drive", "input", "excitation")  # names of channels that drive
+FORCES = ("N", "kN", "mN", "lbf")  # units that tell what a channel is, in whatever language its name is
+LENGTHS = ("m", "cm", "mm", "um", "µm", "μm", "nm", "in", "ft")
+SPEEDS = tuple(f"{length}/s" for length in LENGTHS)
+SPELT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss"})
 
 
 @dataclass(frozen=True)
@@ -82,22 +86,38 @@ def system_candidates(states: list[str], drive: str = "") -> list[Candidate]:
 def likely_drive(record: Record) -> str:
     """The channel that looks like a force, the recorded tone, or nothing."""
     named = [name for name in record.names if name.lower() in DRIVES]
-    if named:
-        return named[0]
+    if found := named or _measured_in(record, FORCES):
+        return found[0]
     drive = record.excitation
     return TONE if drive is not None and drive.waveform == "sine" and drive.frequency > 0 else ""
 
 
+def likely_displacement(record: Record) -> str:
+    """The channel x, or the only one that is measured in a unit of length; or nothing."""
+    if "x" in record.names:
+        return "x"
+    measured = _measured_in(record, LENGTHS)
+    return measured[0] if len(measured) == 1 else ""
+
+
 def likely_velocity(record: Record, displacement: str) -> str:
-    """The channel v where it shows the rate of change of the displacement, in that unit; or nothing."""
+    """The channel v, or the only one in a unit of velocity, where it shows the rate of change of the
+    displacement, in that unit; or nothing."""
     from analysis import is_rate
 
-    if "v" not in record.names or displacement in ("", "v"):
+    measured = _measured_in(record, SPEEDS)
+    velocity = "v" if "v" in record.names else measured[0] if len(measured) == 1 else ""
+    if not velocity or displacement in ("", velocity):
         return ""
     seen = record.cut(0, min(MOST, len(record)))
-    if any(seen.channels[name].gaps for name in (displacement, "v")) or len(seen) < FEWEST:
-        return "v"  # the search itself looks more closely
-    return "v" if is_rate(seen[displacement], seen["v"], 1 / seen.rate) else ""
+    if any(seen.channels[name].gaps for name in (displacement, velocity)) or len(seen) < FEWEST:
+        return velocity  # the search itself looks more closely
+    return velocity if is_rate(seen[displacement], seen[velocity], 1 / seen.rate) else ""
+
+
+def _measured_in(record: Record, units: Collection[str]) -> list[str]:
+    """The channels that have one of these units."""
+    return [name for name in record.names if record.channels[name].unit in units]
 
 
 def find_terms(record: Record, question: Question, progress: Progress) -> Selection:
@@ -144,7 +164,7 @@ def equation_names(channels: Sequence[str]) -> dict[str, str]:
     """Each channel by a name that the equations can have, no two the same."""
     found: dict[str, str] = {}
     for channel in channels:
-        plain = re.sub(r"\W", "_", channel, flags=re.ASCII)
+        plain = re.sub(r"\W", "_", channel.translate(SPELT), flags=re.ASCII)
         name = plain if plain and plain[0].isalpha() and plain not in RESERVED else f"q_{plain}"
         while name in found:
             name += "_"

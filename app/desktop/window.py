@@ -357,10 +357,10 @@ class MainWindow(QMainWindow):
 
     def _show_in_hand(self) -> None:
         record, model = self.bench.record, self.bench.model
-        missing = f"Opening {self.bench.opening} …" if self.bench.opening else "No record yet"
+        missing = f"Opening {self.bench.opening} …" if self.bench.opening else "No record"
         ends = Qt.TextElideMode.ElideMiddle  # names of a series begin alike and end in a number
         self._fill(self.record_chip, record.name if record else missing, ends)
-        self._fill(self.model_chip, model.name if model else "No model yet", Qt.TextElideMode.ElideRight)
+        self._fill(self.model_chip, model.name if model else "No model", Qt.TextElideMode.ElideRight)
 
     def _show_project(self) -> None:
         project = self.bench.project
@@ -410,6 +410,8 @@ class MainWindow(QMainWindow):
             self.bench.say(self.bench.project_problem, "bad")
         self._bring_back(with_record=not files)
         self._tell_of_another()  # behind what is said of the work that is back: the newest message is shown
+        if self.bench.settings.problem:
+            self.bench.say(self.bench.settings.problem, "warn")
         for name in files:
             self.bench.take_file(Path(name))
         if not self.bench.settings.tour_done:

@@ -149,12 +149,14 @@ class Spectrum(LivePlot):
             self.item.setXRange(0.0, highest_in_use(f, log), padding=0)
 
 
-def highest_in_use(f: Any, log: Any) -> float:
+def highest_in_use(f: Any, log: Any, decades: float = np.inf) -> float:
     """Frequency up to which something stands clearly above the floor, with room to the right.
 
-    ``log``: decadic logarithm of the amplitude [channels, frequencies].
+    ``log``: decadic logarithm of the amplitude [channels, frequencies]. What is more than ``decades`` below
+    the peak is not counted: the window's side lobes of a pure tone are above a floor that is lower yet.
     """
-    above = np.flatnonzero((log > np.median(log, axis=1, keepdims=True) + 1.0).any(axis=0))
+    floor = np.maximum(np.median(log, axis=1, keepdims=True) + 1.0, log.max(axis=1, keepdims=True) - decades)
+    above = np.flatnonzero((log > floor).any(axis=0))
     highest = f[above[-1]] if len(above) else f[-1]
     return float(min(max(1.6 * highest, 0.02 * f[-1]), f[-1]))
 
@@ -233,7 +235,7 @@ class Spectrogram(LivePlot):
         level = self._levels.max(axis=1)[None, :]
         f = np.linspace(0.0, self.feed.rig.rate / 2, level.shape[1])
         if level.max() > SILENCE:
-            top = highest_in_use(f, level)
+            top = highest_in_use(f, level, DECADES)
             if top > self._top or top < 0.5 * self._top:
                 self._top = top
                 self.item.setYRange(0, top, padding=0)

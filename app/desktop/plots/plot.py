@@ -204,7 +204,7 @@ class Plot(Card):
         self._lines: list[tuple[pg.InfiniteLine, pg.InfiniteLine]] = []
         self.view.scene().sigMouseMoved.connect(self._moved)
         self.view.scene().sigMouseClicked.connect(self._clicked)
-        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # after a click, too, the keys are the plot's
         theme.changed.connect(self.recolour)
         self.recolour()
 

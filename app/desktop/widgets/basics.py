@@ -309,9 +309,9 @@ class Empty(QWidget):
         box.addWidget(self.text)
         self.button = QPushButton(action)
         self.button.setObjectName("primary")
-        self.button.setVisible(bool(action))
         box.addSpacing(theme.px(8))
         box.addWidget(self.button, 0, Qt.AlignmentFlag.AlignHCenter)
+        self.button.setVisible(bool(action))  # has its place by now: else it would be a window for a moment
         box.addStretch(1)
         self._colour()
         theme.changed.connect(self._colour)

@@ -152,9 +152,8 @@ class TermFinder(QDialog):
         drive = terms.likely_drive(record)
         motions = [name for name in record.names if name != drive]
         self.displacement.addItems(record.names)
-        self.displacement.setCurrentText(
-            "x" if "x" in motions else motions[0] if motions else record.names[0]
-        )
+        moves = terms.likely_displacement(record)
+        self.displacement.setCurrentText(moves or (motions[0] if motions else record.names[0]))
         self.velocity.addItems([NONE, *record.names])
         self.velocity.setCurrentText(terms.likely_velocity(record, self.displacement.currentText()) or NONE)
         self.drive.addItem(NO_DRIVE, "")
@@ -165,7 +164,7 @@ class TermFinder(QDialog):
             self.drive.addItem(name, name)
         self.drive.setCurrentIndex(max(self.drive.findData(drive), 0))
         others = [name for name in motions if name not in ("x", "v")]
-        self.kind.setCurrentIndex(0 if "x" in motions or len(others) < 2 else 1)
+        self.kind.setCurrentIndex(0 if moves or len(others) < 2 else 1)
 
     def _offer_terms(self) -> None:
         """Candidates that suit the form; terms of the user's own stay."""

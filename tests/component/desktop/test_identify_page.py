@@ -136,6 +136,13 @@ def test_given_channels_then_the_drive_and_the_scale_of_friction_are_guessed_fro
     speed = 1 / np.sqrt(2)  # of sin(t)
     friction = next(c.term for c in terms.oscillator_candidates(record, "a", "") if "tanh" in c.term)
     assert friction == f"tanh({float(f'{20 / speed:.0e}'):g}*v)"
+    german = Record.from_arrays(
+        10.0, {"Kraft": samples, "Größe": samples, "Weg": samples, "Geschw.": np.cos(np.arange(1000) * 0.1)},
+        {"Kraft": "N", "Größe": "V", "Weg": "m", "Geschw.": "m/s"},
+    )  # fmt: skip
+    assert (terms.likely_drive(german), terms.likely_displacement(german)) == ("Kraft", "Weg")
+    assert terms.likely_velocity(german, "Weg") == "Geschw."
+    assert list(terms.equation_names(["Größe", "Übergang"])) == ["Groesse", "Uebergang"]
     names = terms.equation_names(["disp 1", "disp_1", "1a", "sin", "t"])
     assert names == {"disp_1": "disp 1", "disp_1_": "disp_1", "q_1a": "1a", "q_sin": "sin", "q_t": "t"}
     offered = terms.system_candidates(["x", "y"], "f")

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pyqtgraph as pg
 import pytest
-from PyQt6.QtCore import QLocale
+from PyQt6.QtCore import QLocale, Qt
 from PyQt6.QtGui import QFontMetrics
 from PyQt6.QtWidgets import QApplication, QTableWidget
 from pytestqt.qtbot import QtBot
 
-from analysis import Model, prepare_subject
+from analysis import Model, amplitude_spectrum, prepare_subject
 from analysis.base.progress import SILENT
 from analysis.base.record import Marker, Record
 from analysis.validation.check import Panel, Trace
@@ -70,6 +70,16 @@ def test_given_a_crosshair_when_moved_then_it_reads_values_with_units(plot: Plot
     plot._moved(box.mapViewToScene(box.viewRect().center()))
     words = plot.readout.text()
     assert words.startswith("time = 0.5") and " s " in words and words.endswith("mm")
+
+
+def test_given_a_plot_when_clicked_then_the_keys_are_its_own(plot: Plot, qtbot: QtBot) -> None:
+    viewport = plot.view.viewport()
+    assert viewport is not None
+    plot.activateWindow()
+    qtbot.mouseClick(viewport, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(plot.hasFocus, timeout=GUARD)
+    qtbot.keyClick(plot, Qt.Key.Key_X)
+    assert plot.cursors is not None and "B − A" in plot.readout.text()
 
 
 def test_given_a_dark_theme_when_chosen_then_curves_and_ground_change(plot: Plot) -> None:
@@ -128,6 +138,10 @@ def test_given_noise_and_then_a_drive_then_the_waterfall_s_axis_shrinks_to_where
     assert fall.item.getViewBox().viewRange()[1][1] == pytest.approx(half)
     fall._levels[8, -1] = 0.0  # the first column with a drive in it
     fall._follow_band()
+    assert fall.item.getViewBox().viewRange()[1][1] < 0.1 * half
+    tone = np.sin(2 * np.pi * 10.3 * np.arange(fall._size) / (2 * half))  # no noise: side lobes are the floor
+    fall._levels[:] = np.log10(np.maximum(amplitude_spectrum(tone, 2 * half)[1], 1e-12))[:, None]
+    fall.fit()
     assert fall.item.getViewBox().viewRange()[1][1] < 0.1 * half
 
 

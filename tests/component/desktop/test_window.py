@@ -11,7 +11,7 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
-from PyQt6.QtCore import QPoint, QRect, Qt, QTimer
+from PyQt6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer
 from PyQt6.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -77,6 +77,33 @@ def test_given_any_stage_when_shown_by_its_key_then_title_help_and_stop_are_in_v
         assert window.stop_button.isVisible()
         assert window.record_chip.isVisible() and window.model_chip.isVisible()
     assert not _unnamed({**window.pages, "window": window})
+
+
+class _Windows(QObject):
+    """Notes every window of its own that is shown."""
+
+    def __init__(self, application: QApplication) -> None:
+        super().__init__()
+        self.shown: list[QWidget] = []
+        application.installEventFilter(self)
+
+    def eventFilter(self, target: QObject | None, event: QEvent | None) -> bool:
+        shown = event is not None and event.type() == QEvent.Type.Show
+        if shown and isinstance(target, QWidget) and target.isWindow():
+            self.shown.append(target)
+        return False
+
+
+def test_given_all_stages_when_first_shown_then_no_part_of_them_is_a_window_for_a_moment(
+    make_window: Make,
+) -> None:
+    application = QApplication.instance()
+    assert isinstance(application, QApplication)
+    windows = _Windows(application)
+    window = make_window(begin=False)
+    for stage in STAGES:
+        window.show_page(stage.key)
+    assert windows.shown == [window]  # another would flash, and take the keyboard from this one
 
 
 def test_given_a_dialog_then_every_control_has_a_name_and_is_reached_by_the_keyboard(
@@ -298,8 +325,26 @@ def test_given_broken_settings_when_loaded_then_good_lines_count_and_bad_ones_do
     path.write_text('theme = "dark"\nscale = "huge"\nrecent = 3\nnonsense = 1\n')
     kept = Settings.load()
     assert (kept.theme, kept.scale, kept.recent) == ("dark", 0.0, [])
+    assert not kept.problem
+
+
+def test_given_settings_that_are_no_toml_when_the_window_opens_then_it_says_so_and_keeps_the_file(
+    make_window: Make, folders: Path
+) -> None:
+    path = folders / "config" / "shakedown" / "settings.toml"
+    path.parent.mkdir(parents=True)
     path.write_text("theme = = =")
-    assert Settings.load() == Settings()
+    kept = Settings.load()
+    assert kept == Settings()
+    kept.save()
+    assert "problem" not in path.read_text() and not Settings.load().problem
+    assert path.with_name("settings.unread.toml").read_text() == "theme = = ="
+    window = make_window(begin=False)
+    said: list[str] = []
+    window.bench.noticed.connect(lambda notice: said.append(notice.text))
+    window.bench.settings.problem = kept.problem
+    window.begin([])
+    assert any("settings could not be read (Invalid value (at line 1, column 9))" in text for text in said)
 
 
 def test_given_the_tour_when_walked_then_it_ends_and_is_not_shown_again(
