@@ -15,6 +15,7 @@ from PyQt6.QtWidgets import (
     QApplication,
     QButtonGroup,
     QComboBox,
+    QDialog,
     QFrame,
     QHBoxLayout,
     QMainWindow,
@@ -263,7 +264,8 @@ class MainWindow(QMainWindow):
             elif event.type() == QEvent.Type.KeyPress:
                 # The same press comes by several times, and again when the list is already closed.
                 is_open = QApplication.activePopupWidget() or QApplication.activeModalWidget()
-                self._escape_closes = self._escape_closes or is_open is not None
+                beside = isinstance(QApplication.activeWindow(), QDialog)  # one that leaves STOP in reach
+                self._escape_closes = self._escape_closes or is_open is not None or beside
                 if self._escape_closes:
                     QTimer.singleShot(0, self._escape_done)
                 return not self._escape_closes

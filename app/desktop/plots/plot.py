@@ -330,9 +330,14 @@ class Plot(Card):
                 drawn.setPen(drawn.pen_of(index))
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
-        """In a narrow card the keys F and E, and a double click, do what the last two buttons do."""
+        """In a narrow card, or one whose title would be cut, the keys F and E, and a double click, do what
+        the last two buttons do."""
         super().resizeEvent(event)
-        roomy = self.width() >= self.theme.px(ROOMY)
+        tools = (self.cross, self.fit_button, self.export_button)
+        hidden = sum(tool.sizeHint().width() + self.head.spacing() for tool in tools if tool.isHidden())
+        margins = self.box.contentsMargins()
+        room = self.width() - margins.left() - margins.right()
+        roomy = self.width() >= self.theme.px(ROOMY) and self.head.minimumSize().width() + hidden <= room
         for tool in (self.fit_button, self.export_button):
             tool.setVisible(roomy)
         if roomy or self.cross.isVisible():

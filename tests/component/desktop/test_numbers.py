@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PyQt6.QtCore import QLocale, QPoint, QPointF, Qt, QTimer
 from PyQt6.QtGui import QWheelEvent
-from PyQt6.QtWidgets import QApplication, QMessageBox, QWidget
+from PyQt6.QtWidgets import QApplication, QDialog, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.dates import date_text, moment_text
@@ -306,6 +306,25 @@ def test_given_an_open_list_when_esc_is_pressed_then_it_closes_and_the_shaker_go
     panel.kind.hidePopup()
     stops.clear()
     qtbot.keyClick(panel.kind, Qt.Key.Key_Escape)
+    assert stops
+
+
+def test_given_a_dialog_beside_the_window_when_esc_is_pressed_in_it_then_it_closes_and_the_shaker_goes_on(
+    window: MainWindow, qtbot: QtBot
+) -> None:
+    _, rig = _panel(window, qtbot), window.bench.rig
+    qtbot.waitUntil(lambda: rig.drive().playing, timeout=GUARD)
+    stops: list[str] = []
+    rig.stop = lambda reason="": stops.append(reason)  # type: ignore[method-assign]
+    dialog = QDialog(window)
+    dialog.show()
+    dialog.activateWindow()
+    qtbot.waitUntil(dialog.isActiveWindow, timeout=GUARD)
+    qtbot.keyClick(dialog, Qt.Key.Key_Escape)
+    assert not dialog.isVisible() and not stops
+    window.activateWindow()
+    qtbot.waitUntil(window.isActiveWindow, timeout=GUARD)
+    qtbot.keyClick(window, Qt.Key.Key_Escape)
     assert stops
 
 

@@ -13,7 +13,7 @@ import pyqtgraph as pg
 import pytest
 from PyQt6.QtCore import QLocale, Qt
 from PyQt6.QtGui import QFontMetrics
-from PyQt6.QtWidgets import QApplication, QTableWidget
+from PyQt6.QtWidgets import QApplication, QLabel, QTableWidget
 from pytestqt.qtbot import QtBot
 
 from analysis import Model, amplitude_spectrum, prepare_subject
@@ -80,6 +80,18 @@ def test_given_a_plot_when_clicked_then_the_keys_are_its_own(plot: Plot, qtbot: 
     qtbot.waitUntil(plot.hasFocus, timeout=GUARD)
     qtbot.keyClick(plot, Qt.Key.Key_X)
     assert plot.cursors is not None and "B − A" in plot.readout.text()
+
+
+def test_given_a_title_that_fills_the_card_then_buttons_with_keys_go_and_come_back(plot: Plot) -> None:
+    card = Plot(plot.theme, "Correlation with the input and more")
+    title = card.findChild(QLabel, "heading")
+    assert title is not None
+    for width, shown in ((700, True), (300, False), (700, True)):
+        card.resize(width, 200)
+        card.show()
+        assert card.export_button.isVisible() == card.fit_button.isVisible() == shown
+        QApplication.processEvents()
+        assert title.width() >= title.sizeHint().width()
 
 
 def test_given_a_dark_theme_when_chosen_then_curves_and_ground_change(plot: Plot) -> None:
