@@ -207,3 +207,26 @@ def test_given_what_is_left_above_the_noise_then_its_own_error_is_counted(
     """200 numbers: a standard error of 1.25 / 20 = 0.0625 of the ratio; four of them below and above it."""
     row = ratio * ndtri((np.arange(200) + 0.5) / 200)  # of normal size, but for 1 %
     assert Left("x", [row], [row], [row], 1.0, doubt).too_large == large
+
+
+@pytest.mark.parametrize(("noise", "noise_of_force", "seed"), [(0.01, 0.0, 0), (0.05, 0.05, 1)])
+def test_given_a_motion_between_two_wells_then_its_spring_is_found(
+    noise: float, noise_of_force: float, seed: int
+) -> None:
+    """The weak form's first law sends the motion into the other well within a few swings."""
+    t = np.arange(2001) / 50.0
+    x = solve_ivp(
+        lambda s, z: [z[1], float(drive(s)) - 0.2 * z[1] + z[0] - z[0] ** 3],
+        (0, t[-1]), (0.5, 0.0), t_eval=t, rtol=1e-9, atol=1e-9, max_step=0.02,
+    ).y[0]  # fmt: skip
+    rng = np.random.default_rng(seed)
+    noisy = x + noise * x.std() * rng.standard_normal(len(t))
+    f = drive(t) * 1.0
+    f += noise_of_force * f.std() * rng.standard_normal(len(t))
+    found = identify(DAMPED, [Record.from_arrays(50.0, {"x": noisy, "f": f})], Options(), SILENT)
+    assert found.verdict == "fits", found.reasons
+    curve = found.curves["H"]
+    at, y = np.array(curve.x), np.array(curve.y)
+    inside = (at > np.quantile(x, 0.005)) & (at < np.quantile(x, 0.995))
+    truth = at**3 - at
+    assert np.std(y[inside] - truth[inside]) < 0.03 * np.std(truth[inside])

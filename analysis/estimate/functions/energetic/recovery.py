@@ -134,8 +134,7 @@ def _recovered(data: Measured, wanted: Wanted, unknowns: UnknownFunctions) -> Re
     samples = int(sum(np.isfinite(c).sum() for c in data.channels))
     if not wanted.refine:
         return Recovery(unknowns, start, start, {}, samples, 0, 0)
-    if not data.placed:
-        data, start = _placed(data, wanted, unknowns, start)
+    data, start = _first_look(data, wanted, unknowns, start)
     task, full = _shootable(data, wanted, unknowns, start)
     full, free = _freedom(unknowns, full, wanted.start_known is not None)
     weights = start.weights
@@ -169,11 +168,13 @@ def _recovered(data: Measured, wanted: Wanted, unknowns: UnknownFunctions) -> Re
     )
 
 
-def _placed(data: Measured, wanted: Wanted, unknowns: UnknownFunctions, start: Fit) -> tuple[Measured, Fit]:
+def _first_look(
+    data: Measured, wanted: Wanted, unknowns: UnknownFunctions, start: Fit
+) -> tuple[Measured, Fit]:
     """The motion and the functions after a first look over segments of one swing.
 
-    An integrated displacement lacks what was slow in it, so that the first functions are poor: over a few
-    swings the motion that follows from them is another one.
+    The first functions are poor where the motion goes between wells, or was integrated and lacks what was
+    slow in it: over a few swings the motion that follows from them is another one.
     """
     short = replace(wanted, segment=max(int(np.ceil(data.period)), _SHORTEST_SEGMENT))
     task, full = _shootable(data, short, unknowns, start)
@@ -187,8 +188,8 @@ def _placed(data: Measured, wanted: Wanted, unknowns: UnknownFunctions, start: F
         states = X - run.drift @ first.theta[position + 2 * len(run.starts) : position + run.unknowns]
         motions.append(replace(motion, smooth_x=states[0], smooth_v=states[1]))
         position += run.unknowns
-    placed = replace(data, motions=tuple(motions))
-    return placed, replace(start, theta=first.theta[: unknowns.size], weights=first.weights)
+    seen = replace(data, motions=tuple(motions))
+    return seen, replace(start, theta=first.theta[: unknowns.size], weights=first.weights)
 
 
 def _left(data: Measured, task: OutputError, theta: Array) -> tuple[Left, ...]:
