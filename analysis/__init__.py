@@ -77,7 +77,7 @@ _NAMES = {
     "reconstruct.quantification": "recurrence_quantities",
     # signals, live and at rest
     "signal.amplitude_spectrum": "amplitude_spectrum",
-    "signal.drive": "drive_frequency",
+    "signal.drive": "drive_frequency line_error",
     "signal.envelope": "RollingEnvelope envelope",
     "signal.frequency_response": "ESTIMATORS WINDOWS FrequencyResponse ResponseAverager default_lines doubts "
     "frequency_response ratio_unit",

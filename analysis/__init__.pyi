@@ -133,6 +133,7 @@ from analysis.reconstruct.exponents import wolf_exponent as wolf_exponent
 from analysis.reconstruct.quantification import recurrence_quantities as recurrence_quantities
 from analysis.signal.amplitude_spectrum import amplitude_spectrum as amplitude_spectrum
 from analysis.signal.drive import drive_frequency as drive_frequency
+from analysis.signal.drive import line_error as line_error
 from analysis.signal.envelope import RollingEnvelope as RollingEnvelope
 from analysis.signal.envelope import envelope as envelope
 from analysis.signal.frequency_response import ESTIMATORS as ESTIMATORS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from analysis import DataError, drive_frequency
+from analysis import DataError, drive_frequency, line_error
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from analysis import Record
 
 
+_SURE = 5.0  # standard errors from which another frequency than the one given is believed
 _WRONG = 0.02  # a frequency that is this much off is still found
 
 
@@ -54,7 +55,10 @@ def corrected_period(response: NDArray[np.float64], frequency: float, rate: floa
                 "frequency could not be confirmed."
             ]
     off = found / nominal - 1
-    if abs(off) * len(response) * nominal < 0.01:  # less than a hundredth of a period over the whole record
+    # Less than a hundredth of a period over the whole record, or than chaos moves a line by itself.
+    if abs(off) * len(response) * nominal < 0.01 or abs(found - nominal) < _SURE * line_error(
+        response, found
+    ):
         return 1.0 / nominal, []
     size = f"{1e6 * off:+.2f} ppm" if abs(off) < 1e-3 else f"{100 * off:+.3g} %"
     cause = "the clocks differ" if abs(off) < 1e-3 else "the frequency given is wrong"

@@ -67,6 +67,7 @@ def _rk4(system, x, p, t0, dt, substeps, samples):
 
 
 DUFFING = np.array([0.2, 1.0, 1.0, 27.0, 1.33])  # c, beta, gamma, a, omega (Yuan 1995, section 3.1)
+TWO_WELLS = np.array([0.25, -1.0, 1.0, 0.3, 1.0])  # the same of two wells: a broad continuum about the line
 DUFFING_PERIOD = 2 * np.pi / 1.33
 TWO_WELL = np.array([0.3, -1.0, 1.0, 0.5, 1.2])
 

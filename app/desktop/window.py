@@ -413,7 +413,7 @@ class MainWindow(QMainWindow):
         self._bring_back(with_record=not files)
         self._tell_of_another()  # behind what is said of the work that is back: the newest message is shown
         if self.bench.settings.problem:
-            self.bench.say(self.bench.settings.problem, "warn")
+            self.bench.say(self.bench.settings.problem, "bad")
         for name in files:
             self.bench.take_file(Path(name))
         if not self.bench.settings.tour_done:

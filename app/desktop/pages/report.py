@@ -12,7 +12,6 @@ from PyQt6.QtCore import QUrl
 from PyQt6.QtGui import QDesktopServices, QTextOption
 from PyQt6.QtWidgets import (
     QCheckBox,
-    QComboBox,
     QFileDialog,
     QHBoxLayout,
     QLineEdit,
@@ -27,6 +26,7 @@ from analysis import Progress, ShakedownError
 from app.desktop.page import Page
 from app.desktop.widgets.basics import (
     Card,
+    Choice,
     IconButton,
     add_row,
     button,
@@ -103,7 +103,7 @@ class ReportPage(Page):
             self.ticks[key] = tick
         words = Card(theme, "Words")
         fields = form(theme)
-        self.template = QComboBox()
+        self.template = Choice()
         self.template.addItems([NO_TEMPLATE, *templates.names()])
         self.template.setCurrentText(bench.settings.report_template or NO_TEMPLATE)
         self.template.activated.connect(lambda _: self.use_template(self.template.currentText()))

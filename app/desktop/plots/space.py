@@ -137,9 +137,11 @@ class SpaceView(QWidget):
             painter.setPen(QColor(c.muted))
             painter.setFont(self._theme.font(11))
             text = self._labels[axis] if axis < len(self._labels) else ""
-            width = painter.fontMetrics().horizontalAdvance(text)
+            letters = painter.fontMetrics()
+            width = letters.horizontalAdvance(text)
             x = min(max(x1 - width / 2, 4.0), self.width() - width - 4.0)
-            painter.drawText(QPointF(x, min(max(y1 - 4, 14.0), self.height() - 6.0)), text)
+            y = min(max(y1 - 4, letters.ascent()), self.height() - letters.descent())
+            painter.drawText(QPointF(x, y), text)
 
     # -- turning
 
