@@ -12,7 +12,7 @@ from PyQt6.QtWidgets import QMenu
 
 from analysis import ResponseAverager, ShakedownError, amplitude_spectrum, envelope, ratio_unit
 from app.desktop.feed import Feed
-from app.desktop.plots.plot import Plot, axis_text
+from app.desktop.plots.plot import ROOMY, Plot, axis_text
 from app.desktop.plots.response import ResponseRows
 from app.desktop.plots.samples import Behind
 from app.desktop.theme import Theme
@@ -210,8 +210,18 @@ class Spectrogram(LivePlot):
         self.readout.setToolTip(axis_text("The colour is the amplitude", unit))
         self._bar.setImageItem(self._image, insert_in=self.item)
         self._colour_bar()
+        self._place_bar()
         self._top = 0.0
         self._follow_band()
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._place_bar()
+
+    def _place_bar(self) -> None:
+        """In a narrow card all the room is the picture's: the scale of the colours would take most of it."""
+        if self._bar is not None:
+            self._bar.setVisible(self.width() >= self.theme.px(ROOMY))
 
     def recolour(self) -> None:
         super().recolour()

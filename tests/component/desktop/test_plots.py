@@ -135,6 +135,9 @@ def test_given_silence_then_the_waterfall_is_dark_and_its_axis_ends_where_the_si
     top = fall.item.getViewBox().viewRange()[1][1]
     assert top < 0.5 * window.bench.rig.rate / 2  # a signal below 60 Hz, sampled at 2 kHz
     assert fall._bar is not None and fall._bar.levels() == pytest.approx(tuple(fall._image.getLevels()))
+    assert fall._bar.isVisible()
+    fall.setFixedWidth(fall.theme.px(180))  # a narrow card: the picture has the room
+    qtbot.waitUntil(lambda: not fall._bar.isVisible(), timeout=GUARD)
 
 
 def test_given_noise_and_then_a_drive_then_the_waterfall_s_axis_shrinks_to_where_the_signal_is(
